@@ -7,8 +7,10 @@ module that runs it: filters, how a source finds the records.
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
@@ -64,136 +66,6 @@ WEEKEND = tuple(session for session in SESSIONS if session not in (SHOOTOUT, RAC
 SESSION_GROUPS = tuple(dict.fromkeys(session.group for session in SESSIONS))
 
 
-class Kind(NamedTuple):
-    """A kind of records. In one race, all records of a kind are from one source."""
-
-    name: str  # in the table `origins`; also the table that has the records
-    label: str
-    sessions: tuple[str, ...]  # names of the sessions after which sources publish it
-    compared: tuple[str, ...]  # columns that `racedata check --against` compares
-    # The endpoint of the service, and of an API in Ergast's format; and the keys in MRData down to
-    # the records. A kind without an endpoint is columns of another table.
-    endpoint: str = ""
-    keys: tuple[str, ...] = ()
-    table: str = ""  # the table that has the columns
-    is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
-    is_fetched_by_season: bool = False  # from an API; otherwise race by race
-    is_numbered_by_race: bool = False  # whether the column `record` restarts at 1 in each race
-    # whether a race without it lacks something; only some weekends have a sprint
-    has_every_race: bool = True
-
-    @property
-    def key(self) -> str:
-        """The key of the records in an object of an answer, such as a race. Needs an endpoint."""
-        return self.keys[2]
-
-
-# The keys down to the records, and the columns that are compared.
-RACE_KEYS = ("RaceTable", "Races")
-STANDINGS_KEYS = ("StandingsTable", "StandingsLists")
-COMPARED_RESULT = (
-    "positionText",
-    "positionOrder",
-    "points",
-    "laps",
-    "milliseconds",
-    "grid",
-    "number",
-)
-COMPARED_FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")  # few sources have the speed
-COMPARED_QUALIFYING = ("position", "q1", "q2", "q3", "number")
-COMPARED_STANDING = ("points", "wins", "position")
-
-# In the order of lists for people.
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            "results",
-            "Results",
-            ("race",),
-            COMPARED_RESULT,
-            endpoint="results",
-            keys=(*RACE_KEYS, "Results"),
-            is_fetched_by_season=True,
-        ),
-        Kind("fastest_laps", "Fastest laps", ("race",), COMPARED_FASTEST_LAP, table="results"),
-        Kind(
-            "qualifying",
-            "Qualifying",
-            ("quali",),
-            COMPARED_QUALIFYING,
-            endpoint="qualifying",
-            keys=(*RACE_KEYS, "QualifyingResults"),
-            is_fetched_by_season=True,
-        ),
-        Kind(
-            "practice",
-            "Practice",
-            ("fp1", "fp2", "fp3"),
-            ("position", "laps", "milliseconds", "number"),
-            endpoint="practice",
-            keys=(*RACE_KEYS, "PracticeResults"),
-            is_in_every_api=False,
-        ),
-        Kind(
-            "sprint_results",
-            "Sprints",
-            ("sprint",),
-            (*COMPARED_RESULT, *COMPARED_FASTEST_LAP),
-            endpoint="sprint",
-            keys=(*RACE_KEYS, "SprintResults"),
-            is_fetched_by_season=True,
-            has_every_race=False,
-        ),
-        Kind(
-            "sprint_qualifying",
-            "Sprint qualifying",
-            ("sq",),
-            COMPARED_QUALIFYING,
-            endpoint="sprintqualifying",
-            keys=(*RACE_KEYS, "SprintQualifyingResults"),
-            is_in_every_api=False,
-            has_every_race=False,
-        ),
-        Kind(
-            "pit_stops",
-            "Pit stops",
-            ("race",),
-            ("lap", "time", "milliseconds"),
-            endpoint="pitstops",
-            keys=(*RACE_KEYS, "PitStops"),
-            is_numbered_by_race=True,
-        ),
-        Kind(
-            "lap_times",
-            "Lap timings",
-            ("race",),
-            ("position", "time"),
-            endpoint="laps",
-            keys=(*RACE_KEYS, "Laps", "Timings"),
-            is_numbered_by_race=True,
-        ),
-        Kind(
-            "driver_standings",
-            "Driver standings",
-            ("race",),
-            COMPARED_STANDING,
-            endpoint="driverstandings",
-            keys=(*STANDINGS_KEYS, "DriverStandings"),
-        ),
-        Kind(
-            "constructor_standings",
-            "Constructor standings",
-            ("race",),
-            COMPARED_STANDING,
-            endpoint="constructorstandings",
-            keys=(*STANDINGS_KEYS, "ConstructorStandings"),
-        ),
-    )
-}
-
-
 # Columns of the database that no dump has, and the SQL that computes them; see build.py. No dump
 # has `record` either.
 COMPUTED = {
@@ -206,55 +78,62 @@ COMPUTED = {
 }
 
 
-@cache
-def empty_database() -> sqlite3.Connection:
-    db = sqlite3.connect(":memory:")
-    db.executescript(SCHEMA)
-    return db
-
-
 class Column(NamedTuple):
-    """A column of a staged table."""
+    """A column of a table. Columns that are just whole numbers or plain text need none."""
 
     name: str
-    type: str  # INTEGER or TEXT
-    required: bool
-    parent: str | None  # the table that it refers to, by a column of the same name
     parse: Parser  # references are checked by the readers in sources/
-    parse_api: Parser  # parses an API's value: for an id column, a reference or text
+    path: str = ""  # of its value in an object of an API: `Time.millis`
+    api_parser: Parser | None = None  # if an API writes the value in another way
+    is_compared: bool = False  # by `racedata check --against`
+    is_usual: bool = False  # whether the report counts its unknown values
+    # What schema.sql says.
+    type: str = "INTEGER"  # or TEXT
+    required: bool = False
+    parent: str | None = None  # the table that it refers to, by a column of the same name
 
-
-class ApiEndpoint(NamedTuple):
-    """An endpoint of an API in the format that the service answers in."""
-
-    name: str  # in addresses
-    # the key of its table in MRData, and the keys of the lists inside, down to the rows
-    keys: tuple[str, ...]
+    @property
+    def parse_api(self) -> Parser:
+        """Parses an API's value: for an id column, a reference or text."""
+        return self.api_parser or self.parse
 
 
 class Table(NamedTuple):
-    """A table of the database that a dump fills."""
+    """A table of the database that sources fill.
+
+    With `sessions`, it is a kind of records: in one race, all records of a kind are from one
+    source, which the table `origins` names.
+    """
 
     name: str
     # columns that identify a row, in corrections too; shared cars may have the same key
     key: tuple[str, ...] = ()
-    parse: Mapping[str, Parser] = {}  # columns that are not just whole numbers or plain text
-    parse_api: Mapping[str, Parser] = {}  # columns that an API writes in another way
-    usually_known: tuple[str, ...] = ()  # columns whose unknown values the report counts
+    facts: tuple[Column, ...] = ()  # about its columns, in the order of answers
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` replaces it in the database
-    # the order of `record`: SQL with the columns of the row and, if not per race, the race's year
-    # and round
+    # The order of `record`: SQL with the columns of the row and the race's year and round. Without
+    # these, `record` restarts at 1 in each race.
     order: str = ""
-    paths: Mapping[str, str] = {}  # by column, the path of its value in an object of an API
+    # The endpoint of the service, and of an API in Ergast's format; and the keys in MRData down to
+    # the records.
+    endpoint: str = ""
+    keys: tuple[str, ...] = ()
+    label: str = ""
+    sessions: tuple[str, ...] = ()  # names of the sessions after which sources publish it
+    part_of: str = ""  # the table that has its columns, if it is no table of its own
+    is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
+    is_fetched_by_season: bool = False  # from an API; otherwise race by race
+    # whether a race without it lacks something; only some weekends have a sprint
+    has_every_race: bool = True
 
     @property
     def is_numbered(self) -> bool:
         return bool(self.order)
 
     @property
-    def endpoint(self) -> ApiEndpoint | None:
-        return ENDPOINTS.get(self.name)
+    def is_numbered_by_race(self) -> bool:
+        """Whether the column `record` restarts at 1 in each race."""
+        return self.is_numbered and not self.order.startswith("year, round, ")
 
     @property
     def unique(self) -> tuple[str, ...]:
@@ -262,255 +141,309 @@ class Table(NamedTuple):
         return (*self.key, "number") if self.name == "results" else self.key
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns that `racedata check --against` compares."""
+        return tuple(column.name for column in self.facts if column.is_compared)
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the staged table: those of the database that a dump has, and `id`."""
-        return columns_of(self.name)
+        return columns_of_tables()[self.name]
 
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """By column, the path of its value in an object of an API."""
+        return {column.name: column.path for column in self.columns if column.path}
+
 
 @cache
-def columns_of(name: str) -> tuple[Column, ...]:
-    table, db = BY_NAME[name], empty_database()
-    parents = {
-        child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({name})")
-    }
-
-    def column(name: str, type: str, required: bool) -> Column:
-        parent = parents.get(name)
-        default = row_id if name == table.id else whole_number if type == "INTEGER" else plain_text
-        parse = table.parse.get(name, default)
-        parse_api = status_text if parent == "status" else reference if parent else parse
-        return Column(
-            name=name,
-            type=type,
-            required=required,
-            parent=parent,
-            parse=parse,
-            parse_api=table.parse_api.get(name, parse_api),
-        )
-
-    found = [
-        column(name, type, bool(not_null or primary))
-        for _, name, type, not_null, _, primary in db.execute(f"PRAGMA table_info({name})")
-        if name not in COMPUTED and name != "record"
-    ]
-    if table.id and table.id not in (column.name for column in found):
-        found.insert(0, column(table.id, "INTEGER", True))
-    return tuple(found)
+def columns_of_tables() -> Mapping[str, tuple[Column, ...]]:
+    """The columns of each staged table: what schema.sql says, and the facts."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return {table.name: tuple(columns_in(db, table)) for table in TABLES}
 
 
-LAP_TIME_API = {"fastestLapTime": short_lap_time}
-CLASSIFIED_PATHS = {
-    "driverId": "Driver.driverId",
-    "constructorId": "Constructor.constructorId",
-    "number": "number",
-}
-RESULT_PATHS = {
-    **CLASSIFIED_PATHS,
-    "grid": "grid",
-    "positionText": "positionText",
-    "positionOrder": "position",
-    "points": "points",
-    "laps": "laps",
-    "milliseconds": "Time.millis",
-    "fastestLap": "FastestLap.lap",
-    "rank": "FastestLap.rank",
-    "fastestLapTime": "FastestLap.Time.time",
-    "statusId": "status",
-}
-USUAL_RESULT = ("positionText", "points", "grid", "laps", "statusId")
-STANDING_PATHS = {name: name for name in ("points", "position", "positionText", "wins")}
+def columns_in(db: sqlite3.Connection, table: Table) -> Iterator[Column]:
+    of_parts = [kind.facts for kind in KINDS.values() if kind.part_of == table.name]
+    known = {column.name: column for column in (*table.facts, *chain.from_iterable(of_parts))}
+    references = db.execute(f"PRAGMA foreign_key_list({table.name})")
+    parents = {child: parent for _, _, parent, child, *_ in references}
+    if table.id:
+        yield Column(table.id, row_id, required=True)
+    for _, name, type, not_null, _, primary in db.execute(f"PRAGMA table_info({table.name})"):
+        if name not in COMPUTED and name not in ("record", table.id):
+            usual = Column(name, whole_number if type == "INTEGER" else plain_text)
+            yield known.get(name, usual)._replace(
+                type=type, required=bool(not_null or primary), parent=parents.get(name)
+            )
 
-# In the order of loading: each table comes after those that it refers to.
-TABLES = (
+
+# Columns that several tables have.
+DRIVER = Column("driverId", whole_number, "Driver.driverId", reference)
+CONSTRUCTOR = Column("constructorId", whole_number, "Constructor.constructorId", reference)
+NUMBER = Column("number", whole_number, "number", is_compared=True)
+POSITION = Column("position", whole_number, "position", is_compared=True)
+URL = Column("url", plain_text, "url")
+POINTS = Column("points", points, "points", is_compared=True, is_usual=True)
+# The order of the columns that are compared is that of the report.
+RESULT = (
+    Column("positionText", plain_text, "positionText", is_compared=True, is_usual=True),
+    Column("positionOrder", whole_number, "position", is_compared=True),
+    POINTS,
+    Column("grid", whole_number, "grid", is_compared=True, is_usual=True),
+    Column("laps", whole_number, "laps", is_compared=True, is_usual=True),
+    Column("milliseconds", whole_number, "Time.millis", is_compared=True),
+    NUMBER,
+    DRIVER,
+    CONSTRUCTOR,
+    Column("statusId", whole_number, "status", status_text, is_usual=True),
+)
+FASTEST = (
+    Column("fastestLap", whole_number, "FastestLap.lap", is_compared=True),
+    Column("rank", whole_number, "FastestLap.rank", is_compared=True),
+    Column("fastestLapTime", lap_time, "FastestLap.Time.time", short_lap_time, is_compared=True),
+)
+QUALIFYING = (
+    POSITION,
+    *(Column(name, lap_time, name.upper(), short_lap_time, True) for name in ("q1", "q2", "q3")),
+    NUMBER,
+    DRIVER,
+    CONSTRUCTOR,
+)
+STANDING = (
+    Column("positionText", plain_text, "positionText", is_usual=True),
+    POINTS,
+    Column("wins", whole_number, "wins", is_compared=True, is_usual=True),
+    POSITION,
+)
+# The keys down to the records.
+RACE_KEYS = ("RaceTable", "Races")
+STANDINGS_KEYS = ("StandingsTable", "StandingsLists")
+
+# In the order of loading: each table comes after those that it refers to. Kinds are in the order of
+# lists for people.
+DECLARED = (
     Table(
         "circuits",
         key=("circuitRef",),
-        parse={"circuitRef": reference, "lat": number, "lng": number, "alt": number},
+        facts=(
+            Column("circuitRef", reference, "circuitId"),
+            URL,
+            Column("name", plain_text, "circuitName", is_compared=True),
+            Column("lat", number, "Location.lat"),
+            Column("lng", number, "Location.long"),
+            Column("alt", number),
+            Column("location", plain_text, "Location.locality"),
+            Column("country", plain_text, "Location.country", is_compared=True),
+        ),
         required=True,
-        paths={
-            "circuitRef": "circuitId",
-            "name": "circuitName",
-            "location": "Location.locality",
-            "country": "Location.country",
-            "lat": "Location.lat",
-            "lng": "Location.long",
-            "url": "url",
-        },
     ),
     Table(
         "constructors",
         key=("constructorRef",),
-        parse={"constructorRef": reference},
+        facts=(
+            Column("constructorRef", reference, "constructorId"),
+            URL,
+            Column("name", plain_text, "name", is_compared=True),
+            Column("nationality", plain_text, "nationality", is_compared=True),
+        ),
         required=True,
-        paths={
-            "constructorRef": "constructorId",
-            "name": "name",
-            "nationality": "nationality",
-            "url": "url",
-        },
     ),
     Table(
         "drivers",
         key=("driverRef",),
-        parse={"driverRef": reference, "dob": day},
+        facts=(
+            Column("driverRef", reference, "driverId"),
+            Column("number", whole_number, "permanentNumber"),
+            Column("code", plain_text, "code"),
+            URL,
+            Column("forename", plain_text, "givenName", is_compared=True),
+            Column("surname", plain_text, "familyName", is_compared=True),
+            Column("dob", day, "dateOfBirth", is_compared=True),
+            Column("nationality", plain_text, "nationality", is_compared=True),
+        ),
         required=True,
-        paths={
-            "driverRef": "driverId",
-            "number": "permanentNumber",
-            "code": "code",
-            "forename": "givenName",
-            "surname": "familyName",
-            "dob": "dateOfBirth",
-            "nationality": "nationality",
-            "url": "url",
-        },
     ),
-    Table("status", required=True),
+    Table("status", required=True, endpoint="status", keys=("StatusTable", "Status")),
     Table(
         "races",
         key=("year", "round"),
-        parse={"year": year, "round": round_number, "date": day, "time": time_of_day},
-        parse_api={"time": utc_time},
+        facts=(
+            Column("year", year, "season"),
+            Column("round", round_number, "round"),
+            URL,
+            Column("name", plain_text, "raceName"),
+            Column("date", day, "date", is_compared=True),
+            Column("time", time_of_day, "time", utc_time, is_compared=True),
+        ),
         required=True,
-        paths={
-            "year": "season",
-            "round": "round",
-            "name": "raceName",
-            "date": "date",
-            "time": "time",
-            "url": "url",
-        },
+        endpoint="races",
+        keys=RACE_KEYS,
     ),
     Table(
         "results",
         key=("raceId", "driverId"),
-        parse={"points": points, "fastestLapTime": lap_time, "fastestLapSpeed": number},
-        parse_api=LAP_TIME_API,
-        usually_known=USUAL_RESULT,
+        facts=RESULT,
         required=True,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        paths={**RESULT_PATHS, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
+        endpoint="results",
+        keys=(*RACE_KEYS, "Results"),
+        label="Results",
+        sessions=("race",),
+        is_fetched_by_season=True,
+    ),
+    Table(
+        "fastest_laps",
+        facts=(
+            *FASTEST,
+            # few sources have it
+            Column("fastestLapSpeed", number, "FastestLap.AverageSpeed.speed"),
+        ),
+        label="Fastest laps",
+        sessions=("race",),
+        part_of="results",
     ),
     Table("entries", key=("raceId", "driverId")),  # the stage has only those without a result
     Table(
         "sessions",
         key=("raceId", "session"),
-        parse={
-            "session": one_of([session.name for session in WEEKEND]),
-            "date": day,
-            "time": time_of_day,
-        },
-        parse_api={"time": utc_time},
-        paths={"date": "date", "time": "time"},
+        facts=(
+            Column("session", one_of([session.name for session in WEEKEND])),
+            Column("date", day, "date", is_compared=True),
+            Column("time", time_of_day, "time", utc_time, is_compared=True),
+        ),
     ),
     Table(
         "seasons",
         key=("year",),
-        parse={"year": year},
-        paths={"url": "url"},
+        facts=(Column("year", year), URL),
+        endpoint="seasons",
+        keys=("SeasonTable", "Seasons"),
     ),
     Table(
         "qualifying",
         key=("raceId", "driverId"),
-        parse={"q1": lap_time, "q2": lap_time, "q3": lap_time},
-        parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
+        facts=QUALIFYING,
         id="qualifyId",
         order="year, round, position NULLS LAST, qualifyId",
-        paths={**CLASSIFIED_PATHS, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
-    ),
-    Table(
-        "sprint_results",
-        key=("raceId", "driverId"),
-        parse={"points": points, "fastestLapTime": lap_time},
-        parse_api=LAP_TIME_API,
-        usually_known=USUAL_RESULT,
-        id="resultId",
-        order="year, round, positionOrder, resultId",
-        paths=RESULT_PATHS,
-    ),
-    Table(
-        "sprint_qualifying",
-        key=("raceId", "driverId"),
-        parse={"q1": lap_time, "q2": lap_time, "q3": lap_time},
-        parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
-        id="sprintQualifyId",
-        order="year, round, position NULLS LAST, sprintQualifyId",
-        paths={**CLASSIFIED_PATHS, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
+        endpoint="qualifying",
+        keys=(*RACE_KEYS, "QualifyingResults"),
+        label="Qualifying",
+        sessions=("quali",),
+        is_fetched_by_season=True,
     ),
     Table(
         "practice",
         key=("raceId", "session", "driverId"),
-        parse={"session": from_one},
+        facts=(
+            Column("session", from_one, "session"),
+            POSITION,
+            Column("laps", whole_number, "laps", is_compared=True),
+            Column("milliseconds", whole_number, "Time.millis", is_compared=True),
+            NUMBER,
+            DRIVER,
+            CONSTRUCTOR,
+        ),
         order="""year, round, session, position NULLS LAST,
             (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
-        paths={
-            **CLASSIFIED_PATHS,
-            "session": "session",
-            "position": "position",
-            "laps": "laps",
-            "milliseconds": "Time.millis",
-        },
+        endpoint="practice",
+        keys=(*RACE_KEYS, "PracticeResults"),
+        label="Practice",
+        sessions=("fp1", "fp2", "fp3"),
+        is_in_every_api=False,
     ),
     Table(
-        "lap_times",
-        key=("raceId", "driverId", "lap"),
-        parse={"time": lap_time},
-        parse_api={"time": short_lap_time},
-        usually_known=("time",),
-        order="lap, position NULLS LAST, driverId",
-        paths={"driverId": "driverId", "lap": "lap", "position": "position", "time": "time"},
+        "sprint_results",
+        key=("raceId", "driverId"),
+        facts=(*RESULT, *FASTEST),
+        id="resultId",
+        order="year, round, positionOrder, resultId",
+        endpoint="sprint",
+        keys=(*RACE_KEYS, "SprintResults"),
+        label="Sprints",
+        sessions=("sprint",),
+        is_fetched_by_season=True,
+        has_every_race=False,
+    ),
+    Table(
+        "sprint_qualifying",
+        key=("raceId", "driverId"),
+        facts=QUALIFYING,
+        id="sprintQualifyId",
+        order="year, round, position NULLS LAST, sprintQualifyId",
+        endpoint="sprintqualifying",
+        keys=(*RACE_KEYS, "SprintQualifyingResults"),
+        label="Sprint qualifying",
+        sessions=("sq",),
+        is_in_every_api=False,
+        has_every_race=False,
     ),
     Table(
         "pit_stops",
         key=("raceId", "driverId", "stop"),
-        parse={"time": time_of_day},
-        parse_api={"milliseconds": duration},
-        usually_known=("lap", "time"),
+        facts=(
+            DRIVER._replace(path="driverId"),
+            Column("stop", whole_number, "stop"),
+            Column("lap", whole_number, "lap", is_compared=True, is_usual=True),
+            Column("time", time_of_day, "time", is_compared=True, is_usual=True),
+            Column("milliseconds", whole_number, "duration", duration, is_compared=True),
+        ),
         order="time NULLS LAST, lap NULLS LAST, stop, driverId",
-        paths={
-            "driverId": "driverId",
-            "stop": "stop",
-            "lap": "lap",
-            "time": "time",
-            "milliseconds": "duration",
-        },
+        endpoint="pitstops",
+        keys=(*RACE_KEYS, "PitStops"),
+        label="Pit stops",
+        sessions=("race",),
+    ),
+    Table(
+        "lap_times",
+        key=("raceId", "driverId", "lap"),
+        facts=(
+            DRIVER._replace(path="driverId"),
+            Column("lap", whole_number, "lap"),
+            POSITION,
+            Column("time", lap_time, "time", short_lap_time, is_compared=True, is_usual=True),
+        ),
+        order="lap, position NULLS LAST, driverId",
+        endpoint="laps",
+        keys=(*RACE_KEYS, "Laps", "Timings"),
+        label="Lap timings",
+        sessions=("race",),
     ),
     Table(
         "driver_standings",
         key=("raceId", "driverId"),
-        parse={"points": points},
-        usually_known=("positionText", "points", "wins"),
+        facts=(*STANDING, DRIVER),
         id="driverStandingsId",
         order="year, round, position NULLS LAST, driverStandingsId",
-        paths={"driverId": "Driver.driverId", **STANDING_PATHS},
+        endpoint="driverstandings",
+        keys=(*STANDINGS_KEYS, "DriverStandings"),
+        label="Driver standings",
+        sessions=("race",),
     ),
     Table(
         "constructor_standings",
         key=("raceId", "constructorId"),
-        parse={"points": points},
-        usually_known=("positionText", "points", "wins"),
+        facts=(*STANDING, CONSTRUCTOR),
         id="constructorStandingsId",
         order="year, round, position NULLS LAST, constructorStandingsId",
-        paths={"constructorId": "Constructor.constructorId", **STANDING_PATHS},
+        endpoint="constructorstandings",
+        keys=(*STANDINGS_KEYS, "ConstructorStandings"),
+        label="Constructor standings",
+        sessions=("race",),
     ),
 )
+TABLES = tuple(table for table in DECLARED if not table.part_of)
 BY_NAME = {table.name: table for table in TABLES}
-# The tables with records of races: one per kind, except kinds that are columns of another table.
-RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.table)
-FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed")  # columns of results
-ENDPOINTS = {
-    "seasons": ApiEndpoint("seasons", ("SeasonTable", "Seasons")),
-    "races": ApiEndpoint("races", ("RaceTable", "Races")),
-    "status": ApiEndpoint("status", ("StatusTable", "Status")),
-    **{
-        kind.name: ApiEndpoint(kind.endpoint, kind.keys) for kind in KINDS.values() if kind.endpoint
-    },
-}
-API_ENDPOINTS = {endpoint.name: endpoint for endpoint in ENDPOINTS.values()}
-# Tables with the records of a race, by the name of the endpoint that has them.
-RACE_TABLES = {kind.endpoint: BY_NAME[kind.name] for kind in KINDS.values() if kind.endpoint}
+KINDS = {table.name: table for table in DECLARED if table.sessions}
+RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.part_of)
+STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS)
+FASTEST_LAP = tuple(column.name for column in KINDS["fastest_laps"].facts)  # columns of results
+# By the name of the endpoint.
+API_ENDPOINTS = {table.endpoint: table for table in TABLES if table.endpoint}
+RACE_TABLES = {kind.endpoint: kind for kind in KINDS.values() if kind.endpoint}

@@ -36,9 +36,9 @@ def columns():
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_the_table_of_a_kind_has_the_columns_that_a_second_opinion_compares(kind, columns):
-    table = kind.table or kind.name
-    assert {*kind.compared} <= {*columns[table]}
+def test_the_table_of_a_kind_has_its_columns_and_a_second_opinion_compares_them(kind, columns):
+    table = kind.part_of or kind.name
+    assert {column.name for column in kind.facts} <= {*columns[table]}
     assert COMPARED[kind.name, table] == kind.compared
 
 

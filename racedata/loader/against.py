@@ -20,7 +20,6 @@ from racedata.loader.differences import (
     GROUPS,
     LACKED_BY_OURS,
     LACKED_BY_THEIRS,
-    STANDINGS,
     Group,
     distance,
     groups_of,
@@ -29,21 +28,16 @@ from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
 from racedata.loader.sources import second_opinion
-from racedata.model import BY_NAME, KINDS
+from racedata.model import BY_NAME, KINDS, STANDINGS
 from racedata.values import Value
 
 # The columns that are compared, by kind (as in origins) and table.
 COMPARED = {
-    ("races", "races"): ("date", "time"),
-    ("races", "sessions"): ("date", "time"),
-    **{(kind.name, kind.table or kind.name): kind.compared for kind in KINDS.values()},
+    **{("races", name): BY_NAME[name].compared for name in ("races", "sessions")},
+    **{(kind.name, kind.part_of or kind.name): kind.compared for kind in KINDS.values()},
 }
 # The columns of the lists.
-COMPARED_LISTS = {
-    "drivers": ("forename", "surname", "dob", "nationality"),
-    "constructors": ("name", "nationality"),
-    "circuits": ("name", "country"),
-}
+COMPARED_LISTS = {name: BY_NAME[name].compared for name in ("drivers", "constructors", "circuits")}
 # Sources differ in whether equal points share a place, so only places with unique points are
 # compared.
 UNSHARED_PLACES = """

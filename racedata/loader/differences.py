@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from racedata.formats import milliseconds
 from racedata.loader.matching import letters_of
-from racedata.model import KINDS
+from racedata.model import KINDS, STANDINGS
 from racedata.values import Value
 
 Row = Mapping[str, Value]
 
 RESULT_TABLES = ("results", "sprint_results")
 QUALIFYING_TABLES = ("qualifying", "sprint_qualifying")
-STANDINGS = ("driver_standings", "constructor_standings")
 
 
 class Group(NamedTuple):
@@ -138,9 +137,14 @@ DOUBTS = (
         "A pit stop differs.",
         "One of the two is wrong.",
         ("pit_stops",),
-        ("lap", "time", "milliseconds"),
+        KINDS["pit_stops"].compared,
     ),
-    Group("A lap differs.", "One of the two is wrong.", ("lap_times",), ("position", "time")),
+    Group(
+        "A lap differs.",
+        "One of the two is wrong.",
+        ("lap_times",),
+        KINDS["lap_times"].compared,
+    ),
     Group(
         "A practice result differs.",
         "One of the two is wrong.",

@@ -84,7 +84,7 @@ class Parts:
 
     def entrants(self, kind: str, schema: str, race: int) -> int:
         """How many drivers or constructors have records of a kind in a race."""
-        table = BY_NAME[KINDS[kind].table or kind]
+        table = BY_NAME[KINDS[kind].part_of or kind]
         entrant = "driverId" if "driverId" in table.names else "constructorId"
         rows = f"(SELECT raceId, {entrant} FROM {of_kind(kind, schema)})"
         (count,) = self.db.execute(

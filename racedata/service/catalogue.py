@@ -10,14 +10,12 @@ from sqlite3 import Row
 from typing import Any
 
 from racedata.formats import Json, without_accents
-from racedata.model import KINDS, STANDINGS_KEYS
+from racedata.model import BY_NAME, STANDINGS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.queries import Filters
 from racedata.service.serializers import Shared
 from racedata.service.snapshot import Snapshot
-
-STANDINGS = [kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS]
 
 
 class NoLastRound(LookupError):
@@ -50,15 +48,13 @@ class Catalogue:
             year: serializers.season(row)
             for year, row in rows_by_id(data, "seasons", "year").items()
         }
-        self.circuits = in_order(
-            circuits, serializers.circuit, lambda row: row["circuitRef"].lower()
-        )
+        self.circuits = in_order("circuits", circuits, lambda row: row["circuitRef"].lower())
         self.constructors = in_order(
-            constructors, serializers.constructor, lambda row: row["constructorRef"].lower()
+            "constructors", constructors, lambda row: row["constructorRef"].lower()
         )
         self.drivers = in_order(
+            "drivers",
             drivers,
-            serializers.driver,
             lambda row: (without_accents(row["surname"]), row["driverRef"].lower()),
         )
         self.statuses = {
@@ -196,11 +192,12 @@ def is_calendar(address: Address) -> bool:
     )
 
 
-def in_order(
-    rows: Mapping[int, Row], make: Callable[[Row], Shared], key: Callable[[Row], Any]
-) -> dict[int, Shared]:
-    """The objects that `make` makes of rows, by id, sorted by `key` (D24)."""
-    return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
+def in_order(table: str, rows: Mapping[int, Row], key: Callable[[Row], Any]) -> dict[int, Shared]:
+    """The objects of the rows of a list, by id, sorted by `key` (D24)."""
+    return {
+        id: serializers.shared(BY_NAME[table], row)
+        for id, row in sorted(rows.items(), key=lambda item: key(item[1]))
+    }
 
 
 def full_name(driver: Json) -> str:

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import ClassVar
 
 from racedata.formats import Json
+from racedata.model import BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Selection
@@ -37,7 +38,7 @@ class Seasons(Endpoint):
         },
     )
     schema = "SeasonObject"
-    table, objects = "SeasonTable", "Seasons"
+    table, objects = BY_NAME["seasons"].keys
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         seasons = self.catalogue.seasons
@@ -88,7 +89,7 @@ class Races(Endpoint):
     summary = "Races with their sessions: a season's calendar, or one race"
     rules = Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS))
     schema = "ScheduledRace"
-    table, objects = "RaceTable", "Races"
+    table, objects = BY_NAME["races"].keys
 
     def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
         address, filters = request.address, selection.filters
@@ -183,7 +184,7 @@ class Drivers(Entrants):
 
 
 class RecordEndpoint(Endpoint):
-    """An endpoint whose records are the rows of one table. The table says its name and filters."""
+    """An endpoint whose records are the rows of one table, which says its name, keys, filters."""
 
     record_table: ClassVar[RecordTable]
 
@@ -191,7 +192,7 @@ class RecordEndpoint(Endpoint):
         super().__init_subclass__()
         if table := vars(cls).get("record_table"):
             cls.name = table.kind.endpoint
-            cls.key = table.kind.key
+            cls.table, cls.objects, cls.key, *_ = table.kind.keys
             # Without a season, a page would have to count the records of every race.
             cls.rules = Rules(table.filters, needs_season=table.kind.is_numbered_by_race)
 
@@ -202,7 +203,6 @@ class RaceRecords(RecordEndpoint):
     A driver may have two rows in a race, but each race is in `Races` once (D23).
     """
 
-    table, objects = "RaceTable", "Races"
     container = "Race"
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
@@ -315,7 +315,6 @@ class PitStops(RaceRecords):
 class Standings(RecordEndpoint):
     """Standings in a championship: one list per season, or the one after a round."""
 
-    table, objects = "StandingsTable", "StandingsLists"
     container = "StandingsList"
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
@@ -379,7 +378,7 @@ class Status(Endpoint):
     summary = "Finishing statuses with their counts"
     rules = Rules(RESULT_FILTERS)
     schema = "Status"
-    table, objects = "StatusTable", "Status"
+    table, objects = BY_NAME["status"].keys
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         texts = self.catalogue.statuses

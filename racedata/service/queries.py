@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Row
 
-from racedata.model import KINDS, Kind
+from racedata.model import KINDS, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
@@ -70,9 +70,9 @@ class Where:
 class RecordTable:
     """The rows of an endpoint: a table whose `record` numbers them in the order of answers."""
 
-    kind: Kind
+    kind: Table
     filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
-    select: str = "*"  # the columns that answers need
+    select: str = ""  # the columns that answers need, if not those that an API has
     # Filters that compare columns of `results` instead: of the row with the same race and driver.
     result_filters: Collection[str] = ()
     race_filters: Collection[str] = ("circuits",)  # filters that compare columns of `races`
@@ -80,6 +80,14 @@ class RecordTable:
     @property
     def name(self) -> str:
         return self.kind.name
+
+    @property
+    def columns(self) -> str:
+        """The columns that answers need: the race, and those of an API, in the order of schema.sql.
+
+        serializers.py takes them by their position.
+        """
+        return self.select or ", ".join(["raceId", *self.kind.paths])
 
     @property
     def filters(self) -> frozenset[str]:
@@ -118,7 +126,7 @@ class RecordTable:
         (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record LIMIT ? OFFSET ?"
+        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
 
     def is_numbered(self, where: Where) -> bool:
@@ -141,7 +149,7 @@ class RecordTable:
         if limit == 0 or offset >= total:
             return total, []
         where.add("record > ? AND record <= ?", (offset, offset + limit))
-        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record"
+        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record"
         return total, data.rows(sql, tuple(where.values))
 
     def page_of_races(
@@ -164,13 +172,7 @@ class RecordTable:
         return total, rows
 
 
-# serializers.py takes the columns of records by their position in `select`.
-RESULTS = RecordTable(
-    KINDS["results"],
-    RESULT_COLUMNS,
-    "raceId, number, positionOrder, positionText, points, driverId, constructorId, grid, laps, "
-    "statusId, milliseconds, rank, fastestLap, fastestLapTime, fastestLapSpeed",
-)
+RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)
 SPRINT = RecordTable(
     KINDS["sprint_results"],
     # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint
@@ -182,45 +184,46 @@ SPRINT = RecordTable(
         "status": "statusId",
         "sprint": "positionText",
     },
-    RESULTS.select.replace("fastestLapSpeed", "NULL"),  # no dump has the speed
+    # the columns of RESULTS, of which sprints lack some
+    ", ".join(
+        name if name in {"raceId", *KINDS["sprint_results"].paths} else "NULL"
+        for name in RESULTS.columns.split(", ")
+    ),
 )
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
     # In a few races, the two tables name different constructors; here, the one in the row counts.
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
-    "raceId, number, position, driverId, constructorId, q1, q2, q3",
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
     KINDS["sprint_qualifying"],
     {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"},
-    QUALIFYING.select,
 )
 PRACTICE = RecordTable(
     KINDS["practice"],
     {"constructors": "constructorId", "drivers": "driverId", "practice": "session"},
-    "raceId, session, number, position, driverId, constructorId, laps, milliseconds",
 )
 LAPS = RecordTable(
     KINDS["lap_times"],
     {"drivers": "driverId", "laps": "lap"},
-    "lap, driverId, position, time, raceId",
     result_filters=RESULT_COLUMNS,  # D20
 )
 PITSTOPS = RecordTable(
     KINDS["pit_stops"],
     {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
-    "raceId, driverId, lap, stop, time, milliseconds",
     result_filters=RESULT_COLUMNS,
 )
 DRIVER_STANDINGS = RecordTable(
     KINDS["driver_standings"],
     {"drivers": "driverId", "driverstandings": "positionText"},
+    select="*",
     race_filters=(),
 )
 CONSTRUCTOR_STANDINGS = RecordTable(
     KINDS["constructor_standings"],
     {"constructors": "constructorId", "constructorstandings": "positionText"},
+    select="*",
     race_filters=(),
 )
 

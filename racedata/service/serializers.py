@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from racedata.formats import Json, hours_to_thousandths, lap_time, short_time
-from racedata.model import SESSIONS, Session
+from racedata.model import SESSIONS, Session, Table
 
 Row = Any  # sqlite3.Row, or anything else with columns by name
 # Writes a time: `format_time(milliseconds, the winner's milliseconds)`. Only a gap depends on the
@@ -103,43 +103,17 @@ def season(row: Row) -> Json:
     return json_object(season=row["year"], url=row["url"])
 
 
-def circuit(row: Row) -> Shared:
-    return Shared(
-        json_object(
-            circuitId=row["circuitRef"],
-            url=row["url"],
-            circuitName=row["name"],
-            Location=json_object(
-                lat=row["lat"], long=row["lng"], locality=row["location"], country=row["country"]
-            ),
-        )
-    )
-
-
-def driver(row: Row) -> Shared:
-    return Shared(
-        json_object(
-            driverId=row["driverRef"],
-            permanentNumber=row["number"],
-            code=row["code"],
-            url=row["url"],
-            givenName=row["forename"],
-            familyName=row["surname"],
-            dateOfBirth=row["dob"],
-            nationality=row["nationality"],
-        )
-    )
-
-
-def constructor(row: Row) -> Shared:
-    return Shared(
-        json_object(
-            constructorId=row["constructorRef"],
-            url=row["url"],
-            name=row["name"],
-            nationality=row["nationality"],
-        )
-    )
+def shared(table: Table, row: Row) -> Shared:
+    """The object of a driver, constructor or circuit, which model.py describes."""
+    facts: Json = {}
+    for column in table.facts:
+        *outer, key = column.path.split(".")
+        place = facts
+        for name in outer:
+            place = place.setdefault(name, {})
+        if column.path and row[column.name] is not None:
+            place[key] = str(row[column.name])
+    return Shared(facts)
 
 
 def race(row: Row, circuits: Objects) -> Json:
@@ -195,12 +169,12 @@ def result(
 ) -> Json:
     """A row of a race or sprint classification; `winner` is the winner's time in milliseconds.
 
-    Columns are taken by their position in `queries.RESULTS`, as in all records of large pages.
+    Columns are taken by their position in schema.sql, as in all records of large pages.
     """
     # fmt: off
     (
-        _, number, position, text, points, driver, constructor, grid, laps, status,
-        milliseconds, rank, lap, lap_time, speed,
+        _, driver, constructor, number, grid, text, position, points, laps, milliseconds,
+        lap, rank, lap_time, speed, status,
     ) = row
     # fmt: on
     record: Json = {} if number is None else {"number": TEXTS[number]}
@@ -238,7 +212,7 @@ def fastest_lap(rank: int | None, lap: int | None, time: str | None, speed: str 
 
 def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a qualifying, or of a sprint qualifying."""
-    _, number, position, driver, constructor, q1, q2, q3 = row
+    _, driver, constructor, number, position, q1, q2, q3 = row
     record: Json = {} if number is None else {"number": TEXTS[number]}
     if position is not None:
         record["position"] = TEXTS[position]
@@ -255,7 +229,7 @@ def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json
 
 def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a practice; `Time` is the time of the best lap."""
-    _, session, number, position, driver, constructor, laps, milliseconds = row
+    _, session, driver, constructor, number, position, laps, milliseconds = row
     record: Json = {"session": TEXTS[session]}
     if number is not None:
         record["number"] = TEXTS[number]
@@ -271,19 +245,16 @@ def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
 
 
 def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
-    """Timings grouped into laps; a page may begin and end in the middle of one.
-
-    Columns are taken by their position in `queries.LAPS`, because most records are timings.
-    """
+    """Timings grouped into laps; a page may begin and end in the middle of one."""
     return [
         {
             "number": TEXTS[lap],
             "Timings": [
                 timing(drivers[id]["driverId"], position, time)
-                for _, id, position, time, _ in timings
+                for _, id, _, position, time in timings
             ],
         }
-        for lap, timings in groupby(rows, key=itemgetter(0))
+        for lap, timings in groupby(rows, key=itemgetter(2))
     ]
 
 
@@ -297,7 +268,7 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
 
 def pit_stop(row: Row, drivers: Objects) -> Json:
     """`time` is the local time of day."""
-    _, driver, lap, stop, time, milliseconds = row
+    _, driver, stop, lap, time, milliseconds = row
     record: Json = {"driverId": drivers[driver]["driverId"]}
     if lap is not None:
         record["lap"] = TEXTS[lap]

@@ -100,7 +100,7 @@ def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, catalogue
     race = catalogue.id_of_round[2023, 18]
     filters = {"race": race} if table.kind.is_numbered_by_race else {}
     where = " WHERE raceId = ?" if table.kind.is_numbered_by_race else ""
-    sql = f"SELECT {table.select} FROM {table.name}{where} ORDER BY record LIMIT ? OFFSET ?"
+    sql = f"SELECT {table.columns} FROM {table.name}{where} ORDER BY record LIMIT ? OFFSET ?"
     expected = data.rows(sql, (*filters.values(), limit, offset))
     total, rows = table.page(data, filters, limit, offset)
     assert [tuple(row) for row in rows] == [tuple(row) for row in expected]

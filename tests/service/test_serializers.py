@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from racedata.model import BY_NAME
 from racedata.service import queries, serializers
 
 MILLISECONDS = st.integers(0, 100 * 3_600_000)
@@ -87,6 +88,21 @@ def test_a_session_has_a_time_only_if_it_is_known():
     assert serializers.schedule(2021, rows, False) == {"FirstPractice": {"date": "2021-04-16"}}
 
 
+def test_an_object_of_a_list_has_what_is_known_of_it_where_an_api_has_it():
+    columns = {column.name: None for column in BY_NAME["circuits"].columns}
+    row = {**columns, "circuitRef": "monza", "name": "Monza"}
+    assert serializers.shared(BY_NAME["circuits"], row) == {
+        "circuitId": "monza",
+        "circuitName": "Monza",
+        "Location": {},
+    }
+    row = {**row, "lat": "45.6", "country": "Italy", "alt": "162"}
+    assert serializers.shared(BY_NAME["circuits"], row)["Location"] == {
+        "lat": "45.6",
+        "country": "Italy",
+    }
+
+
 LAP = {"rank": 3, "lap": 41, "time": "1:07.012", "speed": "231.97"}
 
 
@@ -110,7 +126,7 @@ CONSTRUCTORS = {8: serializers.Shared({"constructorId": "lotus"})}
 
 def record_of(table, known):
     """The record that a row becomes in which only these columns are known."""
-    columns = [name.strip() for name in table.select.split(",")]
+    columns = [name.strip() for name in table.columns.split(",")]
     row = [{"driverId": 7, "constructorId": 8, **known}.get(name) for name in columns]
     if table is queries.RESULTS:
         statuses = {1: "Finished"}

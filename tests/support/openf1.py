@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from racedata.model import KINDS
+from racedata.model import RECORDS
 from support import EXPECTED
 from support.apis import Answer, Server, refreshed
 from support.loads import changed, select
@@ -28,7 +28,6 @@ ENDPOINTS = (
 )
 RACE = 9213  # session_key of the race in Austin
 SUNDAY = 1698019200  # 23 October 2023, 0:00 UTC: after the race in Austin
-RECORDS = [kind for kind in KINDS if not KINDS[kind].table]
 GIVEN = [kind for kind in RECORDS if "standings" not in kind]
 RESULT = "classified.number, constructorRef, positionText, positionOrder, laps, milliseconds"
 

@@ -160,7 +160,7 @@ def is_new(api: Api, expected: Expected, history: History) -> bool:
     table = BY_NAME[expected.kind]
     if not table.endpoint:
         return False
-    path = f"{expected.year}/{expected.round}/{table.endpoint.name}"
+    path = f"{expected.year}/{expected.round}/{table.endpoint}"
     page = api.page(path, 0)
     if not expected.is_stored or not page.records:
         return bool(page.records)

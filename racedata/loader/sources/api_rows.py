@@ -56,7 +56,7 @@ def rows_of(records: Sequence[Json], table: Table, place: str) -> Iterator[dict[
 
 def place_of(place: str, table: Table, number: int) -> str:
     """For messages, the place of a record: `…, results, record 1`."""
-    return f"{place}, {table.endpoint.name if table.endpoint else table.name}, record {number}"
+    return f"{place}, {table.endpoint or table.name}, record {number}"
 
 
 def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value]]:

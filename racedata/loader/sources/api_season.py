@@ -21,7 +21,7 @@ from racedata.loader.sources.api_client import Api, NotServed
 from racedata.loader.sources.api_rows import ApiSeason, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.stage import SourceFacts, Stage
-from racedata.model import BY_NAME, KINDS, RACE_TABLES, Kind
+from racedata.model import BY_NAME, KINDS, RACE_TABLES, Table
 from racedata.values import Value, plain_text
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
@@ -228,7 +228,7 @@ class SeasonFetch:
             if records:  # an API without laps of a race does not delete stored ones
                 race.records[endpoint] = records
 
-    def needs(self, kind: Kind, race: FetchedRace) -> bool:
+    def needs(self, kind: Table, race: FetchedRace) -> bool:
         """Whether to fetch the records of a kind that is listed per race: if they are missing or
         provisional, or if the results that they belong to have changed.
         """

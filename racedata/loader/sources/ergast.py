@@ -11,16 +11,16 @@ from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
 from racedata.loader.stage import SourceFacts, Stage, ids_of
 from racedata.model import BY_NAME, TABLES, WEEKEND, Table
-from racedata.values import Value, id_in
+from racedata.values import Value, day, id_in, time_of_day
 
 RECOGNISED_BY = "races.csv"
 
 # The columns of races.csv with the dates and times of sessions, which are a table of their own
 # here.
 SESSION_FIELDS = [
-    Field(f"{session.name}_{what}", BY_NAME["sessions"].parse[what], required=False)
+    Field(f"{session.name}_{what}", parse, required=False)
     for session in WEEKEND
-    for what in ("date", "time")
+    for what, parse in (("date", day), ("time", time_of_day))
 ]
 RARE = ("sq_date", "sq_time", "alt")  # no remark says that a dump lacks them
 
