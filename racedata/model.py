@@ -101,8 +101,8 @@ class Column(NamedTuple):
 class Table(NamedTuple):
     """A table of the database that sources fill.
 
-    With `sessions`, it is a kind of records: in one race, all records of a kind are from one
-    source, which the table `origins` names.
+    With `sessions`, it is a kind of records, one of KINDS: in one race, all records of a kind are
+    from one source, which the table `origins` names.
     """
 
     name: str
@@ -225,8 +225,7 @@ STANDING = (
 RACE_KEYS = ("RaceTable", "Races")
 STANDINGS_KEYS = ("StandingsTable", "StandingsLists")
 
-# In the order of loading: each table comes after those that it refers to. Kinds are in the order of
-# lists for people.
+# In the order of loading: each table comes after those that it refers to.
 DECLARED = (
     Table(
         "circuits",
@@ -339,26 +338,6 @@ DECLARED = (
         is_fetched_by_season=True,
     ),
     Table(
-        "practice",
-        key=("raceId", "session", "driverId"),
-        facts=(
-            Column("session", from_one, "session"),
-            POSITION,
-            Column("laps", whole_number, "laps", is_compared=True),
-            Column("milliseconds", whole_number, "Time.millis", is_compared=True),
-            NUMBER,
-            DRIVER,
-            CONSTRUCTOR,
-        ),
-        order="""year, round, session, position NULLS LAST,
-            (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
-        endpoint="practice",
-        keys=(*RACE_KEYS, "PracticeResults"),
-        label="Practice",
-        sessions=("fp1", "fp2", "fp3"),
-        is_in_every_api=False,
-    ),
-    Table(
         "sprint_results",
         key=("raceId", "driverId"),
         facts=(*RESULT, *FASTEST),
@@ -385,20 +364,24 @@ DECLARED = (
         has_every_race=False,
     ),
     Table(
-        "pit_stops",
-        key=("raceId", "driverId", "stop"),
+        "practice",
+        key=("raceId", "session", "driverId"),
         facts=(
-            DRIVER._replace(path="driverId"),
-            Column("stop", whole_number, "stop"),
-            Column("lap", whole_number, "lap", is_compared=True, is_usual=True),
-            Column("time", time_of_day, "time", is_compared=True, is_usual=True),
-            Column("milliseconds", whole_number, "duration", duration, is_compared=True),
+            Column("session", from_one, "session"),
+            POSITION,
+            Column("laps", whole_number, "laps", is_compared=True),
+            Column("milliseconds", whole_number, "Time.millis", is_compared=True),
+            NUMBER,
+            DRIVER,
+            CONSTRUCTOR,
         ),
-        order="time NULLS LAST, lap NULLS LAST, stop, driverId",
-        endpoint="pitstops",
-        keys=(*RACE_KEYS, "PitStops"),
-        label="Pit stops",
-        sessions=("race",),
+        order="""year, round, session, position NULLS LAST,
+            (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
+        endpoint="practice",
+        keys=(*RACE_KEYS, "PracticeResults"),
+        label="Practice",
+        sessions=("fp1", "fp2", "fp3"),
+        is_in_every_api=False,
     ),
     Table(
         "lap_times",
@@ -413,6 +396,22 @@ DECLARED = (
         endpoint="laps",
         keys=(*RACE_KEYS, "Laps", "Timings"),
         label="Lap timings",
+        sessions=("race",),
+    ),
+    Table(
+        "pit_stops",
+        key=("raceId", "driverId", "stop"),
+        facts=(
+            DRIVER._replace(path="driverId"),
+            Column("stop", whole_number, "stop"),
+            Column("lap", whole_number, "lap", is_compared=True, is_usual=True),
+            Column("time", time_of_day, "time", is_compared=True, is_usual=True),
+            Column("milliseconds", whole_number, "duration", duration, is_compared=True),
+        ),
+        order="time NULLS LAST, lap NULLS LAST, stop, driverId",
+        endpoint="pitstops",
+        keys=(*RACE_KEYS, "PitStops"),
+        label="Pit stops",
         sessions=("race",),
     ),
     Table(
@@ -440,7 +439,24 @@ DECLARED = (
 )
 TABLES = tuple(table for table in DECLARED if not table.part_of)
 BY_NAME = {table.name: table for table in TABLES}
-KINDS = {table.name: table for table in DECLARED if table.sessions}
+# The tables, and the part of one, that have records of races, in the order of lists for people.
+KINDS = {
+    kind.name: kind
+    for name in [
+        "results",
+        "fastest_laps",
+        "qualifying",
+        "practice",
+        "sprint_results",
+        "sprint_qualifying",
+        "pit_stops",
+        "lap_times",
+        "driver_standings",
+        "constructor_standings",
+    ]
+    for kind in DECLARED
+    if kind.name == name
+}
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.part_of)
 STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS)
 FASTEST_LAP = tuple(column.name for column in KINDS["fastest_laps"].facts)  # columns of results

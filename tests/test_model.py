@@ -11,7 +11,15 @@ from racedata.loader.differences import groups_of
 from racedata.loader.existing import open_read_only
 from racedata.loader.schedule import expected_records
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS
-from racedata.model import API_ENDPOINTS, BY_NAME, KINDS, RECORDS, SESSION_GROUPS, SESSIONS
+from racedata.model import (
+    API_ENDPOINTS,
+    BY_NAME,
+    DECLARED,
+    KINDS,
+    RECORDS,
+    SESSION_GROUPS,
+    SESSIONS,
+)
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.home import coverage_rows
 from racedata.service.schemas import OPENAPI
@@ -61,6 +69,10 @@ def test_a_kind_is_numbered_as_its_primary_key_says(kind, columns):
     ]
     assert key == (["raceId", "record"] if kind.is_numbered_by_race else ["record"])
     assert BY_NAME[kind.name].is_numbered
+
+
+def test_each_table_with_records_of_sessions_is_a_kind():
+    assert {*KINDS} == {table.name for table in DECLARED if table.sessions}
 
 
 def test_the_page_has_a_row_for_each_kind():

@@ -11,6 +11,7 @@ from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.errors import Progress
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import add_milliseconds
+from racedata.model import BY_NAME, Table
 
 LAYOUT = "a dump in Ergast's CSV layout"  # for the help
 TITLE = "Formula One data in the CSV layout of Ergast, exported by racedata"
@@ -169,6 +170,23 @@ PARENTS = {
     "status": ("statusId", ""),
     "races": ("raceId", "url"),
 }
+# What files have that Ergast's dump lacks, if the label of the table does not say it.
+DESCRIPTIONS = {
+    "practice": "practice results; the session column has the number of the practice session "
+    "(1, 2 or 3)",
+    "sessions": "the sessions of each weekend, except the race",
+    "sprint_qualifying": "the session that sets the sprint's grid; its columns are those of "
+    "qualifying.csv",
+}
+
+
+def all_rows(table: Table) -> str:
+    """The query for the columns of a table that a load reads, in the order of answers."""
+    names = [f"record AS {name}" if name == table.id else name for name in table.names]
+    order = " ORDER BY record" if table.is_numbered else ""
+    return f"SELECT {', '.join(names)} FROM {table.name}{order}"
+
+
 # The others, which are written only if they have rows. Their columns are those of the database, or
 # of the project's own corrections.csv.
 OTHERS = {
@@ -182,20 +200,11 @@ OTHERS = {
         """SELECT raceId, driverId, constructorId FROM entries
            EXCEPT SELECT raceId, driverId, constructorId FROM results""",
     ),
-    "practice": (
-        "practice results; the session column has the number of the practice session (1, 2 or 3)",
-        """SELECT raceId, session, driverId, constructorId, number, position, laps, milliseconds
-           FROM practice ORDER BY record""",
-    ),
-    "sessions": (
-        "the sessions of each weekend, except the race",
-        "SELECT raceId, session, date, time FROM sessions",
-    ),
-    "sprint_qualifying": (
-        "the session that sets the sprint's grid; its columns are those of qualifying.csv",
-        """SELECT record AS sprintQualifyId, raceId, driverId, constructorId, number, position,
-               q1, q2, q3 FROM sprint_qualifying ORDER BY record""",
-    ),
+    **{
+        name: (DESCRIPTIONS.get(name, table.label.lower()), all_rows(table))
+        for name, table in sorted(BY_NAME.items())
+        if name not in (*ERGAST, "entries")
+    },
 }
 
 
