@@ -123,6 +123,8 @@ class Table(NamedTuple):
     part_of: str = ""  # the table that has its columns, if it is no table of its own
     is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
     is_fetched_by_season: bool = False  # from an API; otherwise race by race
+    # more records than most races have, to estimate the requests of a fetch race by race
+    per_race: int = 0
     # whether a race without it lacks something; only some weekends have a sprint
     has_every_race: bool = True
 
@@ -360,6 +362,7 @@ DECLARED = (
         keys=(*RACE_KEYS, "SprintQualifyingResults"),
         label="Sprint qualifying",
         sessions=("sq",),
+        per_race=20,
         is_in_every_api=False,
         has_every_race=False,
     ),
@@ -381,6 +384,7 @@ DECLARED = (
         keys=(*RACE_KEYS, "PracticeResults"),
         label="Practice",
         sessions=("fp1", "fp2", "fp3"),
+        per_race=80,
         is_in_every_api=False,
     ),
     Table(
@@ -397,6 +401,7 @@ DECLARED = (
         keys=(*RACE_KEYS, "Laps", "Timings"),
         label="Lap timings",
         sessions=("race",),
+        per_race=1300,
     ),
     Table(
         "pit_stops",
@@ -413,6 +418,7 @@ DECLARED = (
         keys=(*RACE_KEYS, "PitStops"),
         label="Pit stops",
         sessions=("race",),
+        per_race=100,
     ),
     Table(
         "driver_standings",
@@ -424,6 +430,7 @@ DECLARED = (
         keys=(*STANDINGS_KEYS, "DriverStandings"),
         label="Driver standings",
         sessions=("race",),
+        per_race=30,
     ),
     Table(
         "constructor_standings",
@@ -435,6 +442,7 @@ DECLARED = (
         keys=(*STANDINGS_KEYS, "ConstructorStandings"),
         label="Constructor standings",
         sessions=("race",),
+        per_race=20,
     ),
 )
 TABLES = tuple(table for table in DECLARED if not table.part_of)

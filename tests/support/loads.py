@@ -18,25 +18,13 @@ from racedata.loader.build import build
 from racedata.loader.corrections import CORRECTIONS, apply_corrections
 from racedata.loader.sources import source_at
 from racedata.loader.stage import Stage
+from racedata.model import RECORDS
 from support import EXPECTED, PACKAGE, ROOT
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
 Row = dict[str, str]
 Edit = Callable[[Row], Row | None]
-
-# The tables with the records of a race.
-RECORDS = (
-    "results",
-    "qualifying",
-    "sprint_results",
-    "sprint_qualifying",
-    "practice",
-    "lap_times",
-    "pit_stops",
-    "driver_standings",
-    "constructor_standings",
-)
 
 
 def run_loader(

@@ -24,16 +24,6 @@ from racedata.loader.sources.source import Delivery, History, Source, Task, chec
 from racedata.loader.stage import Fill
 from racedata.model import BY_NAME, KINDS, RECORDS
 
-# Records per race, for the estimate of requests: more than most races have.
-LAPS = 1300
-DETAILS = {
-    "pitstops": 100,
-    "driverstandings": 30,
-    "constructorstandings": 20,
-    "practice": 80,
-    "sprintqualifying": 20,
-}
-
 
 class ApiSource(Source):
     """An API. Each season is stored before the next is fetched."""
@@ -125,7 +115,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
     if len(years) < 2:
         return
     with closing(ExistingDatabase(task.history.path)) as old:
-        of_race = sum(math.ceil(records / api.limit) for records in (LAPS, *DETAILS.values()))
+        of_race = sum(math.ceil(kind.per_race / api.limit) for kind in KINDS.values())
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
         filled_in = [year for year, _ in old.without_laps(also_from_apis=False).values()]
@@ -152,7 +142,8 @@ def seen_before(history: History) -> dict[str, str]:
 def not_served_before(history: History) -> set[str]:
     """The endpoints that an API lacked when it was last asked for them."""
     found = (history.notes() or {}).get("notServed")
-    return {name for name in DETAILS if name in found} if isinstance(found, list) else set()
+    may_lack = {kind.endpoint for kind in KINDS.values() if not kind.is_in_every_api}
+    return {name for name in may_lack if name in found} if isinstance(found, list) else set()
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:
