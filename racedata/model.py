@@ -79,7 +79,9 @@ COMPUTED = {
 
 
 class Column(NamedTuple):
-    """A column of a table. Columns that are just whole numbers or plain text need none."""
+    """A column of a table. One that is just a whole number or plain text, and that no API has,
+    needs none.
+    """
 
     name: str
     parse: Parser  # references are checked by the readers in sources/
@@ -108,7 +110,7 @@ class Table(NamedTuple):
     name: str
     # columns that identify a row, in corrections too; shared cars may have the same key
     key: tuple[str, ...] = ()
-    facts: tuple[Column, ...] = ()  # about its columns, in the order of answers
+    facts: tuple[Column, ...] = ()  # about its columns; of a list, in the order of answers
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` replaces it in the database
     # The order of `record`: SQL with the columns of the row and the race's year and round. Without

@@ -21,7 +21,7 @@ from racedata.loader.sources.api_client import Api, NotServed
 from racedata.loader.sources.api_rows import ApiSeason, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.stage import SourceFacts, Stage
-from racedata.model import BY_NAME, KINDS, RACE_TABLES, Table
+from racedata.model import BY_NAME, KINDS, RACE_TABLES, STANDINGS, Table
 from racedata.values import Value, plain_text
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
@@ -236,7 +236,7 @@ class SeasonFetch:
             return self.needs_laps(race)
         # another source's records are replaced together
         changed = race in self.reclassified or race.id in self.filled_in
-        if kind.name in ("driver_standings", "constructor_standings"):
+        if kind.name in STANDINGS:
             completed = self.completed[: self.completed.index(race) + 1]
             changed |= any(earlier in self.reclassified for earlier in completed)
         is_missing = not self.old.count(RACE_TABLES[kind.endpoint], race.id)
