@@ -1,14 +1,18 @@
 """Writes a hash for every address and every table, so that a change of the loader shows its effect.
 
-`make freeze FOLDER=before` builds the sample and, if ERGAST_DUMP and F1DB_DUMP name dumps, Ergast
-with f1db and f1db alone. It writes one file per database, with a line per address and table. Run it
-again after the change with another folder, and compare both with `diff -r`.
+`make freeze FOLDER=before` builds the sample; if ERGAST_DUMP and F1DB_DUMP name dumps, Ergast with
+f1db and f1db alone; and a database that is refreshed from an API, f1db and OpenF1 through a season.
+It writes one file per database, and one per moment of the season, with a line per address and
+table. Run it again after the change with another folder, and compare both with `diff -r`.
+
+It builds with the commands and helpers that the tests use, so that it knows little of the loader.
 """
 
 import hashlib
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,12 +21,16 @@ from pathlib import Path
 
 import falcon.testing
 
-from racedata.loader.corrections import CORRECTIONS
-from racedata.loader.load import SAMPLE, load
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support import SAMPLE
+from support.loads import LOAD
+from support.three_sources import season_of_three
 
 # Ids may change with each build, so the hash of a table has the natural keys instead.
 NATURAL_KEYS = {
@@ -33,24 +41,37 @@ NATURAL_KEYS = {
     "sourceId": "SELECT sourceId, name FROM sources",
 }
 TIMES = {"builtAt", "readAt", "fetchedAt"}  # when it was built, not what
+# Where the files and servers of a simulated season are, which changes with each run.
+PLACES = re.compile(r"/[\w/-]+/season-of-three\b|(?<=127\.0\.0\.1):\d+")
 RACE_ENDPOINTS = ("results", "qualifying", "sprint", "sprintqualifying", "practice", "pitstops")
 
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    sources = {"sample": [SAMPLE]}
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, database in databases(Path(temporary)):
+            frozen = sorted([*tables(database), *answers(database)])
+            (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in frozen))
+            print(f"{folder / name}.txt: {len(frozen)} addresses and tables", flush=True)
+
+
+def databases(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Each database, with its name. The same path may have another one the next time."""
+    sources = {"sample": [str(SAMPLE)]}
     ergast, f1db = os.environ.get("ERGAST_DUMP"), os.environ.get("F1DB_DUMP")
     if f1db:
         sources["f1db"] = [f1db]
     if ergast and f1db:
         sources["ergast-f1db"] = [ergast, f1db]
     for name, addresses in sources.items():
-        with tempfile.TemporaryDirectory() as temporary:
-            database = Path(temporary) / "racedata.db"
-            load(addresses, str(database), CORRECTIONS, lambda text: None)
-            frozen = sorted([*tables(database), *answers(database)])
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in frozen))
-        print(f"{folder / name}.txt: {len(frozen)} addresses and tables", flush=True)
+        database = folder / f"{name}.db"
+        command = [*LOAD, "--database", str(database), "--", *addresses]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        yield name, database
+    season = folder / "season-of-three"
+    season.mkdir()
+    for moment, database in season_of_three(season):
+        yield f"season-{moment}", database
 
 
 def tables(database: Path) -> Iterator[str]:
@@ -63,7 +84,9 @@ def tables(database: Path) -> Iterator[str]:
             rows = db.execute(f"SELECT * FROM {table}")
             columns = [name for name, *_ in rows.description]
             named = sorted(
-                repr([natural(keys, column, value) for column, value in zip(columns, row)])
+                PLACES.sub(
+                    "", repr([natural(keys, column, value) for column, value in zip(columns, row)])
+                )
                 for row in rows
             )
             yield f"table {table}: {digest(''.join(named).encode())}"
@@ -86,10 +109,10 @@ def answers(database: Path) -> Iterator[str]:
     client = falcon.testing.TestClient(create_app(settings, data))
     for address in addresses_of(data, settings.base_address):
         answer = client.simulate_get(address, query_string="limit=2000" * ("." not in address))
-        # calendars say when the database was built
-        body = re.sub(rb"(?m)^(DTSTAMP|LAST-MODIFIED):.*$", b"", answer.content)
-        said = f"{answer.status} {answer.headers.get('content-type')}\n".encode() + body
-        yield f"{address} {digest(said)}"
+        # calendars fold long lines, and say when the database was built
+        text = re.sub("(?m)^(DTSTAMP|LAST-MODIFIED):.*$", "", answer.text.replace("\r\n ", ""))
+        said = f"{answer.status} {answer.headers.get('content-type')}\n" + PLACES.sub("", text)
+        yield f"{address} {digest(said.encode())}"
 
 
 def addresses_of(data: Snapshot, base: str) -> Iterator[str]:

@@ -1,31 +1,17 @@
 """Fixtures of refreshes: databases that are behind, and servers that have what they lack."""
 
 import pytest
-from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import (
-    RECORDS,
-    built,
-    csv_rows,
-    edited,
-    race_ids,
-    without,
-)
+from support.loads import built, finished_sample, without
 from support.refreshes import F1DB
 from support.releases import answers_of_release, released
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """A dump like the sample, whose seasons before 2023 have only the races that were run."""
-    with_results = {row["raceId"] for row in csv_rows(SAMPLE, "results")}
-    kept = with_results | {*race_ids(SAMPLE, 2023).values()}
-    edits = {
-        name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)
-    }
-    edits["seasons"] = lambda row: row if row["year"] != "1997" else None
-    return edited(SAMPLE, tmp_path_factory.mktemp("finished") / "dump", **edits)
+    """A dump of the sample without what seasons before 2023 lack."""
+    return finished_sample(tmp_path_factory.mktemp("finished") / "dump")
 
 
 @pytest.fixture(scope="session")

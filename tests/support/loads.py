@@ -19,7 +19,7 @@ from racedata.loader.corrections import CORRECTIONS, apply_corrections
 from racedata.loader.sources import source_at
 from racedata.loader.stage import Stage
 from racedata.model import RECORDS
-from support import EXPECTED, PACKAGE, ROOT
+from support import EXPECTED, PACKAGE, ROOT, SAMPLE
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
@@ -220,7 +220,7 @@ def csv_rows(folder: Path, table: str) -> list[Row]:
 
 def edited(source: Path, folder: Path, **edits: Edit) -> Path:
     """A copy of a dump. The edit of a table changes each row, or returns None to leave it out."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for file in source.iterdir():
         if file.stem not in edits:
             (folder / file.name).write_bytes(file.read_bytes())
@@ -251,6 +251,17 @@ def without(source: Path, folder: Path, year: int, *rounds: int, **edits: Edit) 
         return lambda row: None if row["raceId"] in gone else edit(row)
 
     return edited(source, folder, **{**edits, **{table: keep(table) for table in RECORDS}})
+
+
+def finished_sample(folder: Path) -> Path:
+    """A dump like the sample, whose seasons before 2023 have only the races that were run."""
+    with_results = {row["raceId"] for row in csv_rows(SAMPLE, "results")}
+    kept = with_results | {*race_ids(SAMPLE, 2023).values()}
+    edits: dict[str, Edit] = {
+        name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)
+    }
+    edits["seasons"] = lambda row: row if row["year"] != "1997" else None
+    return edited(SAMPLE, folder, **edits)
 
 
 def with_many_lap_times(source: Path) -> Path:

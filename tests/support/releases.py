@@ -10,7 +10,7 @@ import hashlib
 import io
 import urllib.parse
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from itertools import count
@@ -81,12 +81,18 @@ def released(answer: Callable[[str], Answer]) -> Iterator[Release]:
         yield release
 
 
-def zip_of(folder: Path) -> bytes:
-    """The zip of a folder's files."""
+def zip_of(folder: Path, without: Collection[str] = ()) -> bytes:
+    """The zip of a folder's files. Of a release of f1db, without the records of some races, which
+    stay in its calendar.
+    """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for path in sorted(folder.iterdir()):
-            archive.write(path, path.name)
+            lines = path.read_bytes().splitlines(keepends=True)
+            if path.name.startswith("f1db-races-"):
+                lines = [line for line in lines if line.partition(b",")[0].decode() not in without]
+            # the time is not now, so that the same files have the same checksum
+            archive.writestr(zipfile.ZipInfo(path.name), b"".join(lines))
     return content.getvalue()
 
 

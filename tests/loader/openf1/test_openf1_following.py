@@ -1,15 +1,12 @@
 """racedata.loader.sources.openf1, followed with other sources: a weekend, minute by minute."""
 
-import io
 import shutil
-import zipfile
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 
 import pytest
-from support import EXPECTED
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import select
@@ -24,8 +21,8 @@ from support.openf1 import (
     repair_laps,
     without_records,
 )
-from support.refreshes import NOT_SERVED_BY_JOLPICA
-from support.releases import file_of_release, released
+from support.refreshes import F1DB, NOT_SERVED_BY_JOLPICA
+from support.releases import file_of_release, released, zip_of
 from support.season import LimitedApi, SeasonOver, SimulatedTime
 
 from racedata.loader.existing import open_read_only
@@ -81,7 +78,7 @@ class Weekend:
             self.time, OpenF1Server(rows, self.is_live, self.is_published).answer, LIMITS, TOO_MANY
         )
         self.jolpica = LimitedApi(self.time, self.of_jolpica)
-        self.releases = [release_of(folder, without="1097"), release_of(folder)]
+        self.releases = [zip_of(F1DB, without=["1097"]), zip_of(F1DB)]
         self.f1db = LimitedApi(self.time, self.of_f1db)
 
     def is_live(self):
@@ -151,18 +148,6 @@ class Weekend:
             if kind in origins and (not found or found[-1][1] != origins[kind]):
                 found.append((time, origins[kind]))
         return found
-
-
-def release_of(folder, without=""):
-    """A release of f1db; if wanted, without the records of a race."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for path in sorted((EXPECTED / "f1db").iterdir()):
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if not without or not line.startswith(f"{without},")]
-            is_list = path.name == "f1db-races.csv"
-            archive.writestr(path.name, "".join(lines if is_list else kept))
-    return content.getvalue()
 
 
 @pytest.fixture
