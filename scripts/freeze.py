@@ -41,8 +41,9 @@ NATURAL_KEYS = {
     "sourceId": "SELECT sourceId, name FROM sources",
 }
 TIMES = {"builtAt", "readAt", "fetchedAt"}  # when it was built, not what
-# Where the files and servers of a simulated season are, which changes with each run.
-PLACES = re.compile(r"/[\w/-]+/season-of-three\b|(?<=127\.0\.0\.1):\d+")
+# Where the sample, and the files and servers of the season are: that is no fact of the data either.
+SEASON = "season-of-three"
+PLACES = re.compile(rf"{re.escape(str(SAMPLE.parent))}\b|/[\w/-]+/{SEASON}\b|(?<=127\.0\.0\.1):\d+")
 RACE_ENDPOINTS = ("results", "qualifying", "sprint", "sprintqualifying", "practice", "pitstops")
 
 
@@ -68,7 +69,7 @@ def databases(folder: Path) -> Iterator[tuple[str, Path]]:
         command = [*LOAD, "--database", str(database), "--", *addresses]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         yield name, database
-    season = folder / "season-of-three"
+    season = folder / SEASON
     season.mkdir()
     for moment, database in season_of_three(season):
         yield f"season-{moment}", database
