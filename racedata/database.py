@@ -2,8 +2,7 @@
 
 The file is an SQLite database with the tables and the two numbers of schema.sql. After its last
 page, where SQLite does not read, it has the 32 bytes of the SHA-256 of all preceding bytes. So a
-file that has changed since it was built is detected. Next to it is a small file with notes on
-refreshes.
+file that has changed since it was built is detected. Next to it is the loader's store.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ import sqlite3
 import stat
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +25,6 @@ PRAGMAS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(PRAGMAS["application_id"], 16), int(PRAGMAS["user_version"])
 OLDEST_VERSION = 6  # the oldest that can be built again from its own tables
 CHECKSUM_BYTES = hashlib.sha256().digest_size
-REFRESHES_BYTES = 100_000
 HEADER_BYTES = 72  # up to the end of the application id
 
 
@@ -166,26 +164,26 @@ def version_of(path: Path) -> int | None:
     return header.version if header and header.application_id == APPLICATION_ID else None
 
 
-def refreshes_path(database: str | Path) -> Path:
-    """The path of the file with the times of refreshes by source: next to the database."""
+def store_path(database: str | Path) -> Path:
+    """The path of the loader's store of what every source says: next to the database."""
     path = Path(os.path.realpath(database))
-    return path.with_name(f"{path.name.removesuffix('.db')}.refreshed.json")
+    return path.with_name(f"{path.name.removesuffix('.db')}.sources.db")
 
 
-def read_refreshes(database: str | Path) -> dict[str, dict[str, Any]]:
-    """The notes in that file, by source: `refreshedAt`, and what the loader needs.
-
-    Empty if it cannot be read.
+def refresh_times(database: str | Path) -> dict[str, dict[str, Any]]:
+    """When each source was last asked (`refreshedAt`), and since when it is followed
+    (`followedSince`): in the store. Empty if it cannot be read.
     """
-    path = refreshes_path(database)
-    try:
-        if not path.is_file():  # a FIFO would block
-            return {}
-        with path.open("rb") as file:
-            found = json.loads(file.read(REFRESHES_BYTES))
-        return {name: dict(noted) for name, noted in found.items()}
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-        return {}
+    path, times = store_path(database), dict[str, dict[str, Any]]()
+    with suppress(OSError, ValueError, sqlite3.Error):
+        if path.is_file():  # a FIFO would block
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as db:
+                for source, key, value in db.execute(
+                    """SELECT source, key, value FROM memory
+                       WHERE key IN ('refreshedAt', 'followedSince')"""
+                ):
+                    times.setdefault(source, {})[key] = json.loads(value)
+    return times
 
 
 class FileState(NamedTuple):

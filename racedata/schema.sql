@@ -6,12 +6,14 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 8;             -- the schema version: raise it with any change below
+PRAGMA user_version = 9;             -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
-    builtAt  TEXT NOT NULL,    -- UTC, YYYY-MM-DDTHH:MM:SSZ
-    isSample INTEGER NOT NULL  -- 1 if its base is the package's own sample, else 0
+    builtAt      TEXT NOT NULL,     -- UTC, YYYY-MM-DDTHH:MM:SSZ
+    isSample     INTEGER NOT NULL,  -- 1 if its base is the package's own sample, else 0
+    storeId      TEXT NOT NULL,     -- of the store from which it was built
+    storeChanges INTEGER NOT NULL   -- how often that store had changed
 ) STRICT;
 
 -- A source of the data. The first is the base of the last load; the others filled gaps or added newer records.

@@ -40,7 +40,8 @@ NATURAL_KEYS = {
     "circuitId": "SELECT circuitId, circuitRef FROM circuits",
     "sourceId": "SELECT sourceId, name FROM sources",
 }
-TIMES = {"builtAt", "readAt", "fetchedAt"}  # when it was built, not what
+# when it was built, not what
+TIMES = {"builtAt", "readAt", "fetchedAt", "storeId", "storeChanges"}
 # Where the sample, and the files and servers of the season are: that is no fact of the data either.
 SEASON = "season-of-three"
 PLACES = re.compile(rf"{re.escape(str(SAMPLE.parent))}\b|/[\w/-]+/{SEASON}\b|(?<=127\.0\.0\.1):\d+")

@@ -37,8 +37,8 @@ from racedata.hints import COMMAND
             "build a new",
         ),
         (
-            spoiling.version(9),
-            f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION}); to "
+            spoiling.version(10),
+            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION}); to "
             "build a new",
         ),
         (spoiling.truncated, "is damaged"),
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
         spoiling.emptied,
         spoiling.truncated,
         spoiling.grown,
-        spoiling.version(9),
+        spoiling.version(10),
         spoiling.version(3),
     ],
 )

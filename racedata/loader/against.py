@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.formats import counted, listed
-from racedata.loader.addition import filled_apart
-from racedata.loader.corrections import CORRECTIONS, corrected
+from racedata.loader.corrections import CORRECTIONS, apply_corrections, corrections_at
 from racedata.loader.differences import (
     GROUPS,
     LACKED_BY_OURS,
@@ -26,8 +25,9 @@ from racedata.loader.differences import (
 )
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
-from racedata.loader.matching import find, same_races
+from racedata.loader.matching import find, races_in_both
 from racedata.loader.sources import second_opinion
+from racedata.loader.stage import staged
 from racedata.model import BY_NAME, KINDS, STANDINGS
 from racedata.values import Value
 
@@ -82,12 +82,16 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Section],
     # Correct the source too: an error that both had would otherwise be a difference.
     with (
         other.opened(progress) as fill,
-        filled_apart(corrected(fill, CORRECTIONS), progress) as (stage, _),
+        staged(progress) as stage,
     ):
+        fill(stage)
+        corrections = corrections_at(CORRECTIONS, progress)
+        apply_corrections(stage, CORRECTIONS.name, corrections)
+        stage.db.execute("COMMIT")
         progress("comparing")
         with closing(sqlite3.connect("file::memory:", uri=True)) as db:
             db.execute("ATTACH ? AS stage", (read_only_uri(path),))
-            db.execute("ATTACH ? AS addition", (str(stage),))
+            db.execute("ATTACH ? AS addition", (stage.path,))
             db.execute("ATTACH ':memory:' AS ids")
             match(db)
             return differences(db), list(remarks(db, other.name))
@@ -101,7 +105,7 @@ def match(db: sqlite3.Connection) -> None:
         "CREATE TABLE ids.compared (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, id))"
     )
     for (year,) in db.execute("SELECT DISTINCT year FROM addition.races").fetchall():
-        db.executemany("INSERT INTO ids.races VALUES (?, ?)", same_races(db, year).items())
+        db.executemany("INSERT INTO ids.races VALUES (?, ?)", races_in_both(db, year).items())
     for name in COMPARED_LISTS:
         names = BY_NAME[name].names
         for row in db.execute(f"SELECT {', '.join(names)} FROM addition.{name}").fetchall():

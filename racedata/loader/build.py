@@ -1,38 +1,40 @@
-"""Builds a database: what a source fills into a Stage becomes the tables of schema.sql.
+"""Builds a database from the store: chooses what counts, corrects it, numbers and describes it.
 
-A source (sources/) fills a Stage (stage.py), and merge.py adds further sources to it. load.py and
-refresh.py decide what to build from, and replacement.py puts the new file in place.
+choose.py chooses, fill.py puts what was chosen into a Stage, and replacement.py puts the new file
+in place.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from racedata.database import (
-    SCHEMA,
-    write_checksum,
-)
-from racedata.formats import utc_now
-from racedata.loader.addition import Addition, filled_apart
+from racedata.database import SCHEMA, write_checksum
+from racedata.formats import counted, listed, utc_now
+from racedata.loader.choose import Choice, choose
 from racedata.loader.corrections import (
+    NOTED,
+    CorrectedRows,
+    Correction,
     apply_corrections,
-    corrected,
+    corrections_at,
+    note_corrections,
     store_corrections,
 )
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.merge import merge
+from racedata.loader.fill import Filling
 from racedata.loader.report import (
     contribution,
     contributions,
     licence,
     seasons_of,
-    table_of_rows,
     unknown_values,
 )
 from racedata.loader.sql import column_names
-from racedata.loader.stage import Fill, Stage
+from racedata.loader.stage import Stage
+from racedata.loader.store import Store
 from racedata.model import COMPUTED, KINDS, TABLES, Table
 
 # One row per season, driver and constructor: the driver's first entry for it, and all constructors
@@ -57,23 +59,22 @@ CONSTRUCTORS_SO_FAR = (
 class Report(NamedTuple):
     """The report of a build."""
 
-    lines: list[str]  # about the base and all sources
-    merged: list[str]  # about the additions, and what could not be merged
+    rows: Mapping[str, int]  # how many each table has
+    lines: list[str]  # about all sources
+    remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
 
 
-def build(
-    path: Path,
-    fill: Fill,
-    additions: Sequence[Addition],
-    corrections: Path | None,
-    is_sample: bool,
-    progress: Progress,
-) -> Report:
-    """Builds the database at `path` from what `fill` puts into a Stage, and the additions to it.
+def build(path: Path, store: Store, corrections: Path | None, progress: Progress) -> Report:
+    """Builds the database at `path` from what counts in the store.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
+    lines = corrections_at(corrections, progress)
+    file = corrections.name if corrections else ""
+    matching = CorrectedRows(lines)
+    progress("choosing")
+    choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # An unfinished file is deleted, so it needs no journal.
         db.executescript(
@@ -82,33 +83,53 @@ def build(
         db.executescript(SCHEMA)
         stage = Stage(db, progress)
         db.execute("BEGIN")
-        lines = fill(stage)
-        if corrections:
-            lines += apply_corrections(stage, corrections)
-        stage.check_calendars()
-        merged = []
-        for addition in additions:
-            # Correct an additional source before merging: races are matched by date.
-            with filled_apart(corrected(addition.fill, corrections), progress) as (staged, remarks):
-                progress("merging")
-                merged += [*remarks, *merge(stage, staged, addition)]
+        filling = Filling(stage, store, choice, matching)
+        filling.fill_results()
+        # Other records of a car take its constructor from the results.
+        first = [each for each in lines if (each.table, each.column) == ("results", "constructor")]
+        applied = [apply_corrections(stage, file, first)]
+        filling.fill_others()
+        applied.append(
+            apply_corrections(stage, file, [each for each in lines if each not in first])
+        )
+        for source in filling.sources:
+            rows = store.list_rows(source.name, "corrections")
+            noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
+            note_corrections(stage, source.name, noted)
         store_all(stage, progress)
-        describe(db, is_sample)
+        describe(db, store, filling.base.is_sample)
         check_required(db)
-        lines = [
-            *table_of_rows(stage),
-            *lines,
+        count = sum(rows for rows, _ in applied)
+        corrected = (
+            [f"corrected: {counted(count, 'value')}; see the corrections endpoint"] if count else []
+        )
+        about = [
+            *corrected,
+            *chain(*(remarks for _, remarks in applied)),
             *contributions(db),
             licence(db),
             *unknown_values(db),
         ]
-        report = Report(lines, merged, seasons_of(db))
+        report = Report(
+            dict(db.execute("SELECT name, rows FROM row_counts").fetchall()),
+            about,
+            remarks_of(choice),
+            seasons_of(db),
+        )
         db.execute("COMMIT")
         db.execute("DETACH stage")
         db.execute("ANALYZE")  # statistics for the query planner
         db.execute("VACUUM")  # numbering leaves pages partly empty
     write_checksum(path)
     return report
+
+
+def remarks_of(choice: Choice) -> list[str]:
+    remarks = (
+        (choice.unmatched[::-1], "no matching race in the database, or more than one; not added"),
+        (choice.smaller, "fewer records than another source has; not used"),
+    )
+    return [f"{listed(names)}: {what}" for names, what in remarks if names]
 
 
 def store_all(stage: Stage, progress: Progress) -> None:
@@ -168,11 +189,11 @@ def store(stage: Stage, table: Table) -> None:
         )
 
 
-def describe(db: sqlite3.Connection, is_sample: bool) -> None:
+def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
     """Fills the tables that describe the database."""
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
-    db.execute("INSERT INTO build VALUES (?, ?)", (utc_now(), is_sample))
+    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (utc_now(), is_sample, *store.state))
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
     db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():

@@ -9,7 +9,7 @@ from racedata.database import OLDEST_VERSION, is_older
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.load import load, load_or_rebuild, make_default_folder
-from racedata.loader.notes import note_followed
+from racedata.loader.memory import remember_followed
 from racedata.loader.program import progress_of_terminal
 from racedata.loader.replacement import replaced_file
 from racedata.loader.sources import whole_database
@@ -48,7 +48,7 @@ class ConfiguredSources:
         elif os.path.exists(self.path) and is_older(Path(self.path)):
             line = load_or_rebuild(self.path, self.corrections, self.progress)[-1]
         self.progress("")
-        self.is_noted = (self.is_noted and not line) or note_followed(
+        self.is_noted = (self.is_noted and not line) or remember_followed(
             Path(self.path), self.followed
         )
         self.checked, self.compares = replaced_file(self.path), False

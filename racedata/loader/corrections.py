@@ -5,7 +5,7 @@ docs/data.md describes the file. The table `corrections` has what was applied.
 
 import sqlite3
 from argparse import ArgumentParser
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from racedata.formats import counted
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
-from racedata.loader.stage import Fill, Stage
-from racedata.model import BY_NAME, FASTEST_LAP, TABLES, Table
+from racedata.loader.stage import Stage
+from racedata.model import BY_NAME, TABLES, Table
 from racedata.values import Parser, Value, number, one_of, plain_text, reference, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
@@ -46,15 +46,11 @@ REFERENCES = {
     "constructor": ("constructorId", "constructors", "constructorRef"),
     "status": ("statusId", "status", "status"),
 }
-# The kind of records (model.py) that a correction belongs to. A source gives all records of a kind.
-KIND = f"""
-    CASE WHEN tableName = 'entries' THEN 'results'
-    WHEN tableName = 'results' AND columnName IN {FASTEST_LAP} THEN 'fastest_laps'
-    ELSE tableName END"""
 # The columns that the table `corrections` shares with other tables.
 ABOUT = ("year", "raceId", "driverId", "constructorId")
-FACTS = "tableName, key, columnName, sourceValue, value, witnesses"
-COLUMNS = f"{FACTS}, {', '.join(ABOUT)}"
+# The columns of the table `corrections` that a Correction has.
+NOTED = ("tableName", "key", "columnName", "sourceValue", "value", "witnesses")
+COLUMNS = ", ".join((*NOTED, *ABOUT))
 
 
 class Correction(NamedTuple):
@@ -95,50 +91,62 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     )
 
 
-def corrected(fill: Fill, path: Path | None) -> Fill:
-    """A function that calls `fill`, and then applies the corrections in a file, if any."""
-
-    def fill_and_correct(stage: Stage) -> list[str]:
-        lines = fill(stage)
-        if path:
-            apply_corrections(stage, path)
-        stage.check_calendars()
-        return lines
-
-    return fill_and_correct
-
-
-def apply_corrections(stage: Stage, path: Path) -> list[str]:
-    """Applies and notes the corrections in a file.
-
-    Returns lines for the report: how many were applied, and which do not fit.
-    Raises LoadError for a file that is not such a list.
-    """
+def corrections_at(path: Path | None, progress: Progress) -> list[Correction]:
+    """The corrections in a file, if any. Raises LoadError for a file that is not such a list."""
+    if path is None:
+        return []
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
         raise LoadError(f"{path}: {what}; expected a file of corrections, or the word none")
+    return list(corrections_in(path, progress))
+
+
+def apply_corrections(
+    stage: Stage, file: str, corrections: Iterable[Correction]
+) -> tuple[int, list[str]]:
+    """Applies and notes corrections. `file` begins errors.
+
+    Returns how many values were corrected, and a line for each correction that does not fit.
+    Raises LoadError for a correction that makes no sense.
+    """
     count = 0
     not_applied = []
-    for correction in corrections_in(path, stage.progress):
-        rows, line = apply(stage, path.name, correction)
+    for correction in corrections:
+        rows, line = apply(stage, file, correction)
         count += rows
         if line:
             not_applied.append(line)
-    applied = (
-        [f"corrected: {counted(count, 'value')}; see the corrections endpoint"] if count else []
-    )
-    return applied + not_applied
+    return count, not_applied
 
 
-def note_corrections(stage: Stage, path: AnyPath) -> None:
-    """Notes the corrections in a file, which the dump beside the file already has.
-
-    Raises LoadError for a file that is not such a list.
-    """
-    for correction in corrections_in(path, stage.progress):
-        row = RowToCorrect(stage.db, path.name, correction)
+def note_corrections(stage: Stage, file: str, corrections: Iterable[Correction]) -> None:
+    """Notes corrections that the data of a source already has."""
+    for correction in corrections:
+        row = RowToCorrect(stage.db, file, correction)
         if row.is_right:
             row.note(correction.wrong, correction.right)
+
+
+class CorrectedRows:
+    """Corrects rows before they are matched: of lists, and the dates of calendars."""
+
+    def __init__(self, corrections: Iterable[Correction]) -> None:
+        self.by_row: dict[tuple[str, str], list[Correction]] = {}
+        for each in corrections:
+            self.by_row.setdefault((each.table, each.key.lower()), []).append(each)
+
+    def row(self, table: str, key: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy of a row with the right values."""
+        changes = {
+            each.column: each.right
+            for each in self.by_row.get((table, key.lower()), ())
+            if row.get(each.column) == each.wrong
+        }
+        return {**row, **changes}
+
+    def calendar(self, season: int, races: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """A copy of the races of a season."""
+        return [self.row("races", f"{season}/{race['round']}", race) for race in races]
 
 
 def corrections_in(path: AnyPath, progress: Progress) -> Iterator[Correction]:
@@ -305,43 +313,6 @@ def id_of(db: sqlite3.Connection, column: str, text: str) -> int | None:
         )
         return id_of(db, column, text)
     return found
-
-
-# The table `corrections` follows the rows that it is about.
-
-
-def merge_corrections(db: sqlite3.Connection) -> None:
-    """Replaces the corrections of the parts in `ids.parts`, whose records a merge has replaced."""
-    db.execute(
-        f"""DELETE FROM stage.corrections
-            WHERE raceId NOT IN (SELECT raceId FROM stage.races)
-                OR ({KIND}, raceId) IN (SELECT kind, id FROM ids.parts)"""
-    )
-    db.execute(
-        f"""INSERT OR REPLACE INTO stage.corrections ({COLUMNS})
-            SELECT {FACTS}, year, parts.id, drivers.id, constructors.id
-            FROM addition.corrections
-            JOIN ids.parts ON parts.kind = {KIND} AND parts.added = raceId
-            LEFT JOIN ids.drivers ON drivers.added = driverId
-            LEFT JOIN ids.constructors ON constructors.added = constructorId"""
-    )
-
-
-def merge_corrections_of_list(
-    db: sqlite3.Connection, table: str, key: Value, id: int, columns: Collection[str]
-) -> None:
-    """Replaces the corrections of columns that a merge has set in the row with this id."""
-    bound = ", ".join("?" * len(columns))
-    of_row = f"tableName = ? AND key = ? COLLATE NOCASE AND columnName IN ({bound})"
-    values = (table, key, *columns)
-    db.execute(f"DELETE FROM stage.corrections WHERE {of_row}", values)
-    db.execute(
-        f"""INSERT INTO stage.corrections ({FACTS}, driverId, constructorId)
-            SELECT {FACTS},
-                iif(driverId NOT NULL, ?, NULL), iif(constructorId NOT NULL, ?, NULL)
-            FROM addition.corrections WHERE {of_row}""",
-        (id, id, *values),
-    )
 
 
 def store_corrections(stage: Stage) -> None:

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 from racedata import database
@@ -17,7 +16,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
-from racedata.model import TABLES, Table
+from racedata.model import BY_NAME, TABLES, Table
 from racedata.values import Value
 
 LAST_SEASON = 9999  # the last year that a date can have
@@ -75,12 +74,15 @@ class ExistingDatabase:
                 "SELECT builtAt, isSample FROM build"
             ).fetchone()
             self.is_sample = bool(is_sample)  # whether its base is the sample
-            # whether a refresh has added records to it
-            fetched = self.db.execute("SELECT 1 FROM origins WHERE fetchedAt NOT NULL")
-            self.was_refreshed = fetched.fetchone() is not None
             # the addresses of the sources of the last load, in its order
             found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
             self.loaded_sources: list[str] = [address for (address,) in found]
+            self.db.execute("SELECT 1 FROM origins LIMIT 1")  # which a newer database always has
+            # the id and the number of changes of the store that it was built from
+            self.store: tuple[str, int] = "", 0
+            if "storeId" in column_names(self.db, "build"):
+                sql = "SELECT storeId, storeChanges FROM build"
+                self.store = self.db.execute(sql).fetchone()
         except sqlite3.Error:
             self.close()
             raise
@@ -104,7 +106,6 @@ class ExistingDatabase:
             stored = column_names(self.db, name)
             if names := [each for each in column_names(stage.db, name) if each in stored]:
                 self.copy(f"SELECT {', '.join(names)} FROM {name}", stage, name, names)
-        correct_future_times(stage.db)
         return []
 
     def copy(self, sql: str, stage: Stage, table: str, names: Sequence[str]) -> None:
@@ -114,29 +115,10 @@ class ExistingDatabase:
         while rows := found.fetchmany(BATCH):
             stage.insert(table, names, list(zip(*rows)))
 
-    def fill_with(self, address: str | None, stage: Stage) -> list[str]:
-        """Fills the stage with what was loaded from a source; if None, with what was refreshed.
-
-        Other records stay in it without an origin, so no merge takes them.
-        """
-        self.fill(stage)
-        stage.db.execute("UPDATE stage.sources SET isLoaded = address IS ?", (address,))
-        others = """FROM stage.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL, fetchedAt NOT NULL
-            OR sourceId NOT IN (SELECT sourceId FROM stage.sources WHERE isLoaded))"""
-        stage.db.execute(
-            f"""DELETE FROM stage.sessions
-                WHERE raceId IN (SELECT raceId {others} AND kind = 'sessions')""",
-            (address,),
-        )
-        stage.db.execute(f"DELETE {others}", (address,))
-        return []
-
-    def source(self, name: str) -> tuple[str, str | None] | None:
-        """When a source was read, and the checksum that it had; None if no record is from it."""
-        found: tuple[str, str | None] | None = self.db.execute(
-            "SELECT readAt, checksum FROM sources WHERE name = ?", (name,)
-        ).fetchone()
-        return found
+    def references(self, name: str) -> set[Value]:
+        """The references in a list, such as those of drivers."""
+        reference = BY_NAME[name].key[0]
+        return {text for (text,) in self.db.execute(f"SELECT {reference} FROM {name}")}
 
     def newest(self) -> str:
         """The date of the latest race with results."""
@@ -209,22 +191,22 @@ class ExistingDatabase:
         ).fetchone()
         return int(found[0]) if found else None
 
-    def without_laps(self, also_from_apis: bool) -> dict[int, tuple[int, str]]:
+    def without_laps(self, also_from_apis: bool) -> dict[int, int]:
         """Races without laps, with results that a refresh stored from a source that is not an API.
 
-        By raceId, the season and the name of that source. With `also_from_apis`, from any source.
-        Provisional laps count as none.
+        By raceId, the season. With `also_from_apis`, from any source. Provisional laps count as
+        none.
         """
         found = self.db.execute(
-            f"""SELECT raceId, year, sources.name
-               FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
-               WHERE kind = 'results' AND fetchedAt NOT NULL
-                   AND (sources.name NOT LIKE 'http%' OR ?)
-                   AND (raceId NOT IN (SELECT raceId FROM lap_times)
-                       OR (raceId, 'lap_times') IN ({PROVISIONAL}))""",
+            f"""SELECT raceId, year
+                FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+                WHERE kind = 'results' AND fetchedAt NOT NULL
+                    AND (sources.name NOT LIKE 'http%' OR ?)
+                    AND (raceId NOT IN (SELECT raceId FROM lap_times)
+                        OR (raceId, 'lap_times') IN ({PROVISIONAL}))""",
             (also_from_apis,),
         )
-        return {race: (year, source) for race, year, source in found}
+        return dict(found.fetchall())
 
     def provisional(self, kinds: Collection[str]) -> set[int]:
         """The races that have provisional records of one of these kinds."""
@@ -262,23 +244,3 @@ def checksum_at_end(path: Path) -> str:
     with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
         file.seek(-database.CHECKSUM_BYTES, os.SEEK_END)
         return file.read().hex()
-
-
-def correct_future_times(db: sqlite3.Connection) -> None:
-    """Corrects times in the future, from a clock that was ahead: otherwise no dump would be newer.
-
-    Records that were fetched at such a time count as fetched on the day of the race.
-    """
-    (newest,) = db.execute(
-        "SELECT max(date) FROM stage.results JOIN stage.races USING (raceId)"
-    ).fetchone()
-    # the clock may also be behind
-    today = max(datetime.now(UTC).strftime("%Y-%m-%d"), newest or "")
-    db.execute(
-        "UPDATE stage.sources SET readAt = ?1 || 'T00:00:00Z' WHERE date(readAt) > ?1", (today,)
-    )
-    db.execute(
-        """UPDATE stage.origins SET fetchedAt = min(date, ?1) || 'T00:00:00Z' FROM stage.races
-           WHERE races.raceId = origins.raceId AND date(fetchedAt) > ?1""",
-        (today,),
-    )

@@ -1,18 +1,16 @@
-"""Builds the database from its sources: `racedata load`.
+"""Reads sources whole: `racedata load`.
 
 The first source is the base; the others fill its gaps, and add the seasons that it lacks. What
-refreshes have added to the old database stays, unless the base is newer. Without an argument, the
-sources are those of the old database. If they fail, and an earlier version of racedata built it, it
-is built from its own tables.
+refreshes have stored stays. Without an argument, the sources are those of the last load.
 """
 
 import argparse
 import os
 import sqlite3
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from racedata.database import (
     OLDEST_VERSION,
@@ -21,21 +19,29 @@ from racedata.database import (
     is_missing,
     is_newer,
     is_older,
+    store_path,
 )
-from racedata.loader.addition import Addition
 from racedata.loader.build import Report, build
 from racedata.loader.copies import install_copy
-from racedata.loader.corrections import CORRECTIONS, add_corrections_argument
+from racedata.loader.corrections import (
+    CORRECTIONS,
+    CorrectedRows,
+    add_corrections_argument,
+    corrections_at,
+)
+from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.notes import copied_from, note_copied
+from racedata.loader.memory import copied_from, remember_copied
+from racedata.loader.parts import Tables
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.replacement import copy_attributes, replaced_file, replacement
-from racedata.loader.report import seasons_of
-from racedata.loader.rules import is_fresher
+from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
-from racedata.loader.stage import Fill
+from racedata.loader.stage import Stage, staged
+from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
+from racedata.loader.update import changed_store, opened_store, put_in_order, put_whole, synced
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -47,50 +53,98 @@ def load(
     progress: Progress,
     replace: bool = False,
 ) -> list[str]:
-    """Builds `database` from sources, and from what refreshes have added to it. Returns a report.
+    """Reads sources into the store, and builds `database` from it. Returns a report.
 
-    Without sources, it uses the sources of the existing database, or the sample if it is missing.
-    If the file cannot be read, it raises LoadError, unless it may `replace` such a file. It also
-    raises LoadError, sqlite3.Error or OSError if the load fails.
+    Without sources, it reads those of the last load, or the sample. If the database cannot be read,
+    it raises LoadError, unless it may `replace` such a file. It also raises LoadError,
+    sqlite3.Error or OSError if the load fails.
     """
-    if whole := whole_database(sources or copied_from(Path(database))):
+    path = Path(database)
+    if whole := whole_database(sources or copied_from(path)):
         return load_whole(whole, database, progress, replace)
-    lines, additions = [], []
     with replacement(database) as new, ExitStack() as stack:
-        existing = existing_at(database, replace)
-        if existing:
+        if existing := existing_at(database, replace):
             stack.enter_context(closing(existing))
-        sources = sources or recorded_sources(existing)
-        base = [stack.enter_context(source_at(sources[0]).opened(progress))]
-        for source in sources[1:]:
-            additional = source_at(source)
-            if additional.is_rest:
-                base.append(stack.enter_context(additional.opened(progress)))
-                continue
-            try:
-                fill = stack.enter_context(additional.opened(progress))
-            except LoadError as error:
-                if not existing or source not in recorded_sources(existing):
-                    raise
-                lines.append(f"{error}; the records of this source in the database are kept")
-                kept = partial(existing.fill_with, source)
-                additions.append(Addition(kept, has_calendars=True))
-            else:
-                additions.append(Addition(fill, has_calendars=True))
-        if existing and existing.was_refreshed:
-            refreshed = partial(existing.fill_with, None)
-            additions.append(Addition(refreshed, is_fresher, has_calendars=True))
-        is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
-        report = build(
-            new, in_turn(base), additions, corrections, is_sample=is_sample, progress=progress
-        )
-    last = f"{database}: {report.seasons} from {' and '.join(sources)}"
-    return [*lines, *report.lines, *report.merged, last]
+        loaded = loaded_before(path, existing)
+        groups = [
+            stack.enter_context(
+                read(group, progress, may_fail=bool(at) and group[0].address in loaded)
+            )
+            for at, group in enumerate(groups_of(sources or loaded))
+        ]
+        # All sources are read: the store is locked only while it changes.
+        with changed_store(path) as store:
+            if existing:
+                synced(store, existing)
+            put_in_order(store, loaded=stored(store, groups, corrections, progress))
+            report = built(new, store, corrections, progress)
+    rows = groups[0].stage.rows if groups[0].stage else {}
+    lines = [*groups[0].lines, *(group.fault for group in groups if group.fault)]
+    last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
+    return [*table_of_rows(rows, report.rows), *lines, *report.lines, *report.remarks, last]
 
 
-def in_turn(fills: Sequence[Fill]) -> Fill:
-    """What fills one stage with an export and its rest: both have the same ids."""
-    return lambda stage: [line for fill in fills for line in fill(stage)]
+def built(new: Path, store: Store, corrections: Path | None, progress: Progress) -> Report:
+    """Builds a database from a store that has changed. Its new state is in both."""
+    id, changes = store.state
+    store.state = id, changes + 1
+    return build(new, store, corrections, progress)
+
+
+class Group(NamedTuple):
+    """Sources that were read into one Stage: one, or an export and its rest."""
+
+    sources: Sequence[Source]
+    stage: Stage | None  # None if they cannot be read
+    lines: list[str]  # remarks
+    fault: str = ""
+
+
+def groups_of(addresses: Sequence[str]) -> list[list[Source]]:
+    """The sources that are read together. An export and its rest have the same ids."""
+    first, *others = [source_at(address) for address in addresses]
+    rests = [source for source in others if source.is_rest]
+    return [[first, *rests], *([source] for source in others if source not in rests)]
+
+
+@contextmanager
+def read(sources: Sequence[Source], progress: Progress, may_fail: bool = False) -> Iterator[Group]:
+    """Reads sources. If that fails and `may_fail`, their stored parts count. Raises LoadError."""
+    with ExitStack() as stack:
+        try:
+            fills = [stack.enter_context(source.opened(progress)) for source in sources]
+            stage = stack.enter_context(staged(progress))
+            lines = [line for fill in fills for line in fill(stage)]
+        except LoadError as error:
+            if not may_fail:
+                raise
+            kept = f"{error}; the records of this source in the database are kept"
+            group = Group(sources, None, [], kept)
+        else:
+            group = Group(sources, stage, lines)
+        yield group
+
+
+def stored(
+    store: Store, groups: Sequence[Group], corrections: Path | None, progress: Progress
+) -> list[str]:
+    """Puts what was read into the store. Returns the names of the sources."""
+    corrected = CorrectedRows(corrections_at(corrections, progress))
+    names = []
+    has_ids = False  # whether the ids of a source are kept
+    for sources, stage, *_ in groups:
+        address = sources[0].address
+        if stage is None:
+            names += [each.name for each in store.known_sources() if each.address == address]
+            continue
+        stage.has_ids &= not has_ids
+        has_ids |= stage.has_ids
+        for number, source in stage.stored_sources(is_sample=address == SAMPLE and not names):
+            progress(f"storing {source.name}")
+            delivery = delivery_of(source, Tables(stage.db, "stage"), number)
+            put_whole(store, delivery, corrected)
+            names.append(source.name)
+    return names
 
 
 def load_whole(source: Source, database: str, progress: Progress, replace: bool) -> list[str]:
@@ -103,7 +157,7 @@ def load_whole(source: Source, database: str, progress: Progress, replace: bool)
         if existing:
             stack.enter_context(closing(existing))
         install_copy(copy, new, existing)
-    note_copied(path, source.name, copy.etag)
+    remember_copied(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]
 
@@ -124,20 +178,24 @@ def existing_at(database: str, replace: bool) -> ExistingDatabase | None:
         raise
 
 
-def recorded_sources(existing: ExistingDatabase | None) -> list[str]:
-    """The sources that a database was built from; the sample if it is missing."""
-    if not existing:
-        return [SAMPLE]
-    if existing.is_sample:  # the sample may be in another folder now
-        return [SAMPLE, *existing.loaded_sources[1:]]
-    return existing.loaded_sources
+def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
+    """The addresses of the sources of the last load; the sample if there are none."""
+    if existing:
+        loaded = existing.loaded_sources
+        # the sample may be in another folder now
+        return [SAMPLE, *loaded[1:]] if existing.is_sample else loaded
+    if store_path(path).exists():  # only the database is lost
+        with closing(opened_store(path)) as store:
+            loaded = [source.address for source in store.sources() if source.is_loaded]
+        return loaded or [SAMPLE]
+    return [SAMPLE]
 
 
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from its recorded sources.
+    """Reads the sources of the last load again.
 
-    If that fails and an earlier version built it, builds it from its own tables. Returns a report.
-    Raises what `load` does.
+    If that fails and an earlier version built the database, builds it from the store. Returns a
+    report. Raises what `load` does.
     """
     try:
         return load([], database, corrections, progress)
@@ -148,18 +206,17 @@ def load_or_rebuild(database: str, corrections: Path | None, progress: Progress)
 
 
 def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
-    """Builds `database` from its own tables, which may be of an older version. Returns a report."""
-    with replacement(database) as new:
-        report = build_again(Path(database), new, corrections, progress)
-    return [*report.lines, f"{database}: {report.seasons} from its own tables, because {reason}"]
+    """Builds `database` from the store, without a request. Returns a report.
 
-
-def build_again(old: Path, new: Path, corrections: Path | None, progress: Progress) -> Report:
-    """Builds a database at `new` from the tables of the one at `old`."""
-    with closing(ExistingDatabase(old, OLDEST_VERSION)) as existing:
-        return build(
-            new, existing.fill, [], corrections, is_sample=existing.is_sample, progress=progress
-        )
+    If the store is lost, the database is taken apart.
+    """
+    path = Path(database)
+    with replacement(database) as new, changed_store(path) as store:
+        if not is_missing(path):
+            with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
+                synced(store, existing)
+        report = built(new, store, corrections, progress)
+    return [*report.lines, f"{database}: {report.seasons} from its store, because {reason}"]
 
 
 def make_default_folder(database: str) -> None:
@@ -183,12 +240,17 @@ def provide(database: str) -> None:
         # Not with `replacement`: a load that is running has locked the folder.
         with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:
             new = folder / path.name
+            # The store beside the database belongs to the load that is running, too.
+            with closing(Store(Path(":memory:"))) as store:
+                if has_database:
+                    with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
+                        synced(store, existing)
+                else:
+                    with read(groups_of([SAMPLE])[0], progress) as group:
+                        put_in_order(store, loaded=stored(store, [group], CORRECTIONS, progress))
+                build(new, store, CORRECTIONS, progress)
             if has_database:
-                build_again(path, new, CORRECTIONS, progress)
                 copy_attributes(path, new)
-            else:
-                with source_at(SAMPLE).opened(progress) as fill:
-                    build(new, fill, [], CORRECTIONS, is_sample=True, progress=progress)
             # If the file has changed, a load has ended, and its data is better.
             if replaced_file(database) == before:
                 os.replace(new, path)

@@ -6,8 +6,9 @@ round. What follows from a match does not belong here.
 
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date
+from typing import Any, NamedTuple
 
 from racedata.formats import without_accents
 from racedata.model import BY_NAME
@@ -75,7 +76,7 @@ def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRac
     return [CalendarRace(*row) for row in found]
 
 
-def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
+def races_in_both(db: sqlite3.Connection, year: int) -> dict[int, int]:
     """The ids in `stage` of the races of a season, by their ids in `addition`.
 
     A race with several matches on either side is left out.
@@ -83,6 +84,43 @@ def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
     pairs = db.execute(SAME_RACES, (year,)).fetchall()
     new, old = ([pair[side] for pair in pairs] for side in (0, 1))
     return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
+
+
+def calendar_races(races: Sequence[Mapping[str, Any]]) -> list[CalendarRace]:
+    """The races of a stored calendar. Their ids are their places in it, from 0."""
+    return [
+        CalendarRace(at, race["name"], race["url"], race["circuitId"], race["date"])
+        for at, race in enumerate(races)
+    ]
+
+
+def same_races(races: Sequence[CalendarRace], others: Sequence[CalendarRace]) -> dict[int, int]:
+    """The ids in `others` of the same races, by their ids in `races`, of another source.
+
+    The same race is at the same circuit, and at most a day apart: dates may be UTC or local. Or it
+    is the only race of the season at that circuit. If several races match, none does.
+    """
+
+    def once(pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
+        one, other = ([pair[side] for pair in pairs] for side in (0, 1))
+        return {a: b for a, b in pairs if one.count(a) == other.count(b) == 1}
+
+    at_circuit = [
+        (race, other)
+        for race in races
+        for other in others
+        if race.circuit.lower() == other.circuit.lower()
+    ]
+    near = [(a.id, b.id) for a, b in at_circuit if days_between(a.date, b.date) <= 1]
+    return once([(a.id, b.id) for a, b in at_circuit]) | once(near)
+
+
+def days_after(day: str, later: str) -> int:
+    return (date.fromisoformat(later) - date.fromisoformat(day)).days
+
+
+def days_between(one: str, other: str) -> int:
+    return abs(days_after(one, other))
 
 
 def letters_of(name: str) -> str:

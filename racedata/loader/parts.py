@@ -1,99 +1,208 @@
-"""Decides which parts of an addition a merge takes, and notes them in `ids.parts`.
+"""What one source says, taken apart: calendars, lists, and parts.
 
-A part is a kind of records of one race; rules.py says which one wins.
+A part is all rows of one kind of one race. Its rows have references and texts instead of ids, so
+that parts of several sources can stand side by side. store.py keeps them.
 """
 
 import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from racedata.loader.addition import Addition
-from racedata.loader.rules import Part, is_too_small, part_of
-from racedata.loader.stage import of_kind
-from racedata.model import BY_NAME, KINDS
+from racedata.loader.sql import column_names
+from racedata.model import BY_NAME, FASTEST_LAP, RECORDS
+from racedata.values import Value
+
+Row = dict[str, Value]
+
+LISTS = ("circuits", "constructors", "drivers", "status")
+# The column of each list by which other rows refer to it in a part.
+REFERENCE = {
+    "circuitId": "circuitRef",
+    "constructorId": "constructorRef",
+    "driverId": "driverRef",
+    "statusId": "status",
+}
+# A list, by the column that refers to it.
+LIST_OF = {BY_NAME[name].names[0]: name for name in LISTS}
+# The kinds of parts: those of kinds.py, and the drivers who entered a race without a result.
+PARTS = ("results", "fastest_laps", "entries", *(kind for kind in RECORDS if kind != "results"))
+# What names the car that drove a fastest lap: a driver may have two results, of shared cars.
+OF_CAR = ("driverId", "number", "positionText", "positionOrder")
 
 
-class Parts:
-    """The parts of the attached `addition` and of the `stage`."""
+class Part(NamedTuple):
+    """All rows of one kind of one race, in the order of the source."""
 
-    def __init__(self, db: sqlite3.Connection, addition: Addition) -> None:
-        self.db, self.addition = db, addition
-        self.smaller: list[str] = []  # parts with fewer drivers than in the stage
-        # The date of the latest race with results that each source has, by schema.
-        self.newest: dict[str, dict[str, str]] = {
-            schema: dict(
-                db.execute(
-                    f"""SELECT name, max(date) FROM {schema}.origins
-                        JOIN (SELECT raceId, date FROM {schema}.races) USING (raceId)
-                        JOIN (SELECT sourceId, name FROM {schema}.sources) USING (sourceId)
-                        WHERE kind = 'results' AND fetchedAt IS NULL
-                        GROUP BY sourceId ORDER BY sourceId"""
-                )
-            )
-            for schema in ("addition", "stage")
-        }
-        self.provisional: dict[str, set[str]] = {
-            schema: {
-                name
-                for (name,) in db.execute(f"SELECT name FROM {schema}.sources WHERE isProvisional")
-            }
-            for schema in ("addition", "stage")
-        }
+    season: int
+    round: int  # in the source's calendar
+    kind: str  # one of PARTS
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Value]]
 
-    def part(self, schema: str, source: str, fetched_at: str | None) -> Part:
-        """A part of one of the two, by the facts about its source."""
-        return part_of(source, fetched_at, self.newest[schema], source in self.provisional[schema])
+    @property
+    def entrants(self) -> int:
+        """How many drivers or constructors it has."""
+        column = "driverId" if "driverId" in self.columns else "constructorId"
+        at = self.columns.index(column)
+        return len({row[at] for row in self.rows})
 
-    def choose(self, kind: str) -> None:
-        """Notes the races whose records of a kind are taken."""
-        found = self.db.execute(
-            """SELECT races.added, races.id, new_source.name, new.fetchedAt,
-                   old_source.name, old.fetchedAt
-               FROM ids.races
-               JOIN addition.origins AS new ON new.raceId = races.added AND new.kind = ?1
-               JOIN addition.sources AS new_source ON new_source.sourceId = new.sourceId
-               LEFT JOIN stage.origins AS old ON old.raceId = races.id AND old.kind = ?1
-               LEFT JOIN stage.sources AS old_source ON old_source.sourceId = old.sourceId
-               WHERE ?1 <> 'sessions' OR races.added NOT IN (SELECT added FROM ids.without_sessions)
-            """,
-            (kind,),
-        ).fetchall()
-        parts = self.db.execute("SELECT added FROM ids.parts WHERE kind = 'results'")
-        with_results = {added for (added,) in parts}
-        for added, id, source, fetched_at, old_source, old_fetched_at in found:
-            if old_source is not None:
-                new = self.part("addition", source, fetched_at)
-                old = self.part("stage", old_source, old_fetched_at)
-                if not self.addition.rule(new, old):
-                    continue
-                may_shrink = self.addition.may_shrink or (
-                    old.is_provisional and not new.is_provisional
-                )
-                if not may_shrink and self.is_too_small(kind, added, id, added in with_results):
-                    self.smaller.append(f"{kind} of {self.name_of(id)}")
-                    continue
-            self.db.execute("INSERT INTO ids.parts VALUES (?, ?, ?)", (kind, added, id))
 
-    def is_too_small(self, kind: str, added: int, id: int, with_results: bool) -> bool:
-        if kind == "sessions":  # they have no entrants
-            return False
-        return is_too_small(
-            kind,
-            self.entrants(kind, "addition", added),
-            self.entrants(kind, "stage", id),
-            with_results,
+class Calendar(NamedTuple):
+    """A season of a source. A race has the columns of `races`, and its sessions in a list."""
+
+    season: int
+    races: Sequence[dict[str, Any]]
+    counts: bool  # whether it is the source's own; otherwise, it only says which race is which
+
+
+def columns_of(kind: str, has_ids: bool) -> tuple[str, ...]:
+    """The columns of a part. `has_ids` says whether it keeps the source's ids of rows."""
+    if kind == "fastest_laps":
+        return (*OF_CAR, *FASTEST_LAP)
+    table = BY_NAME[kind]
+    skipped = {"raceId", *(FASTEST_LAP if kind == "results" else ())}
+    if not has_ids:
+        skipped.add(table.id)
+    return tuple(name for name in table.names if name not in skipped)
+
+
+def parts_of(season: int, round: int, kind: str, rows: Sequence[Row]) -> list[Part]:
+    """The part that rows are, with columns of their own; for results, also the fastest laps."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    parts = []
+    if kind == "results":
+        laps = sorted(
+            (row for row in rows if any(row.get(name) is not None for name in FASTEST_LAP[:3])),
+            key=lambda row: int(str(row["positionOrder"])),
         )
+        names = [name for name in names if name not in FASTEST_LAP]
+        if laps:
+            columns = columns_of("fastest_laps", False)
+            of_laps = [[row.get(name) for name in columns] for row in laps]
+            parts = [Part(season, round, "fastest_laps", columns, of_laps)]
+    found = [[row.get(name) for name in names] for row in rows]
+    return [Part(season, round, kind, tuple(names), found), *parts]
 
-    def entrants(self, kind: str, schema: str, race: int) -> int:
-        """How many drivers or constructors have records of a kind in a race."""
-        table = BY_NAME[KINDS[kind].part_of or kind]
-        entrant = "driverId" if "driverId" in table.names else "constructorId"
-        rows = f"(SELECT raceId, {entrant} FROM {of_kind(kind, schema)})"
-        (count,) = self.db.execute(
-            f"SELECT count(DISTINCT {entrant}) FROM {rows} WHERE raceId = ?", (race,)
-        ).fetchone()
-        return int(count)
 
-    def name_of(self, race: int) -> str:
+class Tables:
+    """The tables of a source, with its ids: a Stage, or the file of a database."""
+
+    def __init__(self, db: sqlite3.Connection, schema: str) -> None:
+        self.db, self.schema = db, schema
+        self.references: dict[str, dict[Value, Value]] = {
+            id: dict(db.execute(f"SELECT {id}, {name} FROM {schema}.{LIST_OF[id]}").fetchall())
+            for id, name in REFERENCE.items()
+        }
+        self.rounds: dict[int, tuple[int, int]] = {
+            race: (year, round)
+            for race, year, round in db.execute(f"SELECT raceId, year, round FROM {schema}.races")
+        }
+
+    def rows(self, table: str, names: Sequence[str], rest: str = "") -> Iterator[tuple[Value, ...]]:
+        """The rows of a table, of any version, with NULL for columns that it lacks."""
+        stored = column_names(self.db, table, self.schema)
+        if not stored:
+            return iter(())
+        # In a database, `record` has the order of the ids of rows.
+        id = BY_NAME[table].id if table in BY_NAME else ""
+        shown = [
+            name
+            if name in stored
+            else "record"
+            if name == id and "record" in stored
+            else f"NULL AS {name}"
+            for name in names
+        ]
+        return iter(self.db.execute(f"SELECT {', '.join(shown)} FROM {self.schema}.{table} {rest}"))
+
+    def named(self, row: Row) -> Row:
+        """A row with references instead of ids. `status` is a text already."""
+        found: Row = {}
+        for name, value in row.items():
+            if name == "status":
+                found["statusId"] = value
+            else:
+                found[name] = self.references[name].get(value) if name in REFERENCE else value
+        return found
+
+    def list_rows(self, name: str) -> list[Row]:
+        """The rows of a list, or of `seasons`, with their ids."""
+        names = BY_NAME[name].names
+        return [dict(zip(names, row)) for row in self.rows(name, names, f"ORDER BY {names[0]}")]
+
+    def calendars(self, source: int, years: Collection[int] | None) -> Iterator[Calendar]:
+        """The calendars of which a source gave something, by its id."""
+        of_source = self.db.execute(
+            f"SELECT raceId, kind FROM {self.schema}.origins WHERE sourceId = ?", (source,)
+        ).fetchall()
+        own = {self.rounds[race][0] for race, kind in of_source if kind == "races"}
+        used = {self.rounds[race][0] for race, _ in of_source}
+        for season, races in self.seasons().items():
+            if season in used and (years is None or season in years):
+                yield Calendar(season, races, season in own)
+
+    def seasons(self) -> dict[int, list[dict[str, Any]]]:
+        """The races of each season, with their sessions."""
+        sessions: dict[Value, list[Row]] = {}
+        for race, *values in self.rows("sessions", ("raceId", "session", "date", "time")):
+            sessions.setdefault(race, []).append(dict(zip(("session", "date", "time"), values)))
+        names, circuits = BY_NAME["races"].names, self.references["circuitId"]
+        seasons: dict[int, list[dict[str, Any]]] = {}
+        for row in self.rows("races", names, "ORDER BY year, round"):
+            facts: dict[str, Any] = dict(zip(names, row))
+            facts["circuitId"] = circuits.get(facts["circuitId"])
+            facts["sessions"] = sessions.get(facts["raceId"], [])
+            seasons.setdefault(facts["year"], []).append(facts)
+        return seasons
+
+    def parts(
+        self, source: int, years: Collection[int] | None, has_ids: bool
+    ) -> Iterator[tuple[Part, str | None]]:
+        """The parts that a source gave, by its id, and when a refresh fetched each."""
+        for kind in PARTS:
+            # entries go with the results
+            given = self.races_of(source, "results" if kind == "entries" else kind)
+            for race, part in self.parts_of(kind, has_ids):
+                if race in given and (years is None or part.season in years):
+                    yield part, given[race]
+
+    def races_of(self, source: int, kind: str) -> dict[Value, str | None]:
+        """The races of which a source gave a kind, and when a refresh fetched that."""
         found = self.db.execute(
-            "SELECT year, round, name FROM stage.races WHERE raceId = ?", (race,)
-        ).fetchone()
-        return "{}/{} {}".format(*found)
+            f"SELECT raceId, fetchedAt FROM {self.schema}.origins WHERE sourceId = ? AND kind = ?",
+            (source, kind),
+        )
+        return dict(found.fetchall())
+
+    def parts_of(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
+        """All parts of a kind, with their raceId."""
+        columns = columns_of(kind, has_ids)
+        table, where, order = BY_NAME["results" if kind == "fastest_laps" else kind], "TRUE", "NULL"
+        if kind == "fastest_laps":
+            where = "coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
+            order = "positionOrder"
+        elif kind == "entries":  # a database has those with a result too
+            where = f"""(raceId, driverId, constructorId) NOT IN (
+                SELECT raceId, driverId, constructorId FROM {self.schema}.results)"""
+        elif table.id:
+            order = table.id if table.id in column_names(self.db, kind, self.schema) else "record"
+        rows = self.rows(
+            table.name, ("raceId", *columns), f"WHERE {where} ORDER BY raceId, {order}"
+        )
+        references = [
+            (at, self.references[name]) for at, name in enumerate(columns) if name in REFERENCE
+        ]
+        key = itemgetter(*(columns.index(name) for name in table.key[1:]))
+        for race, found in groupby(rows, itemgetter(0)):
+            named = []
+            for row in found:
+                values = list(row[1:])
+                for at, texts in references:
+                    values[at] = texts.get(values[at])
+                named.append(values)
+            if not table.id:  # the ids of drivers may differ by release
+                named.sort(key=key)
+            year, round = self.rounds[int(str(race))]
+            yield race, Part(year, round, kind, columns, named)

@@ -6,42 +6,40 @@ one stays. This module decides the order of the sources; sources/ decides what t
 and rules.py which record wins.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from racedata.database import is_older
-from racedata.formats import timestamp
-from racedata.loader.addition import Addition
-from racedata.loader.build import build
+from racedata.formats import timestamp, utc_now
 from racedata.loader.copies import Copy, install_copy
+from racedata.loader.corrections import CorrectedRows, corrections_at
+from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.follow import FollowedSource
-from racedata.loader.load import load_or_rebuild
-from racedata.loader.notes import (
-    lacked_races,
-    note_asked,
-    note_copied,
-    note_facts,
-    note_refused,
-    note_requests,
+from racedata.loader.load import built, load_or_rebuild, rebuild
+from racedata.loader.memory import (
     refused_until,
-    requests_noted,
+    remember,
+    remember_copied,
+    remember_refused,
+    remembered_requests,
 )
 from racedata.loader.program import fault_text
 from racedata.loader.replacement import replacement
-from racedata.loader.rules import by_preference, is_preferred
 from racedata.loader.schedule import Expected
-from racedata.loader.sources import (
-    Delivery,
-    History,
-    Pace,
-    Source,
-    Task,
-    source_at,
+from racedata.loader.sources import History, Pace, Source, Task, source_at
+from racedata.loader.store import Store
+from racedata.loader.update import (
+    changed_store,
+    is_behind,
+    put_in_order,
+    put_news,
+    synced,
+    synced_store,
 )
 
 CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
@@ -104,12 +102,15 @@ class Refresh:
     def existing(self) -> ExistingDatabase:
         """The database. Raises LoadError, before any request, if it is damaged.
 
-        A database of an earlier version is rebuilt first.
+        A database that is of an earlier version, or that lacks what the store has, is built first.
         """
         if is_older(self.path):
             # From its sources, which may have tables that the earlier version of racedata did not
             # load.
             self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
+        elif is_behind(self.path):
+            why = "the store has changed since it was built"
+            self.say(rebuild(str(self.path), self.corrections, self.progress, why)[-1])
         return ExistingDatabase(self.path)
 
     def ask(self, source: Source) -> int:
@@ -117,7 +118,7 @@ class Refresh:
         of_source = SourceRefresh(self, source)
         with self.limits_remembered(source):
             where = source.bring(of_source.task())
-        note_asked(self.path, source.name)
+        remember(self.path, source.name, {"refreshedAt": utc_now()})
         self.say(f"{self.path}: {'new data' if of_source.changes else 'nothing new'}{where}")
         return of_source.changes
 
@@ -133,16 +134,16 @@ class Refresh:
         """
         if until := refused_until(self.path, source.name, self.now()):
             raise NotYet(f"{source.address}: refuses requests until {until}; try again then")
-        source.pace.resume(requests_noted(self.path, source.name))
+        source.pace.resume(remembered_requests(self.path, source.name))
         try:
             yield
         except NotYet as error:
             if error.seconds:
-                note_refused(self.path, source.name, self.now(), error.seconds)
+                remember_refused(self.path, source.name, self.now(), error.seconds)
             raise
         finally:
             if ends := source.pace.counted_requests():
-                note_requests(self.path, source.name, ends)
+                remember(self.path, source.name, {"requests": ends})
 
     def history_of(self, source: Source) -> History:
         return History(self.path, source.name)
@@ -159,25 +160,24 @@ class SourceRefresh:
 
     def __init__(self, refresh: Refresh, source: Source) -> None:
         self.refresh, self.source = refresh, source
-        self.history = refresh.history_of(source)
-        with closing(refresh.existing()) as existing:
-            self.row = existing.source(source.name)  # as this refresh knows it
-        # Races that the source's calendar lacks, such as `2023 Monaco Grand Prix`, and since when:
-        # as noted by its last refresh, and now.
-        self.lacked_before = lacked_races(refresh.path, source.name, timestamp(refresh.now()))
-        self.lacking: dict[str, str] = {}
+        refresh.existing().close()
+        self.row: tuple[str, str | None] | None = None  # when it was read, as this refresh knows
+        # since when its calendars have lacked races, as its last refresh has noted
+        self.lacked_before: list[str] = []
+        if not source.is_whole:
+            with closing(synced_store(refresh.path)) as store:
+                self.row = as_read(store, source)
+                of_source = [each for each in store.calendars() if each.source == source.name]
+            self.lacked_before = [time for each in of_source for time in each.lacks.values()]
         self.changes = 0  # new databases that were stored
 
     def task(self) -> Task:
         refresh = self.refresh
         return Task(
-            history=self.history,
+            history=refresh.history_of(self.source),
             season=refresh.season,
             first=refresh.first,
-            lacks_cancelled=any(map(refresh.is_long_ago, self.lacked_before.values())),
-            may_replace=partial(
-                is_preferred, refresh.order, self.source.name, self.source.is_fresher_than_loads
-            ),
+            lacks_cancelled=any(map(refresh.is_long_ago, self.lacked_before)),
             progress=refresh.progress,
             say=refresh.say,
             store=self.store,
@@ -185,47 +185,49 @@ class SourceRefresh:
         )
 
     def store(self, delivery: Delivery) -> None:
-        """Builds a new database with a delivery, and stores it if it differs.
+        """Puts a delivery into the store, and builds a new database, which replaces the old one if
+        it differs.
 
-        Also notes facts about the source. Raises LoadError if another program has stored records of
-        this source since it was asked, perhaps newer ones.
+        Raises LoadError if another program has stored records of this source since it was asked,
+        perhaps newer ones.
         """
         refresh, source = self.refresh, self.source
-        addition = Addition(
-            delivery.fill,
-            by_preference(refresh.order, source.name, source.is_fresher_than_loads),
-            delivery.years,
-            has_calendars=True,
-            may_shrink=bool(refresh.season),
-            are_cancelled=self.are_cancelled,
-            updates_lists=delivery.updates_lists,
-        )
-        with suppress(NothingNew), replacement(str(refresh.path), refresh.waits) as new:
-            before = checksum_at_end(refresh.path)
-            with closing(ExistingDatabase(refresh.path)) as existing:
-                if existing.source(source.name) != self.row:
+        corrected = CorrectedRows(corrections_at(refresh.corrections, refresh.progress))
+        with (
+            suppress(NothingNew),
+            replacement(str(refresh.path), refresh.waits) as new,
+        ):
+            with (
+                changed_store(refresh.path) as store,
+                closing(ExistingDatabase(refresh.path)) as existing,
+            ):
+                synced(store, existing)
+                if as_read(store, source) != self.row:
                     what = (
                         f"another program has stored records from {source.address} in the meantime"
                     )
                     raise LoadError(f"{refresh.path}: {what}; try again")
-                built = build(
-                    new,
-                    existing.fill,
-                    [addition],
-                    refresh.corrections,
-                    is_sample=existing.is_sample,
-                    progress=refresh.progress,
+                remarks = put_news(
+                    store,
+                    delivery,
+                    corrected,
+                    may_shrink=bool(refresh.season),
+                    are_cancelled=self.are_cancelled,
+                    now=timestamp(refresh.now()),
                 )
+                put_in_order(store, asked=refresh.order)
+                state = store.state
+                report = built(new, store, refresh.corrections, refresh.progress)
                 changes = existing.differences(new)
-            for line in (*built.merged, *changes):
+                if not changes:
+                    store.state = state
+                store.remember(source.name, delivery.notes)
+                self.row = as_read(store, source)
+            for line in (*remarks, *report.remarks, *changes):
                 refresh.say(line)
-            facts = {**delivery.notes, "lacks": self.lacking}
-            after = checksum_at_end(new) if changes else before
-            note_facts(refresh.path, source.name, facts, before, after)
             if not changes:
                 raise NothingNew  # `replacement` then removes the new file, and the old one stays
             self.changes += 1
-        self.row = self.history.row()
 
     def replace_with(self, copy: Copy) -> None:
         """Replaces the database with a copy of another one, if they differ."""
@@ -240,19 +242,17 @@ class SourceRefresh:
             for line in changes:
                 refresh.say(line)
             self.changes += 1
-        note_copied(refresh.path, self.source.name, copy.etag)
+        remember_copied(refresh.path, self.source.name, copy.etag)
 
-    def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
-        """Whether the source has lacked all these races for so long that they are cancelled.
+    def are_cancelled(self, since: Collection[str]) -> bool:
+        """Whether races count as cancelled, by the times since when a source has lacked them."""
+        return all(map(self.refresh.is_long_ago, since))
 
-        Otherwise, notes since when the source has lacked them.
-        """
-        now = timestamp(self.refresh.now())
-        since = {f"{year} {race}": self.lacked_before.get(f"{year} {race}", now) for race in races}
-        if all(map(self.refresh.is_long_ago, since.values())):
-            return True
-        self.lacking |= since
-        return False
+
+def as_read(store: Store, source: Source) -> tuple[str, str | None] | None:
+    """When a source was read for the store, and its checksum; None if it was not read."""
+    found = store.source(source.name)
+    return found and (found.read_at, found.checksum)
 
 
 def followed_source(source: Source, refresh: Refresh, lines: list[str]) -> FollowedSource:

@@ -1,11 +1,10 @@
 """What a build reports about the database: rows, seasons, and what each source gave."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from racedata.formats import counted
 from racedata.licences import SOURCES, licence_of_file
-from racedata.loader.stage import Stage
 from racedata.model import KINDS, TABLES
 
 
@@ -40,12 +39,11 @@ def licence(db: sqlite3.Connection) -> str:
     return f"licence of the whole: {licence_of_file(db.execute(SOURCES))}"
 
 
-def table_of_rows(stage: Stage) -> Iterator[str]:
+def table_of_rows(read: Mapping[str, int], stored: Mapping[str, int]) -> Iterator[str]:
     """How many rows of each table the base has, and how many are stored: lines for the report."""
     yield f"{'table':<22}{'in the base':>12}{'stored':>13}"
-    stored = dict(stage.db.execute("SELECT name, rows FROM row_counts"))
     for table in TABLES:
-        rows_read = f"{stage.rows[table.name]:,}" if table.name in stage.rows else "no file"
+        rows_read = f"{read[table.name]:,}" if table.name in read else "no file"
         yield f"{table.name:<22}{rows_read:>12}{stored[table.name]:>13,}"
 
 

@@ -1,11 +1,9 @@
-"""SQL that several modules of the loader need: inserting rows, updating known values, times."""
+"""SQL that several modules of the loader need: inserting rows, times."""
 
 import sqlite3
-from collections.abc import Mapping
 from functools import cache
 
 from racedata.formats import milliseconds
-from racedata.values import Value
 
 
 @cache
@@ -23,18 +21,9 @@ def insertion(table: str, columns: int | tuple[str, ...], rows: int = 1) -> str:
     return f"INSERT OR FAIL INTO {table}{names} VALUES {', '.join([row] * rows)}"
 
 
-def update_known(
-    db: sqlite3.Connection, table: str, row: Mapping[str, Value], id: str, value: int
-) -> None:
-    """Updates the row with an id, except the columns that are unknown in `row`."""
-    known = {column: new for column, new in row.items() if new is not None}
-    changes = ", ".join(f"{column} = ?" for column in known)
-    db.execute(f"UPDATE {table} SET {changes} WHERE {id} = ?", (*known.values(), value))
-
-
-def column_names(db: sqlite3.Connection, table: str) -> list[str]:
+def column_names(db: sqlite3.Connection, table: str, schema: str = "main") -> list[str]:
     """The names of a table's columns; none if the table is missing."""
-    return [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+    return [name for _, name, *_ in db.execute(f"PRAGMA {schema}.table_info({table})")]
 
 
 def add_milliseconds(db: sqlite3.Connection) -> None:

@@ -1,35 +1,21 @@
 """The tables of a source while they are loaded: a source fills a Stage, build.py stores it."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import NamedTuple
 
+from racedata.database import SCHEMA
 from racedata.formats import in_utf8
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sql import insertion
+from racedata.loader.store import StoredSource
+from racedata.loader.temporary import temporary_folder
 from racedata.model import KINDS, TABLES
 from racedata.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
-
-# The sessions of a race in early January may be in December.
-OUT_OF_SEASON = """
-    SELECT year, round, name, '', date FROM stage.races
-    WHERE date NOT BETWEEN year || '-01-01' AND year || '-12-31'
-    UNION ALL
-    SELECT year, round, name, session || ' of ', sessions.date
-    FROM stage.sessions JOIN stage.races USING (raceId)
-    WHERE sessions.date NOT BETWEEN (year - 1) || '-12-01' AND year || '-12-31'"""
-
-
-# No season has had two races with the same name, or at one circuit on one day.
-RACES_GIVEN_TWICE = """
-    SELECT year, min(round), max(round), 'name' FROM stage.races
-    GROUP BY year, name HAVING count(*) > 1
-    UNION ALL
-    SELECT year, min(round), max(round), 'circuit and date' FROM stage.races
-    GROUP BY year, circuitId, date HAVING count(*) > 1"""
 
 
 class SourceFacts(NamedTuple):
@@ -42,6 +28,7 @@ class SourceFacts(NamedTuple):
     checksum: str | None
     remarks: Sequence[str] = ()  # lines for the report
     is_provisional: bool = False  # whether its records only count until another source has them
+    has_ids: bool = False  # whether the ids of its rows are kept
 
 
 class Stage:
@@ -57,12 +44,10 @@ class Stage:
 
         `path` is a file for the stage.
         """
-        self.db, self.progress = db, progress
-        # the source of the rows, for errors; empty for an existing database: its dates were checked
-        # when it was built
-        self.place = ""
+        self.db, self.progress, self.path = db, progress, path
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
+        self.has_ids = False
         db.execute("ATTACH ? AS stage", (path,))
         db.executescript("PRAGMA stage.journal_mode = OFF; PRAGMA stage.synchronous = OFF")
         for table in TABLES:
@@ -96,6 +81,7 @@ class Stage:
 
         If rows have a source already, it is the source of the others.
         """
+        self.has_ids = facts.has_ids
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
         row = (
             id,
@@ -116,21 +102,29 @@ class Stage:
                 (kind, id, None if is_loaded else read_at),
             )
 
-    def check_calendars(self) -> None:
-        """Raises LoadError for a date outside of its season, or a race given twice.
-
-        The message begins with `place`. Call this after corrections.
-        """
-        if self.place and (found := self.db.execute(OUT_OF_SEASON).fetchone()):
-            year, round, name, what, date = found
-            raise LoadError(
-                f"{self.place}: the date of {what}{year}/{round} {name} is {date!r}; "
-                f"expected a date in its season, {year}"
+    def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
+        """The sources of the rows, with their numbers."""
+        rows = self.db.execute(
+            """SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
+               FROM stage.sources ORDER BY sourceId"""
+        )
+        return [
+            (
+                number,
+                StoredSource(
+                    name=facts[0],
+                    address=facts[1],
+                    licence=facts[2],
+                    checksum=facts[3],
+                    read_at=facts[4],
+                    is_loaded=bool(is_loaded),
+                    is_provisional=bool(is_provisional),
+                    is_sample=is_sample,
+                    has_ids=self.has_ids,
+                ),
             )
-        if self.place and (found := self.db.execute(RACES_GIVEN_TWICE).fetchone()):
-            year, first, last, what = found
-            races = f"{year}/{first} and {year}/{last}"
-            raise LoadError(f"{self.place}: {races} have the same {what}; expected different ones")
+            for number, *facts, is_loaded, is_provisional in rows
+        ]
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
         """Inserts rows, given as columns of values. Columns that `names` omits are unknown.
@@ -145,6 +139,19 @@ class Stage:
                 insertion(f"stage.{table}", tuple(names), count),
                 list(chain.from_iterable(zip(*columns))),
             )
+
+
+@contextmanager
+def staged(progress: Progress) -> Iterator[Stage]:
+    """An empty Stage in a database of its own, in a transaction."""
+    with (
+        temporary_folder("racedata-", "stage.db") as folder,
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as db,
+    ):
+        db.executescript(SCHEMA)
+        stage = Stage(db, progress, str(folder / "stage.db"))
+        db.execute("BEGIN")
+        yield stage
 
 
 def of_kind(kind: str, schema: str) -> str:

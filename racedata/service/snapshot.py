@@ -55,7 +55,8 @@ class Snapshot:
     def build(self) -> sqlite3.Row:
         """Facts about the file: `(schemaVersion, builtAt, isSample)`."""
         return self.row(
-            "SELECT user_version AS schemaVersion, build.* FROM build, pragma_user_version"
+            "SELECT user_version AS schemaVersion, builtAt, isSample "
+            "FROM build, pragma_user_version"
         )
 
     def sources(self) -> list[sqlite3.Row]:

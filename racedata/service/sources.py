@@ -15,7 +15,7 @@ Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by
 
 
 class RefreshNotes:
-    """The times that refreshes have noted next to a database.
+    """The times that refreshes have noted in the store next to a database.
 
     They are not in the database, because a refresh that finds nothing new does not change it.
     """
@@ -30,13 +30,13 @@ class RefreshNotes:
         `refreshedAt` is when a refresh last asked the source, and `followedSince` is when a process
         began to follow it. Until the file changes, this returns the same object.
         """
-        state = database.file_state(str(database.refreshes_path(self.path)))
+        state = database.file_state(str(database.store_path(self.path)))
         if state != self._cached[0]:
             self._cached = state, dict(self.valid_notes())
         return self._cached[1]
 
     def valid_notes(self) -> Iterator[tuple[str, dict[str, str]]]:
-        for name, notes in database.read_refreshes(self.path).items():
+        for name, notes in database.refresh_times(self.path).items():
             times = {
                 key: notes[key]
                 for key in ("refreshedAt", "followedSince")

@@ -14,12 +14,12 @@ from support.loads import (
     csv_rows,
     edited,
     race_ids,
+    remember,
     rows_of,
     without,
 )
 from support.refreshes import like_jolpica, moved, run_refresh, state, with_a_penalty
 
-from racedata.database import refreshes_path
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.refresh import Refresh
@@ -37,10 +37,7 @@ def jolpica_answers(jolpica):
 def test_wrong_notes_of_what_an_api_lacks_are_ignored(database, noted):
     with served(answers_of(client(database))) as server:
         refreshed(database, server.url)
-        path = refreshes_path(database)
-        notes = json.loads(path.read_text())
-        notes[server.url]["notServed"] = noted
-        path.write_text(json.dumps(notes))
+        remember(database, {server.url: {"notServed": noted}})
         said, _ = refreshed(database, server.url)
         assert "nothing new after " in said[-1]
 

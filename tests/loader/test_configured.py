@@ -63,14 +63,14 @@ def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(dat
 )
 def test_a_file_that_cannot_be_understood_is_never_replaced(database, content):
     if content is None:
-        changed(database, "PRAGMA user_version = 9")
+        changed(database, "PRAGMA user_version = 10")
     else:
         database.write_bytes(content)
     before = database.read_bytes(), database.stat().st_ino
     sources = configured(database, F1DB)
     for _ in range(2):
         with pytest.raises(
-            LoadError, match=r"is not an SQLite database|has schema version 9, which is newer"
+            LoadError, match=r"is not an SQLite database|has schema version 10, which is newer"
         ):
             sources.load()
     assert (database.read_bytes(), database.stat().st_ino) == before

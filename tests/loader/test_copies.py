@@ -1,22 +1,21 @@
 """racedata.loader.copies and sources.database: a database replaces ours as it is, or not at all."""
 
-import json
 import shutil
 
 import pytest
 from support import SAMPLE
 from support.apis import hurried, refreshed
 from support.files import answer, served_file
-from support.loads import assert_refused, built, changed, refused, run_loader, without
+from support.loads import assert_refused, built, changed, refused, remembered, run_loader, without
 from support.processes import following, until
 
-from racedata.database import read_refreshes, refreshes_path
+from racedata.database import store_path
 from racedata.loader.against import compare
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load, load_or_rebuild
-from racedata.loader.notes import note_copied
+from racedata.loader.memory import remember_copied
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.sources import source_at
 
@@ -72,12 +71,12 @@ def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other
     database, other
 ):
     shutil.copy(changed(other, "PRAGMA user_version = 7"), database)
-    note_copied(database, str(other), "")
+    remember_copied(database, str(other), "")
     (*_, last) = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
     assert last.endswith(
-        f"from its own tables, because its source failed: {other} has schema version 7, which is "
+        f"from its store, because its source failed: {other} has schema version 7, which is "
         "older "
-        "than this program's (8); expected an unmodified racedata database with schema version 8"
+        "than this program's (9); expected an unmodified racedata database with schema version 9"
     )
 
 
@@ -228,7 +227,7 @@ def test_one_request_tells_that_nothing_is_new(database, other):
     assert said == [f"{database}: nothing new at {server.url}"]
     assert server.asked == [("GET", 200), ("GET", 304)]
     assert database.stat() == before
-    assert "refreshedAt" in read_refreshes(database)[server.url]
+    assert "refreshedAt" in remembered(database)[server.url]
 
 
 def test_the_checksum_of_the_database_is_enough_to_get_a_304(database, other):
@@ -342,7 +341,7 @@ def test_a_follower_downloads_an_unusable_database_only_once(database, other):
 
 def refused_again(database):
     """As `refused`, beside the notes of a refresh."""
-    refreshes_path(database).unlink()
+    store_path(database).unlink()
     return refused(database)
 
 
@@ -377,11 +376,11 @@ def test_a_follower_begins_without_a_database(tmp_path, other):
     with served_file(other.read_bytes()) as server:
         with following(database, "--from", server.url, RACEDATA_SOURCE="f1db") as follow:
             assert follow.stdout.readline().startswith(f"{database}: 1957 to 2023")
-            until(lambda: "refreshedAt" in read_refreshes(database).get(server.url, {}))
+            until(lambda: "refreshedAt" in remembered(database).get(server.url, {}))
         assert [method for method, _ in server.asked] == ["GET", "GET"]
         assert server.asked[1] == ("GET", 304)
         assert database.read_bytes() == other.read_bytes()
-        assert "followedSince" in json.loads(refreshes_path(database).read_text())[server.url]
+        assert "followedSince" in remembered(database)[server.url]
 
 
 def test_a_configured_database_is_not_loaded_again_at_each_start(database, other):

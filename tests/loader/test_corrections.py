@@ -13,6 +13,7 @@ from support.answers import client
 from support.apis import answers_of, hurried, served
 from support.loads import built, changed, edit, edited, run_loader, select, with_ids
 
+from racedata.database import store_path
 from racedata.loader.load import rebuild
 from racedata.loader.refresh import Refresh
 
@@ -487,6 +488,7 @@ SEASON_2005 = "http://en.wikipedia.org/wiki/2005_Formula_One_season"
 def test_a_database_that_is_built_again_still_says_what_was_corrected(tmp_path):
     corrections = listed(tmp_path, GRID)
     database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
+    store_path(database).unlink()  # the database is taken apart
     for path in (corrections, None):
         rebuild(str(database), path, lambda text: None, "a test")
         assert told(database) == [TOLD_GRID]
@@ -496,6 +498,7 @@ def test_a_database_of_schema_6_does_not_say_what_was_corrected_before(tmp_path)
     corrections = listed(tmp_path, GRID, "drivers,alonso,number,14,41,a test")
     database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", listed(tmp_path, GRID))
     changed(database, "DROP TABLE corrections", "PRAGMA user_version = 6")
+    store_path(database).unlink()
     corrections = listed(tmp_path, GRID, "drivers,alonso,number,14,41,a test")
     rebuild(str(database), corrections, lambda text: None, "a test")
     assert told(database) == [("drivers", "alonso", "number", "14", "41", "a test")]

@@ -253,7 +253,7 @@ def test_an_export_replaces_an_earlier_one(sample_database, other_database, tmp_
     exported(other_database, target)
     assert answers_of(built(target, tmp_path / "x.db")) == answers_of(other_database)
     assert target.stat().st_mode & 0o777 == 0o750
-    assert {path.name for path in tmp_path.iterdir()} == {"dump.zip", "x.db"}
+    assert {path.name for path in tmp_path.iterdir()} == {"dump.zip", "x.db", "x.sources.db"}
 
 
 def test_rows_that_ergasts_tables_cannot_have_and_rows_that_name_them_are_only_in_the_rest(
@@ -480,7 +480,7 @@ export({str(other_database)!r}, {str(target)!r}, end)
     assert len(list(tmp_path.iterdir())) == 2
     assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
     exported(other_database, target)
-    assert {path.name for path in tmp_path.iterdir()} == {"dump.zip", "x.db"}
+    assert {path.name for path in tmp_path.iterdir()} == {"dump.zip", "x.db", "x.sources.db"}
 
 
 def test_an_export_is_written_while_a_load_has_locked_the_folder(database, tmp_path):

@@ -16,6 +16,7 @@ from support.answers import client
 from support.apis import answers_of, hanging, served
 from support.loads import (
     changed,
+    remembered,
     rows_of,
 )
 from support.processes import children_of, following, has_ended, until
@@ -35,7 +36,7 @@ from support.season import (
     source_that,
 )
 
-from racedata.database import SCHEMA_VERSION, read_refreshes
+from racedata.database import SCHEMA_VERSION
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.follow import CheckLoop, FollowedSource, Preparation
 from racedata.loader.replacement import locked
@@ -297,7 +298,7 @@ def test_a_source_that_does_not_answer_delays_no_other(database, sample_database
         asked = "--from", slow.url, "--from", api.url, "--from", "http://127.0.0.1:1/ergast/f1"
         with following(database, *asked) as follow:
             assert "Connection refused" in follow.stderr.readline()
-            until(lambda: "refreshedAt" in read_refreshes(database).get(api.url, {}))
+            until(lambda: "refreshedAt" in remembered(database).get(api.url, {}))
         assert len(slow.paths) == 1
 
 
@@ -334,7 +335,7 @@ def test_if_the_program_is_killed_its_processes_end(database, sample_database):
         served(answers_of(client(sample_database))) as api,
         following(database, "--from", api.url) as follow,
     ):
-        until(lambda: "refreshedAt" in read_refreshes(database).get(api.url, {}))
+        until(lambda: "refreshedAt" in remembered(database).get(api.url, {}))
         (child,) = children_of(follow.pid)
         follow.kill()
         until(lambda: has_ended(child))
@@ -347,19 +348,20 @@ def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
         line = follow.stdout.readline()
         assert "; results 165 rows (+20); " in line and f"; {behind}: new data after" in line
         assert rows_of(behind) == rows_of(complete)
-        assert read_refreshes(behind)[api.url]["refreshedAt"]
+        assert remembered(behind)[api.url]["refreshedAt"]
         assert_ends_at_once(follow)
 
 
 def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
-    changed(behind, "PRAGMA user_version = 9")
+    changed(behind, "PRAGMA user_version = 10")
     before = state(behind.parent)
     with following(
         behind, "--from", api.url, "--from", str(F1DB), RACEDATA_SOURCE=str(SAMPLE)
     ) as follow:
         line = follow.stderr.readline()
         assert (
-            f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION}); " in line
+            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION}); "
+            in line
             and "; next try at " in line
         )
         assert_ends_at_once(follow)

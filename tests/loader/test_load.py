@@ -165,7 +165,7 @@ def test_values_that_a_reader_must_not_store_are_refused_with_the_reason(tmp_pat
 
 
 def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(database, tmp_path):
-    newer = changed(shutil.copy(database, tmp_path / "newer.db"), "PRAGMA user_version = 9")
+    newer = changed(shutil.copy(database, tmp_path / "newer.db"), "PRAGMA user_version = 10")
     for path, what in (
         (database, "it was not built by an earlier version"),
         (tmp_path, "it was not built by an earlier version"),

@@ -2,12 +2,12 @@
 that lack races.
 """
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 
@@ -21,6 +21,7 @@ from support.loads import (
     changed,
     edited,
     race_ids,
+    remember,
     rows_of,
     select,
 )
@@ -37,7 +38,7 @@ from support.refreshes import (
     with_a_penalty,
 )
 
-from racedata.database import SCHEMA_VERSION, read_refreshes, refreshes_path
+from racedata.database import SCHEMA_VERSION, store_path
 from racedata.hints import COMMAND
 from racedata.loader import refresh_command
 from racedata.loader.corrections import CORRECTIONS
@@ -46,6 +47,7 @@ from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import Pace
+from racedata.loader.store import Store
 
 
 def test_nothing_new_leaves_every_file_as_it_is(api, behind):
@@ -157,7 +159,7 @@ def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(
             server.answer = complete
             refreshed(weekend, *addresses, now=now + HOUR)
             assert rows_of(weekend) == before
-            assert read_refreshes(weekend)[server.url]["lacks"] == {}
+            assert lacked(weekend, server.url) == {}
 
 
 @pytest.mark.parametrize("rounds", [[19], [18], [18, 20]], ids=str)
@@ -179,7 +181,7 @@ def test_a_cancelled_race_is_gone_at_the_next_daily_check(
             name = "-".join(map(str, rounds))
             assert rows_of(weekend)["races"] == rows_of(tmp_path / f"{name}.db")["races"]
             assert rows_of(weekend)["qualifying"] == rows_of(tmp_path / f"{name}.db")["qualifying"]
-        assert read_refreshes(weekend)[server.url]["lacks"] == {}
+        assert lacked(weekend, server.url) == {}
 
 
 def test_a_race_that_only_a_less_preferred_source_lacks_stays(lacking, weekend):
@@ -212,24 +214,19 @@ def test_a_season_that_is_named_loses_a_cancelled_race_at_once(lacking, weekend)
     assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(21,)]
 
 
-@pytest.mark.parametrize(
-    "noted",
-    [
-        {"2023 Mexico City Grand Prix": "2035-01-01T00:00:00Z"},
-        {"2023 Mexico City Grand Prix": "0"},
-        {"2023 Mexico City Grand Prix": None},
-        {"2022 Mexico City Grand Prix": "2020-01-01T00:00:00Z"},
-        ["2023 Mexico City Grand Prix"],
-        "2020-01-01T00:00:00Z",
-    ],
-    ids=str,
-)
-def test_a_note_in_the_future_or_without_meaning_is_not_believed(lacking, weekend, noted):
+def test_a_time_in_the_future_since_when_a_race_has_been_missing_is_not_believed(lacking, weekend):
     with served(lacking(19)) as server:
-        refreshes_path(weekend).write_text(json.dumps({server.url: {"lacks": noted}}))
+        refreshed(weekend, server.url, now=NOW + 3650 * DAY)
         for hours, races in ((0, 22), (11, 22), (13, 21)):
             refreshed(weekend, server.url, now=NOW + hours * HOUR)
             assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(races,)]
+
+
+def lacked(database, source):
+    """Since when the calendars of a source have lacked races, by name."""
+    with closing(Store(store_path(database))) as store:
+        found = [each.lacks for each in store.calendars() if each.source == source]
+    return {name: since for lacks in found for name, since in lacks.items()}
 
 
 # What goes wrong.
@@ -262,7 +259,9 @@ def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by
     old = behind.read_bytes()
     refreshed(behind, api.url)
     behind.write_bytes(old)
-    assert refreshed(behind, api.url)[0][-1].startswith(f"{behind}: new data")
+    said, _ = refreshed(behind, api.url)
+    assert "from its store, because the store has changed since it was built" in said[0]
+    assert "nothing new" in said[-1]
     assert rows_of(behind) == rows_of(complete)
 
 
@@ -332,8 +331,8 @@ def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(
         ),
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
         (
-            lambda path: changed(path, "PRAGMA user_version = 9"),
-            f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION})",
+            lambda path: changed(path, "PRAGMA user_version = 10"),
+            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION})",
         ),
     ],
     ids=["no file", "damaged", "empty", "a newer version"],
@@ -410,11 +409,10 @@ def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(
         assert all("nothing new" in line for line in refreshed(behind, now.url, str(F1DB))[0][-1:])
 
 
-def test_the_first_source_is_preferred_and_nothing_flips_back_and_forth(api, behind):
+def test_an_api_comes_before_dumps_and_nothing_flips_back_and_forth(api, behind):
     refreshed(behind, str(F1DB), api.url)
     before = rows_of(behind), origins_of(behind, 18)
-    assert before[1]["results"] == before[1]["qualifying"] == "f1db"
-    assert before[1]["lap_times"] == api.url
+    assert before[1]["results"] == before[1]["lap_times"] == api.url
     said, _ = refreshed(behind, str(F1DB), api.url)
     assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [
         f"{behind}: nothing new"
@@ -563,6 +561,7 @@ def test_an_api_has_news_if_it_has_missing_records_or_other_results(
     assert rows_of(behind) == rows_of(complete)
     assert not source.has_news([expected("results", True)])
     changed(behind, "UPDATE results SET points = '99' WHERE raceId = 67")
+    remember(behind, {api.url: {"seen": None}})  # as if the API had changed them
     assert source.has_news([expected("results", True)])
 
 

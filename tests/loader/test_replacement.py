@@ -30,7 +30,7 @@ from support.loads import (
 )
 from support.processes import until
 
-from racedata.database import SCHEMA_VERSION
+from racedata.database import SCHEMA_VERSION, store_path
 from racedata.hints import REPLACE
 from racedata.loader.signals import END_SIGNALS
 
@@ -127,12 +127,14 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(
         assert database.read_bytes() == old or (is_whole(database) and rows_of(database) == new)
         assert set(database.parent.iterdir()) <= {
             database,
+            store_path(database),
+            store_path(database).with_name("racedata.sources.db-journal"),
             database.with_name(".racedata.db.loading"),
         }
     # The next load removes what the last killed one left.
     built(source, database)
     assert rows_of(database) == new
-    assert list(database.parent.iterdir()) == [database]
+    assert sorted(database.parent.iterdir()) == [database, store_path(database)]
 
 
 @pytest.mark.long
@@ -189,7 +191,7 @@ def test_a_second_load_at_the_same_time_is_refused(source, database):
     # The first was killed and could not clean up. The next load does.
     assert database.with_name(".racedata.db.loading").exists()
     assert run_loader(other, database).returncode == 0
-    assert list(database.parent.iterdir()) == [database]
+    assert sorted(database.parent.iterdir()) == [database, store_path(database)]
 
 
 def test_a_reader_that_has_the_old_file_open_keeps_reading_it(source, database):
@@ -273,8 +275,8 @@ def lacks_a_table(path):
             f"has schema version 0, which is older than this program's ({SCHEMA_VERSION})",
         ),
         (
-            spoiling.version(9),
-            f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION})",
+            spoiling.version(10),
+            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION})",
         ),
         (lacks_a_table, ""),
     ],

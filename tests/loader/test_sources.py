@@ -9,18 +9,20 @@ from support import SAMPLE
 from support.apis import refreshed
 
 from racedata.loader import sources
+from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load
+from racedata.loader.parts import Tables
 from racedata.loader.sources import (
     FROM_DEFAULT,
     PUBLISHED,
-    Delivery,
     History,
     Source,
     addresses_in,
     source_at,
 )
 from racedata.loader.sources.source import check_season
+from racedata.loader.stage import staged
 
 INVENTED = "https://invented.example.org/"
 
@@ -38,11 +40,14 @@ class InventedSource(Source):
             yield fill
 
     def has_news(self, asked, history, progress):
-        return history.notes() is None
+        return not history.notes()
 
     def bring(self, task):
-        with self.opened(task.progress) as fill:
-            task.store(Delivery(fill, notes={"answer": 42}))
+        with self.opened(task.progress) as fill, staged(task.progress) as stage:
+            fill(stage)
+            ((number, source),) = stage.stored_sources()
+            tables = Tables(stage.db, "stage")
+            task.store(delivery_of(source, tables, number, notes={"answer": 42}))
         return " after a question"
 
 
@@ -52,6 +57,7 @@ def test_a_source_of_a_new_type_needs_only_its_line_in_the_list(tmp_path, monkey
     assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(
         f" from {INVENTED}"
     )
+    refreshed(database, INVENTED)
     said, requests = refreshed(database, INVENTED)
     assert (said[-1], requests) == (f"{database}: nothing new after a question", 0)
     notes = History(database, INVENTED).notes()

@@ -1,11 +1,11 @@
-"""racedata.loader.sql: rows are inserted in one statement, and only what is known is updated."""
+"""racedata.loader.sql: rows are inserted in one statement, and a missing table has no columns."""
 
 import sqlite3
 from contextlib import closing
 
 import pytest
 
-from racedata.loader.sql import column_names, insertion, update_known
+from racedata.loader.sql import column_names, insertion
 
 
 @pytest.fixture
@@ -29,12 +29,6 @@ def test_the_rows_before_one_that_is_refused_stay(db):
     with pytest.raises(sqlite3.IntegrityError):
         db.execute(insertion("drivers", ("driverId",), rows=3), (1, 2, 1))
     assert rows(db) == [(1, None, None), (2, None, None)]
-
-
-def test_an_update_leaves_columns_with_unknown_values_unchanged(db):
-    db.execute(insertion("drivers", 3), (1, "ALO", "1981-07-29"))
-    update_known(db, "drivers", {"code": "FER", "dob": None}, "driverId", 1)
-    assert rows(db) == [(1, "FER", "1981-07-29")]
 
 
 def test_a_missing_table_has_no_columns(db):

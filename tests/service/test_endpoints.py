@@ -12,9 +12,9 @@ import pytest
 import webtest
 from support import EXPECTED, SAMPLE
 from support.answers import Counted, Description, client, request, settings_of
-from support.loads import changed
+from support.loads import changed, remember
 
-from racedata.database import SCHEMA_VERSION, refreshes_path
+from racedata.database import SCHEMA_VERSION, store_path
 from racedata.service.addresses import CSV, ICS, JSON
 from racedata.service.app import create_app
 from racedata.service.caching import SMALL, decompressed
@@ -171,10 +171,10 @@ def test_healthz_says_of_each_source_when_it_was_asked_and_since_when_it_has_bee
     f1db = {"refreshedAt": AT, "followedSince": AT, "release": "0"}
     noted = {
         "f1db": f1db,
-        "/home/somebody/\udcff": {"refreshedAt": AT},
+        "/home/somebody/?": {"refreshedAt": AT},
         "later": {"followedSince": AT},
     }
-    refreshes_path(several_sources).write_text(json.dumps(noted))
+    remember(several_sources, noted)
     sample, f1db, api, other, later = app.get("/healthz").json["sources"]
     assert (sample.get("refreshedAt"), f1db["refreshedAt"], api.get("refreshedAt")) == (
         None,
@@ -197,28 +197,32 @@ def test_healthz_says_of_each_source_when_it_was_asked_and_since_when_it_has_bee
     [
         "",
         "[" * 90_000,
-        "[]",
-        '{"f1db": 1}',
-        '{"f1db": {"refreshedAt": 9e99}}',
-        '{"f1db": {"refreshedAt": "now"}}',
-        '{"f1db": {"refreshedAt": "2026-99-99T99:99:99Z"}}',
-        '{"f1db": {"refreshedAt": "20261122T060000Z"}}',
+        9e99,
+        "now",
+        "2026-99-99T99:99:99Z",
+        "20261122T060000Z",
+        ["2026-11-22T06:00:00Z"],
+        b"",
+        b"SQLite format 3",
         None,
     ],
+    ids=str,
 )
-def test_healthz_answers_at_once_whatever_is_in_the_file_of_refreshes(several_sources, content):
-    path = refreshes_path(several_sources)
-    path.write_text(content) if content is not None else os.mkfifo(path)
+def test_healthz_answers_at_once_whatever_is_in_the_store(several_sources, content):
+    path = store_path(several_sources)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is None:
+        os.mkfifo(path)
+    else:
+        remember(several_sources, {"f1db": {"refreshedAt": content}})
     answer = client(several_sources).get("/healthz", status=200).json
     assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
 
 
 def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
     data = Counted.read(str(several_sources))
-    app, refreshes = (
-        webtest.TestApp(create_app(settings_of(), data)),
-        refreshes_path(several_sources),
-    )
+    app = webtest.TestApp(create_app(settings_of(), data))
 
     def queries():
         data.queries = 0
@@ -226,14 +230,14 @@ def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
 
     first, _ = queries()
     assert queries() == (first, 0)
-    refreshes.write_text(json.dumps({"f1db": {"refreshedAt": AT}}))
+    remember(several_sources, {"f1db": {"refreshedAt": AT}})
     second, needed = queries()
     assert second["sources"][1]["refreshedAt"] == AT and needed
     assert queries() == (second, 0)
     data.rejection = "is not a database"
     assert queries()[0]["refused"] == "The database file is not a database."
     data.rejection = None
-    refreshes.unlink()
+    store_path(several_sources).unlink()
     assert queries()[0] == first
 
 

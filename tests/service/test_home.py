@@ -1,6 +1,5 @@
 """racedata.service.home: the page at `/`, and that every link on it works."""
 
-import json
 import re
 from datetime import datetime
 from posixpath import join, normpath
@@ -9,9 +8,9 @@ import pytest
 import webtest
 from support import SAMPLE
 from support.answers import Counted, client, links_of, words_of
-from support.loads import built, changed
+from support.loads import built, changed, remember
 
-from racedata.database import refreshes_path
+from racedata.database import store_path
 from racedata.model import KINDS
 from racedata.service import home
 from racedata.service.app import create_app
@@ -112,12 +111,12 @@ def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed
 
 def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only_then(database):
     data = Counted.read(str(database))
-    app, refreshes = webtest.TestApp(create_app(Settings(), data)), refreshes_path(database)
+    app = webtest.TestApp(create_app(Settings(), data))
     before = app.get("/")
     assert "last checked" not in before.text
 
     def note(**times):
-        refreshes.write_text(json.dumps({name: {"refreshedAt": at} for name, at in times.items()}))
+        remember(database, {name: {"refreshedAt": at} for name, at in times.items()})
 
     (source,) = data.sources()
     note(**{source["name"]: "2001-01-01T00:00:00Z"})  # the data is newer
@@ -133,7 +132,7 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     assert app.get("/").text == after.text
     app.get("/", headers={"If-None-Match": after.headers["ETag"]}, status=304)
     assert data.queries == 0
-    refreshes.unlink()
+    store_path(database).unlink()
     assert app.get("/").text == before.text
 
 
@@ -143,9 +142,7 @@ def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):
         "https://example.org/f1?key=1": "2026-11-22T05:59:59Z",  # before it was read
         "https://example.org/later?key=1": "2101-01-03T00:00:00Z",
     }
-    refreshes_path(several_sources).write_text(
-        json.dumps({name: {"refreshedAt": at} for name, at in refreshes.items()})
-    )
+    remember(several_sources, {name: {"refreshedAt": at} for name, at in refreshes.items()})
     html = client(several_sources).get("/").text
     text = words_of(html)
     assert "f1db Checked for new data Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
@@ -159,7 +156,7 @@ def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):
 
 def test_the_page_and_healthz_do_not_show_the_address_of_a_database_that_is_copied(database):
     noted = {"http://10.0.0.5/racedata.db?key=1": {"refreshedAt": "2101-01-02T05:06:07Z"}}
-    refreshes_path(database).write_text(json.dumps(noted))
+    remember(database, noted)
     app = client(database)
     text = words_of(app.get("/").text)
     asked = "the database of another racedata Checked for new data Sun 2 Jan 2101, 05:06 UTC . Rec"
@@ -198,12 +195,12 @@ def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
 
 
 def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later(several_sources):
-    app, refreshes = client(several_sources), refreshes_path(several_sources)
+    app = client(several_sources)
     noted = {"f1db": {"refreshedAt": "2101-01-02T00:00:00Z"}}
-    refreshes.write_text(json.dumps(noted))
+    remember(several_sources, noted)
     before = app.get("/")
     noted["sample"] = {"refreshedAt": "2101-01-01T00:00:00Z"}
-    refreshes.write_text(json.dumps(noted))
+    remember(several_sources, noted)
     after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
     assert "Checked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
 

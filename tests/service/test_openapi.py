@@ -6,9 +6,9 @@ import pytest
 import webtest
 from falcon.inspect import inspect_routes
 from support.answers import Description, client, settings_of
+from support.loads import remember
 
 from racedata import __version__
-from racedata.database import refreshes_path
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.openapi import parameters_of, paths_of
@@ -157,8 +157,8 @@ def test_limited_and_refused_answers_are_as_described(sample_database, described
 
 def test_health_is_as_described(several_sources, described):
     time = "2026-11-22T06:00:00Z"
-    refreshed = json.dumps({"f1db": {"refreshedAt": time}, "other": {"followedSince": time}})
-    refreshes_path(several_sources).write_text(refreshed)
+    noted = {"f1db": {"refreshedAt": time}, "other": {"followedSince": time}}
+    remember(several_sources, noted)
     described.hold(client(several_sources).get("/healthz"), "/healthz")
 
 

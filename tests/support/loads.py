@@ -7,17 +7,26 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, write_checksum
+from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, store_path, write_checksum
 from racedata.loader import load
 from racedata.loader.build import build
-from racedata.loader.corrections import CORRECTIONS, apply_corrections
+from racedata.loader.corrections import (
+    CORRECTIONS,
+    CorrectedRows,
+    apply_corrections,
+    corrections_at,
+)
+from racedata.loader.delivery import delivery_of
+from racedata.loader.parts import Tables
 from racedata.loader.sources import source_at
-from racedata.loader.stage import Stage
+from racedata.loader.stage import staged
+from racedata.loader.store import Store
+from racedata.loader.update import put_in_order, put_whole
 from racedata.model import RECORDS
 from support import EXPECTED, PACKAGE, ROOT, SAMPLE
 
@@ -66,16 +75,20 @@ def built_with_corrections(database: Path) -> Path:
     # its columns are named, so their order does not count
     swapped = header.replace("wrong,right", "right,wrong")
     backwards.write_text("\n".join([swapped, *lines, ""]), encoding="utf-8")
-    with source_at(load.SAMPLE).opened(lambda text: None) as fill:
-
-        def spoil(stage: Stage) -> list[str]:
-            report = fill(stage)
-            apply_corrections(stage, backwards)
+    with (
+        source_at(load.SAMPLE).opened(lambda text: None) as fill,
+        staged(lambda text: None) as stage,
+        closing(Store(store_path(database))) as store,
+    ):
+        fill(stage)
+        for file in (backwards, EXPECTED / "corrections.csv"):
             stage.db.execute("DELETE FROM stage.corrections")
-            apply_corrections(stage, EXPECTED / "corrections.csv")
-            return report
-
-        build(database, spoil, [], CORRECTIONS, True, lambda text: None)
+            apply_corrections(stage, file.name, corrections_at(file, lambda text: None))
+        ((number, source),) = stage.stored_sources(is_sample=True)
+        delivery = delivery_of(source, Tables(stage.db, "stage"), number)
+        put_whole(store, delivery, CorrectedRows([]))
+        put_in_order(store, loaded=[source.name])
+        build(database, store, CORRECTIONS, lambda text: None)
     backwards.unlink()
     return database
 
@@ -194,11 +207,11 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @contextmanager
 def refused(database: Path) -> Iterator[None]:
-    """The block leaves the database unchanged, byte for byte, and no file next to it."""
-    before = database.read_bytes()
+    """The block leaves the database unchanged, byte for byte, and no new file next to it."""
+    before, files = database.read_bytes(), sorted(database.parent.iterdir())
     yield
     assert database.read_bytes() == before
-    assert list(database.parent.iterdir()) == [database]
+    assert sorted(database.parent.iterdir()) == files
 
 
 def assert_refused(source: Path | str, database: Path, *said: str, **options: Any) -> None:
@@ -273,3 +286,16 @@ def with_many_lap_times(source: Path) -> Path:
         "\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)])
     )
     return source
+
+
+def remembered(database: Path) -> dict[str, dict[str, Any]]:
+    """What refreshes remember of each source, in the store."""
+    with closing(Store(store_path(database))) as store:
+        return {name: store.recalled(name) for name in store.remembered_sources()}
+
+
+def remember(database: Path, facts: Mapping[str, Mapping[str, object]]) -> None:
+    """Makes the store remember facts about sources."""
+    with closing(Store(store_path(database))) as store:
+        for name, of_source in facts.items():
+            store.remember(name, of_source)

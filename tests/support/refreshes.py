@@ -45,7 +45,8 @@ def state(folder: Path) -> dict[Path, tuple[bytes, int, int]]:
     return {
         path: (path.read_bytes(), path.stat().st_ino, path.stat().st_mtime_ns)
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix != ".json"  # which says when it was refreshed
+        # the store says when it was refreshed
+        if path.is_file() and not path.name.endswith(".sources.db")
     }
 
 

@@ -29,6 +29,7 @@ from support.loads import (
     facts_of,
     is_whole,
     race_ids,
+    remembered,
     rows_of,
     select,
     without,
@@ -37,7 +38,6 @@ from support.processes import OFF, children_of, following, service, until
 from support.refreshes import like_jolpica
 from support.season import LimitedApi, SimulatedTime, follow_source
 
-from racedata.database import read_refreshes
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.refresh import Refresh
 
@@ -434,7 +434,7 @@ def asked_since(database, url, hours):
     since = datetime.now(UTC) + timedelta(hours=hours, seconds=-1)
 
     def is_asked():
-        asked = read_refreshes(database).get(url, {}).get("refreshedAt")
+        asked = remembered(database).get(url, {}).get("refreshedAt")
         return asked is not None and datetime.fromisoformat(asked) >= since
 
     return is_asked

@@ -191,7 +191,7 @@ def test_both_names_of_the_command_and_the_module_print_the_version(dist, tmp_pa
 
 def test_uninstalling_leaves_nothing(wheel, tmp_path):
     commands = environment(tmp_path / "venv", wheel, "--no-deps")
-    run(commands / "racedata", "load", "--database", tmp_path / "data.db", folder=tmp_path)
+    run(commands / "racedata", "--help", folder=tmp_path)
     assert list(tmp_path.glob("venv/**/*racedata*"))
     pip(tmp_path / "venv", "uninstall", "--yes", "racedata-f1")
     assert list(tmp_path.glob("venv/**/*racedata*")) == []

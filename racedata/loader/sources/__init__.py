@@ -17,7 +17,7 @@ from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
 from racedata.loader.sources.openf1 import OpenF1
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Delivery, History, Source, Task
+from racedata.loader.sources.source import History, Source, Task
 
 __all__ = [
     "EXPORT_LAYOUT",
@@ -26,7 +26,6 @@ __all__ = [
     "FROM_DEFAULT",
     "PUBLISHED",
     "Add",
-    "Delivery",
     "History",
     "Pace",
     "Source",

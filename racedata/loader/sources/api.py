@@ -20,7 +20,7 @@ from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, digest_of, fetch_calendar, is_changed
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
+from racedata.loader.sources.source import History, Source, Task, check_season
 from racedata.loader.stage import Fill
 from racedata.model import BY_NAME, KINDS, RECORDS
 
@@ -32,7 +32,6 @@ class ApiSource(Source):
     # the race.
     kinds = tuple(kind for kind in RECORDS if KINDS[kind].is_in_every_api)
     publishes_after_race = False
-    is_fresher_than_loads = True
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
@@ -69,11 +68,7 @@ class ApiSource(Source):
             check_season(task.season, list(seasons), api.address("seasons"))
         with closing(ExistingDatabase(task.history.path)) as old:
             # Seasons filled in by a less preferred source still need laps.
-            filled_in = [
-                year
-                for year, source in old.without_laps(also_from_apis=False).values()
-                if task.may_replace(source)
-            ]
+            filled_in = old.without_laps(also_from_apis=False).values()
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
         seen = seen_before(task.history)
         # A season that is fetched whole asks again: the API may have learned an endpoint.
@@ -102,7 +97,7 @@ class ApiSource(Source):
                 not_served = fetched.not_served
                 task.say(fetched.report())
                 notes = {"seen": fetched.digests, "notServed": sorted(not_served)}
-                task.store(Delivery(fetched.fill, notes=notes, updates_lists=True))
+                task.store(fetched.delivery(notes))
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")
@@ -118,7 +113,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
         of_race = sum(math.ceil(kind.per_race / api.limit) for kind in KINDS.values())
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
-        filled_in = [year for year, _ in old.without_laps(also_from_apis=False).values()]
+        filled_in = list(old.without_laps(also_from_apis=False).values())
         today = datetime.fromtimestamp(api.pace.now(), UTC).strftime("%Y-%m-%d")
         races = {year: old.races_to_fetch(year, today) + filled_in.count(year) for year in years}
         requests = sum(lists + of_race * count for count in races.values())
@@ -135,13 +130,13 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
 
 def seen_before(history: History) -> dict[str, str]:
     """The digests of the lists that an API gave for this database, by race and endpoint."""
-    found = (history.notes() or {}).get("seen")
+    found = history.notes().get("seen")
     return found if isinstance(found, dict) else {}
 
 
 def not_served_before(history: History) -> set[str]:
     """The endpoints that an API lacked when it was last asked for them."""
-    found = (history.notes() or {}).get("notServed")
+    found = history.notes().get("notServed")
     may_lack = {kind.endpoint for kind in KINDS.values() if not kind.is_in_every_api}
     return {name for name in may_lack if name in found} if isinstance(found, list) else set()
 

@@ -1,17 +1,15 @@
-"""Objects of an API in Ergast's format as rows of a Stage: model.py says where they have the
-values of the columns.
+"""Objects of an API in Ergast's format as rows of parts: model.py says where they have the values
+of the columns.
 """
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from racedata.formats import Json
 from racedata.loader.errors import LoadError
-from racedata.loader.sql import insertion, update_known
-from racedata.loader.stage import Stage
+from racedata.loader.parts import LISTS, Calendar, Part, Row, parts_of
 from racedata.model import BY_NAME, RACE_TABLES, SHOOTOUT, SPRINT_QUALIFYING, WEEKEND, Column, Table
-from racedata.values import Value, whole_number
+from racedata.values import Value
 
 
 def value_at(found: Any, path: str) -> Any:
@@ -74,108 +72,54 @@ def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value
             yield {"session": session.name, **row}
 
 
-class ApiSeason:
-    """Fills a Stage with what was fetched of a season. `place` begins messages: the API and the
-    season.
+class SeasonParts:
+    """Takes apart what was fetched of a season. `place` begins messages: the API and the season.
 
-    The lists of `old`, the database that is refreshed, are in the Stage first: records refer to
-    their rows too.
+    `known` has the references that records may name although the API gave no facts about them.
     """
 
-    def __init__(self, stage: Stage, old: sqlite3.Connection, place: str) -> None:
-        self.stage, self.db, self.place = stage, stage.db, place
-        for name in ("circuits", "constructors", "drivers", "status"):
-            columns = BY_NAME[name].names
-            rows = old.execute(f"SELECT {', '.join(columns)} FROM {name}").fetchall()
-            stage.insert(name, columns, list(zip(*rows)))
+    def __init__(self, season: int, place: str, known: Mapping[str, Collection[Value]]) -> None:
+        self.season, self.place, self.known = season, place, known
+        self.lists: dict[str, dict[Value, Row]] = {name: {} for name in LISTS}
+        self.parts: list[Part] = []
 
-    def add_calendar(self, season: Json, races: Sequence[Json]) -> None:
-        """Adds the races of a season, whose raceId is the round."""
-        (url,) = row_of(season, BY_NAME["seasons"], self.place).values()
-        self.insert("seasons", {"year": int(season["season"]), "url": url})
+    def calendar(self, races: Sequence[Json]) -> Calendar:
+        """The calendar of the season."""
+        found = []
         for race in races:
             place = f"{self.place}, {race['raceName']}"
             circuit = self.add_to_list("circuits", race.get("Circuit"), f"{place}, Circuit")
             row = row_of(race, BY_NAME["races"], place)
-            self.insert("races", {"raceId": row["round"], "circuitId": circuit, **row})
-            for session in sessions_of(race, place):
-                self.insert("sessions", {"raceId": row["round"], **session})
+            sessions = list(sessions_of(race, place))
+            found.append({**row, "circuitId": circuit, "sessions": sessions})
+        return Calendar(self.season, found, counts=True)
 
-    def add_records(
-        self, race: Json, endpoint: str, records: Sequence[Json], statuses: Mapping[Value, str]
-    ) -> None:
-        """Adds the records of a race. `statuses` has the API's ids of statuses, by text."""
+    def add_records(self, race: Json, endpoint: str, records: Sequence[Json]) -> None:
+        """Adds the records of a race."""
         place, table = f"{self.place}, {race['raceName']}", RACE_TABLES[endpoint]
         for number, record in enumerate(records, 1):
-            for parent, key in (("drivers", "Driver"), ("constructors", "Constructor")):
+            for name, key in (("drivers", "Driver"), ("constructors", "Constructor")):
                 if key in record:
-                    self.add_to_list(
-                        parent, record[key], f"{place_of(place, table, number)}, {key}"
-                    )
-        free = self.next_id(table.name, table.id) if table.id else 0
+                    self.add_to_list(name, record[key], f"{place_of(place, table, number)}, {key}")
+        rows: list[Row] = []
+        keys = set()
         for number, row in enumerate(rows_of(records, table, place), 1):
-            facts = {
-                "raceId": int(race["round"]),
-                **row,
-                **({table.id: free + number - 1} if table.id else {}),
-            }
-            for name, parent in (("driverId", "drivers"), ("constructorId", "constructors")):
-                if name in row:
-                    facts[name] = self.id_of(parent, row[name], place)
-            if row.get("statusId") is not None:
-                facts["statusId"] = self.status_id(row["statusId"], statuses)
-            try:
-                self.insert(table.name, facts)
-            except sqlite3.IntegrityError:
-                key = ", ".join(str(row[name]) for name in table.unique if name in row)
-                what = f"{key!r} appears twice; expected once"
-                raise LoadError(f"{place_of(place, table, number)}: {what}") from None
+            for name, of in (("driverId", "drivers"), ("constructorId", "constructors")):
+                if name in row and row[name] not in {*self.lists[of], *self.known[of]}:
+                    raise LoadError(f"{place}: {row[name]!r}; expected one of the {of}")
+            unique = tuple(row[name] for name in table.unique if name in row)
+            if unique in keys:
+                what = f"{', '.join(map(str, unique))!r} appears twice; expected once"
+                raise LoadError(f"{place_of(place, table, number)}: {what}")
+            keys.add(unique)
+            rows.append(row)
+        self.parts += parts_of(self.season, int(race["round"]), table.name, rows)
 
-    def add_to_list(self, name: str, found: Any, place: str) -> int:
-        """The id of a driver, constructor or circuit, which is added or updated."""
-        table = BY_NAME[name]
-        id, row = table.names[0], row_of(found, table, place)
-        stored = self.find(table, row[table.key[0]])
-        if stored is None:
-            stored = self.next_id(name, id)
-            self.insert(name, {id: stored, **row})
-        else:
-            update_known(self.db, f"stage.{name}", row, id, stored)
-        return stored
-
-    def id_of(self, name: str, reference: Value, place: str) -> int:
-        """The id of a driver or constructor. Raises LoadError if it is missing."""
-        found = self.find(BY_NAME[name], reference)
-        if found is None:
-            raise LoadError(f"{place}: {reference!r}; expected one of the {name}")
-        return found
-
-    def status_id(self, text: Value, statuses: Mapping[Value, str]) -> int:
-        """The id of a status. A new one gets the id that the API has for it, if that is free."""
-        found = self.db.execute(
-            "SELECT statusId FROM stage.status WHERE status = ?", (text,)
-        ).fetchone()
-        if found:
-            return int(found[0])
-        id = statuses.get(text, "")
-        is_used = self.db.execute("SELECT 1 FROM stage.status WHERE statusId = ?", (id,)).fetchone()
-        number = (
-            int(id)
-            if whole_number.fullmatch(id) and not is_used
-            else self.next_id("status", "statusId")
+    def add_to_list(self, name: str, found: Any, place: str) -> Value:
+        """The reference of a driver, constructor or circuit, whose facts are added."""
+        row = row_of(found, BY_NAME[name], place)
+        reference = row[BY_NAME[name].key[0]]
+        self.lists[name].setdefault(reference, {}).update(
+            {column: value for column, value in row.items() if value is not None}
         )
-        self.insert("status", {"statusId": number, "status": text})
-        return number
-
-    def find(self, table: Table, reference: Value) -> int | None:
-        """The id of a driver, constructor or circuit; None if there is none with this reference."""
-        sql = f"SELECT {table.names[0]} FROM stage.{table.name} WHERE {table.key[0]} = ?"
-        found = self.db.execute(sql, (reference,)).fetchone()
-        return int(found[0]) if found else None
-
-    def next_id(self, name: str, id: str) -> int:
-        (last,) = self.db.execute(f"SELECT max({id}) FROM stage.{name}").fetchone()
-        return (last or 0) + 1
-
-    def insert(self, name: str, row: Mapping[str, Value]) -> None:
-        self.db.execute(insertion(f"stage.{name}", tuple(row)), list(row.values()))
+        return reference

@@ -1,7 +1,7 @@
 """Fetches a season from an API in Ergast's format: its calendar, its lists, and the details of
 races with new records.
 
-It decides what to fetch, by what the database has, and puts what was fetched into a Stage.
+It decides what to fetch, by what the database has.
 """
 
 import hashlib
@@ -13,16 +13,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from racedata.formats import Json, counted, plural, timestamp
+from racedata.formats import Json, counted, in_utf8, plural, timestamp
+from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
+from racedata.loader.parts import Row
 from racedata.loader.sources.api_client import Api, NotServed
-from racedata.loader.sources.api_rows import ApiSeason, row_of, rows_of
+from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
-from racedata.loader.stage import SourceFacts, Stage
+from racedata.loader.store import StoredSource
 from racedata.model import BY_NAME, KINDS, RACE_TABLES, STANDINGS, Table
-from racedata.values import Value, plain_text
+from racedata.values import Value, plain_text, whole_number
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
 LATE = 3  # how many of the latest races may still get laps
@@ -276,14 +278,8 @@ class SeasonFetch:
         }
         return {text: id for text, id in ids.items() if text in new}
 
-    def fill(self, stage: Stage) -> list[str]:
-        """Fills a stage with what was fetched. Returns lines for the report."""
-        season = ApiSeason(stage, self.old.db, f"{self.api.url}, {self.year}")
-        season.add_calendar(self.facts, [race.facts for race in self.races])
-        for race in self.chosen:
-            for endpoint, records in race.records.items():
-                season.add_records(race.facts, endpoint, records, self.statuses)
-        stage.place = season.place
+    def delivery(self, notes: Mapping[str, object]) -> Delivery:
+        """What was fetched."""
         now = timestamp(datetime.fromtimestamp(self.api.pace.now(), UTC))
         # The clock may be wrong: a fetch is never earlier than a race that has results.
         dates = [
@@ -292,11 +288,32 @@ class SeasonFetch:
         ]
         fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
         host = urllib.parse.urlsplit(self.api.url).hostname or ""
-        licence = LICENCES.get(host, f"not stated by {host}")
-        stage.name_source(
-            SourceFacts(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False
+        source = StoredSource(
+            name=in_utf8(self.api.url),
+            address=in_utf8(self.api.url),
+            licence=LICENCES.get(host, f"not stated by {host}"),
+            checksum=None,
+            read_at=fetched_at,
+            is_api=True,
         )
-        return []
+        place = f"{self.api.url}, {self.year}"
+        known = {name: self.old.references(name) for name in ("drivers", "constructors")}
+        season = SeasonParts(self.year, place, known)
+        calendar = season.calendar([race.facts for race in self.races])
+        for race in self.chosen:
+            for endpoint, records in race.records.items():
+                season.add_records(race.facts, endpoint, records)
+        (url,) = row_of(self.facts, BY_NAME["seasons"], place).values()
+        lists: dict[str, Sequence[Row]] = {
+            **{name: list(rows.values()) for name, rows in season.lists.items()},
+            "status": [
+                {"statusId": int(id) if whole_number.fullmatch(id) else None, "status": text}
+                for text, id in self.statuses.items()
+            ],
+            "seasons": [{"year": self.year, "url": url}],
+        }
+        parts = [(part, fetched_at) for part in season.parts]
+        return Delivery(source, [calendar], parts, lists, notes)
 
     def report(self) -> str:
         rounds = [race.round for race in self.chosen]

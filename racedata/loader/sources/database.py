@@ -124,7 +124,7 @@ class DatabaseSource(Source):
 
         racedata's own is the checksum. Another server may have its own for the same file.
         """
-        noted = (history.notes() or {}).get("etag")
+        noted = history.notes().get("etag")
         found = [quoted(checksum_at_end(history.path)), noted, self.refused[0]]
         return list(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
 

@@ -1,20 +1,22 @@
 """Dumps: folders of CSV files, zips of them and URLs of such zips, in any of the layouts."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
 from racedata.formats import HTTP, utc_now
+from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.files.archives import Dump, opened
+from racedata.loader.parts import Tables
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
-from racedata.loader.stage import Fill, SourceFacts, Stage
+from racedata.loader.sources.source import History, Source, Task, check_season
+from racedata.loader.stage import Fill, SourceFacts, Stage, staged
 from racedata.model import RECORDS
 
 
@@ -84,23 +86,20 @@ class DumpSource(Source):
     def bring(self, task: Task) -> str:
         return self.bring_dump(task, {})
 
-    def bring_dump(self, task: Task, notes: dict[str, object]) -> str:
-        def fill(stage: Stage) -> list[str]:
-            remarks = read_dump(dump, stage, is_loaded=False)
+    def bring_dump(self, task: Task, notes: Mapping[str, object]) -> str:
+        with self.dump(task.progress) as dump, staged(task.progress) as stage:
+            for remark in read_dump(dump, stage, is_loaded=False):
+                task.say(remark)
+            tables = Tables(stage.db, "stage")
             if task.season:
-                found = stage.db.execute(
-                    "SELECT DISTINCT year FROM stage.races ORDER BY year"
-                ).fetchall()
-                check_season(task.season, [year for (year,) in found], self.address)
-            return remarks
-
-        with self.dump(task.progress) as dump:
-            if task.season:
-                task.store(Delivery(fill, [task.season]))
+                found = sorted({year for year, _ in tables.rounds.values()})
+                check_season(task.season, found, self.address)
+                years: Collection[int] = [task.season]
             else:
                 with closing(ExistingDatabase(task.history.path)) as old:
-                    first = old.first_season([])
-                task.store(Delivery(fill, range(first, LAST_SEASON), notes))
+                    years = range(old.first_season([]), LAST_SEASON)
+            for number, source in stage.stored_sources():
+                task.store(delivery_of(source, tables, number, years, notes))
         return f" after reading {self.address}"
 
 
@@ -129,6 +128,5 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
             else str(error)
         )
         raise LoadError(f"{dump.address}: {fault}") from None
-    stage.place = dump.address
     stage.name_source(facts, utc_now(), is_loaded)
     return list(facts.remarks)

@@ -4,7 +4,7 @@ columns by name.
 
 from collections.abc import Iterator, Sequence
 
-from racedata.loader.corrections import CORRECTIONS, note_corrections
+from racedata.loader.corrections import CORRECTIONS, corrections_in, note_corrections
 from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of, not_read
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
@@ -106,7 +106,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         if not is_export:
             drop_rank_zero(stage)
     elif corrections.is_file():
-        note_corrections(stage, corrections)
+        note_corrections(stage, corrections.name, corrections_in(corrections, stage.progress))
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
@@ -116,6 +116,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         licence=licence,
         checksum=dump.checksum(files.values()),
         remarks=remarks,
+        has_ids=True,
     )
 
 

@@ -98,7 +98,7 @@ def known_release(history: History) -> str | None:
 
     Not of one that a load has read: a load keeps the calendars of its base, which may be older.
     """
-    return (history.notes() or {}).get("release")
+    return history.notes().get("release")
 
 
 def release_checksum(url: str, progress: Progress) -> str:

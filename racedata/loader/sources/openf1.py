@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Self
 
 from racedata.formats import Json, counted
+from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.schedule import Expected
@@ -30,11 +31,12 @@ from racedata.loader.sources.openf1_weekend import (
     Race,
     Rows,
     Weekend,
-    fill_stage,
+    delivered,
 )
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Delivery, History, Source, Task
-from racedata.loader.stage import Fill, SourceFacts, Stage
+from racedata.loader.sources.source import History, Source, Task
+from racedata.loader.stage import Fill
+from racedata.loader.store import StoredSource
 
 NAME = "openf1"
 OPENF1 = "https://api.openf1.org/v1"
@@ -205,15 +207,11 @@ class OpenF1(Source):
                 sources = dict(origins.fetchall())
                 kinds = []
                 for kind in (*self.kinds, "fastest_laps"):
-                    if sources.get(kind, NAME) != NAME:
-                        is_wanted = bool(season and task and task.may_replace(sources[kind]))
-                    else:
-                        is_wanted = (
-                            bool(season)
-                            or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
-                            or self.is_long_ago(last_asked.get(f"{date} {kind}"))
-                        )
-                    if is_wanted:
+                    if sources.get(kind, NAME) == NAME and (
+                        season
+                        or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
+                        or self.is_long_ago(last_asked.get(f"{date} {kind}"))
+                    ):
                         kinds.append(kind)
                 if kinds:
                     races.append(
@@ -311,26 +309,27 @@ class OpenF1(Source):
             for remark in remarks:
                 task.say(remark)
             if any(rows for _, rows in found) or last_asked != asked_before(task.history):
-                self.store(task, found, last_asked)
+                self.store(task, year, found, last_asked)
         return faults
 
-    def store(self, task: Task, found: list[tuple[Race, Rows]], last_asked: dict[str, str]) -> None:
+    def store(
+        self, task: Task, year: int, found: list[tuple[Race, Rows]], last_asked: dict[str, str]
+    ) -> None:
         with closing(ExistingDatabase(task.history.path)) as old:
-
-            def fill(stage: Stage) -> list[str]:
-                fill_stage(stage, old, found)
-                at = max(f"{self.now():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
-                facts = SourceFacts(
-                    NAME, self.address, "not stated by OpenF1", None, is_provisional=True
-                )
-                stage.name_source(facts, at, is_loaded=False)
-                # The calendar is not OpenF1's.
-                stage.db.execute("DELETE FROM stage.origins WHERE kind = 'races'")
-                return []
-
-            # An old day says no more than none. Kinds that are finished are not asked for again.
-            recent = {key: day for key, day in last_asked.items() if not self.is_long_ago(day)}
-            task.store(Delivery(fill, notes={"asked": recent}))
+            calendar, parts, lists = delivered(old, year, found)
+            at = max(f"{self.now():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
+        source = StoredSource(
+            name=NAME,
+            address=self.address,
+            licence="not stated by OpenF1",
+            checksum=None,
+            read_at=at,
+            is_provisional=True,
+        )
+        # An old day says no more than none. Kinds that are finished are not asked for again.
+        recent = {key: day for key, day in last_asked.items() if not self.is_long_ago(day)}
+        of_parts = [(part, at) for part in parts]
+        task.store(Delivery(source, [calendar], of_parts, lists, {"asked": recent}))
 
     def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
         """The rows of a race, by table. Omitted records become remarks with the reason."""
@@ -375,7 +374,7 @@ class OpenF1(Source):
 
 def asked_before(history: History) -> dict[str, str]:
     """The day when each kind of a race was asked for last, by the date of the race and the kind."""
-    found = (history.notes() or {}).get("asked")
+    found = history.notes().get("asked")
     return dict(found) if isinstance(found, dict) else {}
 
 

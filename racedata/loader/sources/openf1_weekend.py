@@ -1,4 +1,4 @@
-"""The weekend of a race in OpenF1: fetched with a few requests, and put into a Stage."""
+"""The weekend of a race in OpenF1: fetched with a few requests, and taken apart."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from racedata.formats import Json
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, parts_of
 from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
 from racedata.loader.sources.openf1_rows import (
     Entrants,
@@ -20,8 +21,7 @@ from racedata.loader.sources.openf1_rows import (
     qualifying_rows,
     result_rows,
 )
-from racedata.loader.sources.statuses import insert_statuses
-from racedata.loader.stage import Stage
+from racedata.loader.sources.statuses import known_statuses
 from racedata.model import BY_NAME, KINDS
 from racedata.values import Value
 
@@ -63,7 +63,8 @@ class HeldSession(NamedTuple):
     offset: object  # the local clock's, as OpenF1 has it
 
 
-Rows = dict[str, list[dict[str, Value]]]  # rows of a Stage by table; `status` is a text, not an id
+# rows by table, with the database's ids of drivers and constructors; `status` is a text
+Rows = dict[str, list[dict[str, Value]]]
 
 # The rows of an endpoint that a weekend has, or one session of it.
 RowsOf = Callable[[str, int | None], list[Json]]
@@ -259,31 +260,31 @@ class Weekend:
                 row |= fastest.get(int(str(row["driverId"])), {})
 
 
-def fill_stage(stage: Stage, old: ExistingDatabase, found: Sequence[tuple[Race, Rows]]) -> None:
-    """Fills a stage with the races, and the lists that their records refer to."""
-    for name in ("circuits", "constructors", "drivers"):
-        copy(stage, old, name)
-    insert_statuses(stage, "SELECT '', 0 WHERE 0")
-    statuses = {
-        status: id for id, status in stage.db.execute("SELECT statusId, status FROM stage.status")
+def delivered(
+    old: ExistingDatabase, year: int, found: Sequence[tuple[Race, Rows]]
+) -> tuple[Calendar, list[Part], dict[str, list[Row]]]:
+    """The parts of races of a season, the calendar that they are in, and the lists they refer to.
+
+    The calendar, and the facts about drivers and constructors, are those of the database.
+    """
+    tables = Tables(old.db, "main")
+    parts = []
+    used: dict[str, set[Value]] = {name: set() for name in LISTS}
+    for race, rows in found:
+        for kind, made in rows.items():
+            named = [tables.named(row) for row in made]
+            for row in named:
+                for id, name in LIST_OF.items():
+                    used[name] |= {row[id]} if id in row else set()
+            parts += parts_of(year, race.round, kind, named)
+    races = [{**race, "time": None, "sessions": []} for race in tables.seasons()[year]]
+    used["circuits"] = {race["circuitId"] for race in races}
+    lists = {
+        name: [row for row in tables.list_rows(name) if row[BY_NAME[name].key[0]] in used[name]]
+        for name in ("circuits", "constructors", "drivers")
     }
-    ids = [race.id for race, rows in found if rows]
-    copy(stage, old, "races", f"WHERE raceId IN ({', '.join(map(str, ids))})")
-    for table in {name: BY_NAME[name] for _, rows in found for name in rows}.values():
-        made: list[dict[str, Value]] = []
-        for race, rows in found:
-            for row in rows.get(table.name, []):
-                row = {"raceId": race.id, **row}
-                if "status" in row:
-                    row["statusId"] = statuses.get(row.pop("status"))
-                if table.id:
-                    row[table.id] = len(made) + 1
-                made.append(row)
-        names = list(dict.fromkeys(name for row in made for name in row))
-        stage.insert(table.name, names, [[row.get(name) for row in made] for name in names])
-
-
-def copy(stage: Stage, old: ExistingDatabase, name: str, condition: str = "") -> None:
-    """Copies the rows of a table that fulfil a condition."""
-    columns = BY_NAME[name].names
-    old.copy(f"SELECT {', '.join(columns)} FROM {name} {condition}", stage, name, columns)
+    ids = known_statuses()
+    lists["status"] = [
+        {"statusId": ids.get(str(text)), "status": text} for text in used["status"] if text
+    ]
+    return Calendar(year, races, counts=False), parts, lists

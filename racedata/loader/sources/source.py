@@ -1,16 +1,16 @@
 """The interface of a source. Each type of source is one file."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from racedata.loader.copies import Copy
+from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import ExistingDatabase
-from racedata.loader.notes import facts_noted
+from racedata.loader.memory import noted
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.stage import Fill
@@ -18,29 +18,14 @@ from racedata.model import RECORDS
 
 
 class History(NamedTuple):
-    """What the database, and the notes next to it, have of the source with this name."""
+    """What the database, and the store next to it, have of the source with this name."""
 
     path: Path
     name: str
 
-    def row(self) -> tuple[str, str | None] | None:
-        """When the source was read for the database, and its checksum; None if it was not read."""
-        with closing(ExistingDatabase(self.path)) as existing:
-            return existing.source(self.name)
-
-    def notes(self) -> Mapping[str, Any] | None:
-        """The notes of the source's last refresh; None if that was for another database file."""
-        return facts_noted(self.path, self.name)
-
-
-class Delivery(NamedTuple):
-    """What a source brings, to be stored as one change of the database: such as a season."""
-
-    fill: Fill
-    years: Collection[int] | None = None  # the seasons to store; None: all that it has
-    notes: Mapping[str, object] = {}  # facts that the source wants to find in History.notes
-    # whether its facts about drivers, constructors and circuits are stored too
-    updates_lists: bool = False
+    def notes(self) -> Mapping[str, Any]:
+        """What the source's last refresh has noted for this database."""
+        return noted(self.path, self.name)
 
 
 class Task(NamedTuple):
@@ -51,7 +36,6 @@ class Task(NamedTuple):
     season: int | None
     first: int  # the first unfinished season, before any source changed the database
     lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
-    may_replace: Callable[[str], bool]  # whether the source is preferred to another, by its name
     progress: Progress
     say: Callable[[str], object]
     store: Callable[[Delivery], None]  # stores a delivery at once; raises one of FAULTS
@@ -69,8 +53,6 @@ class Source:
     after_end: ClassVar[timedelta | None] = None
     # whether another source's records replace its own as soon as they exist
     is_provisional: ClassVar[bool] = False
-    # whether its records replace the records of any load
-    is_fresher_than_loads: ClassVar[bool] = False
     # whether it is a whole database, which replaces ours as it is
     is_whole: ClassVar[bool] = False
     # how often it is asked while it is followed; None: when the calendar says so

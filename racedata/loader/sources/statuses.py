@@ -26,20 +26,24 @@ Undertray|Cooling system|Did not start|Lapped
 """
 
 
+def known_statuses() -> dict[str, int]:
+    """The ids of the known statuses, by text."""
+    texts = enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1)
+    return {text: id for id, text in texts if text}
+
+
 def insert_statuses(stage: Stage, texts: str) -> None:
     """Inserts the known statuses, and those that a query finds: texts, and numbers that order the
     new ones.
 
     A text that is not known, whatever its letter case, gets the next id.
     """
-    known = {
-        id: text for id, text in enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1) if text
-    }
-    stage.insert("status", ["statusId", "status"], [list(known), list(known.values())])
+    known = known_statuses()
+    stage.insert("status", ["statusId", "status"], [list(known.values()), list(known)])
     new = stage.db.execute(
         f"""INSERT INTO stage.status (statusId, status)
             WITH found (text, number) AS ({texts})
-            SELECT {max(known)} + row_number() OVER (ORDER BY min(number)), text
+            SELECT {max(known.values())} + row_number() OVER (ORDER BY min(number)), text
             FROM found WHERE text COLLATE NOCASE NOT IN (SELECT status FROM stage.status)
             GROUP BY text COLLATE NOCASE"""
     )

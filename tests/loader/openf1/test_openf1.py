@@ -1,6 +1,5 @@
 """racedata.loader.sources.openf1: when it asks, what for, and when another source replaces it."""
 
-import json
 import shutil
 from collections import Counter
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.apis import FAULTS, answers_of, refreshed, served
-from support.loads import changed, rows_of
+from support.loads import changed, remembered, rows_of
 from support.openf1 import (
     GIVEN,
     RACE,
@@ -26,10 +25,8 @@ from support.openf1 import (
     rounds_with,
 )
 
-from racedata.database import read_refreshes, refreshes_path
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
-from racedata.loader.existing import checksum_at_end
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
@@ -105,7 +102,7 @@ def test_its_records_are_asked_for_again_for_a_week_and_stops_for_a_month(copied
 
 def test_only_days_of_the_last_month_are_noted_for_kinds_that_were_asked_for(copied, openf1):
     def asked():
-        return read_refreshes(copied)["openf1"]["asked"]
+        return remembered(copied)["openf1"]["asked"]
 
     url, later = f"openf1:{openf1.url}", SUNDAY + 40 * 86400
     refreshed(copied, url, now=later)
@@ -113,10 +110,7 @@ def test_only_days_of_the_last_month_are_noted_for_kinds_that_were_asked_for(cop
     # then another source has the records of one race, and only the other race is asked for again
     origin = "(SELECT min(sourceId) FROM sources)"
     race = "(SELECT raceId FROM races WHERE year = 2023 AND round = 18)"
-    with_notes = read_refreshes(copied)
     changed(copied, f"UPDATE origins SET sourceId = {origin} WHERE raceId = {race}")
-    with_notes["openf1"]["database"] = checksum_at_end(copied)
-    refreshes_path(copied).write_text(json.dumps(with_notes))
     assert any(key.startswith("2023-10-22 ") for key in asked())
     refreshed(copied, url, now=later + 31 * 86400)
     assert set(asked().values()) == {"2024-01-02"}

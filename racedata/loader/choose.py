@@ -1,0 +1,285 @@
+"""Chooses what counts, from what every source says: pure functions, without SQL.
+
+docs/data.md has the rules as a table. store.py has the sources, calendars and parts.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from racedata.loader.matching import calendar_races, days_after, days_between, same_races
+from racedata.loader.store import StoredCalendar, StoredPart, StoredSource
+
+DAYS_FROM_RACE = 4  # maximum between a session and its race
+# An API's part that is not confirmed for this time comes after a later dump.
+CONFIRMED_DAYS = 30
+
+Races = Sequence[dict[str, Any]]
+# by source, season and the key of the race
+PartsOfRaces = dict[tuple[str, int, str], list[StoredPart]]
+
+
+@dataclass
+class ChosenRace:
+    """A race of the chosen calendar, and what counts of it."""
+
+    season: int
+    facts: dict[str, Any]  # the columns of `races`, with the reference of the circuit
+    calendar: StoredCalendar  # the one that it is from
+    keys: dict[str, str] = field(default_factory=dict)  # of the race, by source
+    parts: dict[str, StoredPart] = field(default_factory=dict)  # by kind
+    sessions: StoredCalendar | None = None  # the calendar with its sessions
+    # other parts of the race, by kind, the next best first
+    others: dict[str, list[StoredPart]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return str(self.facts["name"])
+
+    @property
+    def label(self) -> str:
+        return f"{self.season}/{self.facts['round']} {self.name}"
+
+
+class Choice(NamedTuple):
+    """What counts."""
+
+    races: Sequence[ChosenRace]  # by season and round
+    unmatched: Sequence[str]  # races with records that the chosen calendars lack
+    smaller: Sequence[str]  # parts of APIs that have fewer entrants than others
+
+
+def choose(
+    sources: Sequence[StoredSource],
+    calendars: Iterable[StoredCalendar],
+    parts: Iterable[StoredPart],
+    corrected: Callable[[int, Races], Races],
+) -> Choice:
+    """Chooses the calendar of each season, and the parts of each race.
+
+    `sources` has the list, the most trusted first. `corrected` corrects the dates of a season,
+    which decide whether two races are the same.
+    """
+    listed = {source.name: source for source in sources}
+    by_season: dict[int, dict[str, StoredCalendar]] = {}
+    for calendar in calendars:
+        if calendar.source in listed:
+            by_season.setdefault(calendar.season, {})[calendar.source] = calendar
+    by_race: PartsOfRaces = {}
+    for part in parts:
+        if part.source in listed:
+            by_race.setdefault((part.source, part.season, part.race), []).append(part)
+    newest = newest_results(by_season, by_race)
+    races: list[ChosenRace] = []
+    unmatched: list[str] = []
+    smaller: list[str] = []
+    for season, given in sorted(by_season.items()):
+        chosen = calendar_that_counts(listed, given, newest)
+        if not chosen:
+            continue
+        of_season = chosen_races(season, chosen, given, sources, corrected)
+        unmatched += unmatched_races(of_season, given, by_race)
+        for race in of_season:
+            candidates: dict[str, list[StoredPart]] = {}
+            for name, key in race.keys.items():
+                for part in by_race.get((name, season, key), ()):
+                    candidates.setdefault(part.kind, []).append(part)
+            smaller += choose_parts(race, candidates, listed, newest)
+        races += of_season
+    return Choice(races, list(dict.fromkeys(unmatched)), smaller)
+
+
+def unmatched_races(
+    races: Sequence[ChosenRace], given: Mapping[str, StoredCalendar], by_race: PartsOfRaces
+) -> Iterator[str]:
+    """The races with records that the chosen calendar of their season lacks."""
+    matched = {(name, key) for race in races for name, key in race.keys.items()}
+    for name, calendar in given.items():
+        for race in calendar.races:
+            key = race["key"]
+            if (name, key) not in matched and (name, calendar.season, key) in by_race:
+                yield f"{calendar.season}/{race['round']} {race['name']}"
+
+
+def newest_results(
+    by_season: Mapping[int, Mapping[str, StoredCalendar]],
+    by_race: PartsOfRaces,
+) -> dict[str, str]:
+    """The date of the latest race of which each source has results."""
+    newest: dict[str, str] = {}
+    for season, given in by_season.items():
+        for name, calendar in given.items():
+            for race in calendar.races:
+                parts = by_race.get((name, season, race["key"]), ())
+                if any(part.kind == "results" for part in parts):
+                    newest[name] = max(newest.get(name, ""), race["date"])
+    return newest
+
+
+def calendar_that_counts(
+    listed: Mapping[str, StoredSource],
+    given: Mapping[str, StoredCalendar],
+    newest: Mapping[str, str],
+) -> StoredCalendar | None:
+    """The calendar of a season: that of the first source whose calendar may count."""
+    calendars = [given[name] for name in listed if name in given and given[name].counts is not None]
+
+    def is_old(calendar: StoredCalendar) -> bool:
+        source, since = listed[calendar.source], newest.get(calendar.source, "")
+        others = [listed[other.source] for other in calendars]
+        return is_outdated(source, calendar.fetched_at, source.put, since, others, newest)
+
+    return min(calendars, key=is_old, default=None)
+
+
+def chosen_races(
+    season: int,
+    chosen: StoredCalendar,
+    given: Mapping[str, StoredCalendar],
+    sources: Sequence[StoredSource],
+    corrected: Callable[[int, Races], Races],
+) -> list[ChosenRace]:
+    """The races of a season, with their keys in all calendars, their sessions and start times."""
+    assert chosen.counts is not None
+    races = [
+        ChosenRace(
+            season,
+            {name: value for name, value in race.items() if name not in ("key", "sessions")},
+            chosen,
+            {chosen.source: race["key"]},
+        )
+        for race in sorted(chosen.counts, key=lambda race: int(race["round"]))
+    ]
+    own = {race.keys[chosen.source]: race for race in races}
+    order = [chosen.source, *(each.name for each in sources if each.name != chosen.source)]
+    ours = corrected(season, [race.facts for race in races])
+    for name in order:
+        calendar = given.get(name)
+        if not calendar:
+            continue
+        if name == chosen.source:
+            found = {race["key"]: own[race["key"]] for race in chosen.counts}
+            theirs: Races = chosen.counts
+        else:
+            theirs = calendar.races
+            matched = same_races(calendar_races(corrected(season, theirs)), calendar_races(ours))
+            found = {theirs[at]["key"]: races[other] for at, other in matched.items()}
+        for facts in theirs:
+            if race := found.get(facts["key"]):
+                race.keys[name] = facts["key"]
+                take_times(race, facts, calendar)
+    return races
+
+
+def take_times(race: ChosenRace, facts: Mapping[str, Any], calendar: StoredCalendar) -> None:
+    """Takes the sessions and the start of a race, if those before had none."""
+    dates = [session["date"] for session in facts["sessions"] if session["date"]]
+    is_own = calendar is race.calendar
+    if facts["sessions"] and (
+        is_own
+        or (
+            dates
+            and not has_dates(race)
+            and all(days_between(day, race.facts["date"]) <= DAYS_FROM_RACE for day in dates)
+        )
+    ):
+        race.sessions = calendar._replace(races=facts["sessions"])
+    if race.facts["time"] is None and facts["date"] == race.facts["date"]:
+        race.facts["time"] = facts["time"]
+
+
+def has_dates(race: ChosenRace) -> bool:
+    return bool(race.sessions and any(session["date"] for session in race.sessions.races))
+
+
+def choose_parts(
+    race: ChosenRace,
+    candidates: Mapping[str, Sequence[StoredPart]],
+    listed: Mapping[str, StoredSource],
+    newest: Mapping[str, str],
+) -> list[str]:
+    """Chooses the parts of a race. Returns those that lose because they are short."""
+    smaller = []
+    for kind in sorted(candidates, key=lambda kind: kind != "results"):  # results first
+        if kind == "entries":
+            continue
+        parts = candidates[kind]
+        short = [part for part in parts if is_short(part, parts, race, listed)]
+
+        def order(part: StoredPart, short: Sequence[StoredPart] = short) -> tuple[object, ...]:
+            source = listed[part.source]
+            return (
+                source.is_provisional,
+                is_outdated(
+                    source, part.confirmed_at, part.put, race.facts["date"], listed.values(), newest
+                ),
+                part in short,
+                source.place,
+            )
+
+        first, *others = sorted(parts, key=order)
+        race.parts[kind], race.others[kind] = first, others
+        if any(place_of(part, listed) < place_of(first, listed) for part in short):
+            smaller.append(f"{kind} of {race.label}")
+    choose_entries(race, candidates.get("entries", ()), listed)
+    return smaller
+
+
+def is_short(
+    part: StoredPart,
+    parts: Sequence[StoredPart],
+    race: ChosenRace,
+    listed: Mapping[str, StoredSource],
+) -> bool:
+    """Whether an API has fewer drivers or constructors than another source of final records."""
+    results = race.parts.get("results")
+    # A source may leave out the fastest lap of a driver who completed one lap.
+    if part.kind == "fastest_laps" and results and results.source == part.source:
+        return False
+    others = (other.entrants for other in parts if not listed[other.source].is_provisional)
+    return listed[part.source].is_api and part.entrants < max(others, default=0)
+
+
+def place_of(part: StoredPart, listed: Mapping[str, StoredSource]) -> int:
+    return listed[part.source].place or 0
+
+
+def is_outdated(
+    source: StoredSource,
+    confirmed_at: str | None,
+    put: int,
+    since: str,
+    others: Iterable[StoredSource],
+    newest: Mapping[str, str],
+) -> bool:
+    """Whether an API has not confirmed something for long, and a dump that was read since has
+    results from after the day `since`.
+    """
+    if not source.is_api or confirmed_at is None:
+        return False
+    return any(
+        other.is_loaded
+        and other.put > put
+        and newest.get(other.name, "") > since
+        # if it was confirmed in the future, the clock was ahead
+        and (
+            confirmed_at > other.read_at
+            or days_after(confirmed_at[:10], other.read_at[:10]) > CONFIRMED_DAYS
+        )
+        for other in others
+    )
+
+
+def choose_entries(
+    race: ChosenRace, parts: Sequence[StoredPart], listed: Mapping[str, StoredSource]
+) -> None:
+    """Chooses the drivers without a result: those of the source of the results.
+
+    An API lists none, so it is completed by the next source that does.
+    """
+    results = race.parts.get("results")
+    ordered = sorted(parts, key=lambda part: place_of(part, listed))
+    for part in ordered:
+        if results and (part.source == results.source or listed[results.source].is_api):
+            race.parts["entries"] = part
+            return

@@ -1,0 +1,40 @@
+"""What a source says, on its way into the store: as tables of a Stage, or taken apart already."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from racedata.loader.corrections import NOTED
+from racedata.loader.parts import LISTS, Calendar, Part, Row, Tables
+from racedata.loader.store import StoredSource
+
+
+class Delivery(NamedTuple):
+    """What a source says. Its iterables are read once."""
+
+    source: StoredSource
+    calendars: Iterable[Calendar]
+    parts: Iterable[tuple[Part, str | None]]  # and when a refresh fetched each
+    lists: Mapping[str, Sequence[Row]]  # by name, with `seasons` and `corrections`
+    # facts that a check of the source has to remember
+    notes: Mapping[str, object] = {}
+
+
+def delivery_of(
+    source: StoredSource,
+    tables: Tables,
+    number: int,
+    years: Collection[int] | None = None,
+    notes: Mapping[str, object] = {},
+) -> Delivery:
+    """What the source with a number has given to tables."""
+    lists: dict[str, Sequence[Row]] = {}
+    if number == 1:  # the others have the same lists
+        lists = {name: tables.list_rows(name) for name in (*LISTS, "seasons")}
+        lists["corrections"] = [dict(zip(NOTED, row)) for row in tables.rows("corrections", NOTED)]
+    return Delivery(
+        source,
+        tables.calendars(number, years),
+        tables.parts(number, years, source.has_ids),
+        lists,
+        notes,
+    )

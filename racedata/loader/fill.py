@@ -1,0 +1,456 @@
+"""Fills a Stage with what was chosen from the store: gives rows ids instead of references."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from racedata.formats import utc_now
+from racedata.loader.choose import Choice, ChosenRace
+from racedata.loader.corrections import CorrectedRows
+from racedata.loader.errors import LoadError
+from racedata.loader.parts import LIST_OF, LISTS, OF_CAR, PARTS, REFERENCE, Row
+from racedata.loader.sql import insertion
+from racedata.loader.stage import Stage
+from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
+from racedata.model import BY_NAME, FASTEST_LAP, KINDS
+from racedata.values import Value
+
+
+class List:
+    """A list such as drivers: the rows of the base, then those that other sources add."""
+
+    def __init__(self, name: str, rows: Iterable[Row], matching: CorrectedRows) -> None:
+        self.name, self.matching = name, matching
+        self.id = BY_NAME[name].names[0]
+        self.reference = REFERENCE[self.id]
+        self.rows: dict[int, Row] = {}
+        self.ids: dict[object, int] = {}  # by what identifies a row
+        for row in rows:
+            self.add(int(str(row[self.id])), row)
+
+    def marks(self, row: Mapping[str, Value]) -> list[object]:
+        """What identifies a row: its reference; for drivers, also birth date and surname."""
+        reference = str(row[self.reference])
+        row = self.matching.row(self.name, reference, row)
+        marks: list[object] = [reference.lower()]
+        if self.name == "drivers" and row.get("dob"):
+            marks.append((row["dob"], str(row["surname"]).lower()))
+        return marks
+
+    def add(self, id: int, row: Row) -> None:
+        self.rows[id] = {**row, self.id: id}
+        for mark in self.marks(row):
+            self.ids.setdefault(mark, id)
+
+    def find(self, row: Mapping[str, Value]) -> int | None:
+        return next((self.ids[mark] for mark in self.marks(row) if mark in self.ids), None)
+
+    def free_id(self) -> int:
+        return max(self.rows, default=0) + 1
+
+
+class Filling:
+    """What fills a Stage from the store.
+
+    `base` is the source whose lists come first, and with `kept`, the sources whose ids are kept: an
+    export, and perhaps its rest.
+    """
+
+    def __init__(self, stage: Stage, store: Store, choice: Choice, matching: CorrectedRows) -> None:
+        self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
+        used = {part.source for race in choice.races for part in race.parts.values()}
+        used |= {race.calendar.source for race in choice.races}
+        used |= {race.sessions.source for race in choice.races if race.sessions}
+        self.sources = [
+            source
+            for source in in_order(store.sources())
+            if source.is_loaded or source.name in used
+        ]
+        self.now = utc_now()
+        self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
+        self.base = base_of(self.sources)
+        self.kept = {source.name for source in self.sources if source.has_ids} or {self.base.name}
+        statuses = store.statuses()
+        self.kept_statuses = {text.lower(): id for text, id in statuses.items()}
+        self.lists = {
+            name: List(name, store.list_rows(self.base.name, name), matching) for name in LISTS
+        }
+        # The ids in the database, by source, list and reference.
+        self.ids: dict[str, dict[str, dict[Value, int]]] = {}
+        self.race_ids: dict[int, int] = {}  # by the place of a race in `choice.races`
+        for source in self.sources:
+            self.add_source(source)
+        self.fill_lists()
+        self.fill_races()
+        self.fill_origins()
+
+    # Lists.
+
+    def fill_lists(self) -> None:
+        """Adds the rows that the chosen parts of each source refer to."""
+        needed = self.needed()
+        for source in sorted(self.sources, key=lambda source: source is not self.base):
+            ids: dict[str, dict[Value, int]] = {}
+            for name in LISTS:
+                rows = self.store.list_rows(source.name, name)
+                id = BY_NAME[name].names[0]
+                reference = REFERENCE[id]
+                if source is self.base:
+                    ids[name] = {row[reference]: int(str(row[id])) for row in rows}
+                    continue
+                used = needed.get((source.name, name), ())
+                ids[name] = self.add_to_list(
+                    source, name, [row for row in rows if row[reference] in used]
+                )
+            self.ids[source.name] = ids
+        for name, found in self.lists.items():
+            names = BY_NAME[name].names
+            values = [[row.get(column) for column in names] for row in found.rows.values()]
+            self.stage.insert(name, names, list(zip(*values)))
+
+    def needed(self) -> dict[tuple[str, str], set[Value]]:
+        """The references in the chosen parts and calendars, by source and list."""
+        needed: dict[tuple[str, str], set[Value]] = {}
+        for race in self.choice.races:
+            circuits = needed.setdefault((race.calendar.source, "circuits"), set())
+            circuits.add(race.facts["circuitId"])
+            for part in race.parts.values():
+                if part.source == self.base.name:
+                    continue
+                columns, rows = self.store.rows(part)
+                for at, column in enumerate(columns):
+                    if column in LIST_OF:
+                        references = needed.setdefault((part.source, LIST_OF[column]), set())
+                        references |= {row[at] for row in rows}
+        return needed
+
+    def add_to_list(self, source: StoredSource, name: str, rows: Iterable[Row]) -> dict[Value, int]:
+        """Finds or adds the rows of a source. Returns their ids, by reference."""
+        found = self.lists[name]
+        ids: dict[Value, int] = {}
+        for row in rows:
+            id = found.find(row)
+            if id is None:
+                id = self.new_id(found, row)
+                found.add(id, row)
+            elif source.is_api and name != "status":
+                known = {
+                    column: value
+                    for column, value in row.items()
+                    if value is not None and column not in (found.id, found.reference)
+                }
+                found.rows[id] |= known
+            if name == "drivers" and id in ids.values():
+                raise self.two_in_one(source, row, id, ids)
+            ids[row[found.reference]] = id
+        return ids
+
+    def new_id(self, found: List, row: Row) -> int:
+        """The id of a new row. A status keeps its id if that is free, because addresses have it."""
+        if found.name == "status":
+            kept = self.kept_statuses.get(str(row["status"]).lower())
+            for id in (kept, row.get("statusId")):
+                if id is not None and int(id) not in found.rows:
+                    return int(id)
+        return found.free_id()
+
+    def two_in_one(
+        self, source: StoredSource, row: Row, id: int, ids: Mapping[Value, int]
+    ) -> LoadError:
+        """The error for two drivers of a source that are one driver here."""
+        other = next(reference for reference, each in ids.items() if each == id)
+        return LoadError(
+            f"{source.name}: drivers {row['driverRef']!r} and {other!r} both match "
+            f"{self.lists['drivers'].rows[id]['driverRef']!r}, by reference or by birth date and "
+            "surname; expected only one: correct that source, or leave it out"
+        )
+
+    # Races.
+
+    def fill_races(self) -> None:
+        """Inserts the races and their sessions. Those that the base has keep its ids."""
+        own = {
+            (calendar.season, race["key"]): race["raceId"]
+            for calendar in self.store.calendars()
+            if calendar.source in self.kept
+            for race in (*(calendar.counts or ()), *calendar.races)
+        }
+        last = max(own.values(), default=0)
+        for at, race in enumerate(self.choice.races):
+            ids = (own.get((race.season, race.keys.get(name))) for name in self.kept)
+            id = next(filter(None, ids), None)
+            if id is None:
+                last += 1
+                id = last
+            self.race_ids[at] = id
+            facts = {**race.facts, "raceId": id}
+            facts["circuitId"] = self.id_in("circuits", race.calendar.source, facts["circuitId"])
+            self.insert("races", facts)
+            for session in race.sessions.races if race.sessions else ():
+                self.insert("sessions", {"raceId": id, **session})
+        self.fill_seasons()
+
+    def fill_seasons(self) -> None:
+        """Inserts the seasons: those of the base, and those that have races.
+
+        The article is that of the calendar's source, or of the first source that has one.
+        """
+        urls = {
+            source.name: {
+                int(str(row["year"])): row["url"]
+                for row in self.store.list_rows(source.name, "seasons")
+            }
+            for source in self.sources
+        }
+        calendars = {race.season: race.calendar.source for race in self.choice.races}
+        for season in sorted({*calendars, *urls[self.base.name]}):
+            order = [calendars.get(season, self.base.name), *urls]
+            found = (urls[source].get(season) for source in order)
+            self.insert("seasons", {"year": season, "url": next(filter(None, found), None)})
+
+    def id_in(self, name: str, source: str, reference: Value) -> int | None:
+        """The id of a driver and the like; None if nothing that was chosen refers to it."""
+        # A source has facts only about some of those it names.
+        ids, names = self.ids[source][name], self.lists[name].ids
+        return ids.get(reference) or names.get(str(reference).lower())
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> None:
+        self.db.execute(insertion(f"stage.{table}", tuple(row)), list(row.values()))
+
+    # Records.
+
+    def fill_results(self) -> None:
+        """Inserts the results of all races, with the fastest laps."""
+        self.fill_kind("results")
+
+    def fill_others(self) -> None:
+        """Inserts the other records, after the results have been corrected."""
+        cars = self.cars()
+        for kind in PARTS:
+            if kind not in ("results", "fastest_laps"):
+                self.fill_kind(kind, cars)
+
+    def fill_kind(self, kind: str, cars: Mapping[tuple[int, int], int] = {}) -> None:
+        """Inserts the chosen parts of a kind."""
+        chosen = [
+            (self.race_ids[at], race, race.parts[kind])
+            for at, race in enumerate(self.choice.races)
+            if kind in race.parts
+        ]
+        of_base = [each for each in chosen if each[2].source in self.kept]
+        others = [each for each in chosen if each[2].source not in self.kept]
+        table = BY_NAME[kind]
+        if not table.id:
+            of_base, others = chosen, []
+        elif not self.base.has_ids:
+            of_base, others = [], chosen
+        for id, race, part in of_base:
+            self.insert_part(id, part, *self.rows_of(id, race, part, cars))
+        # Rows get the ids of those of the base that they replace, then free ones.
+        replaced = [self.ids_of_base(race, kind) for _, race, _ in others]
+        last = 0
+        if table.id:
+            sql = f"SELECT ifnull(max({table.id}), 0) FROM stage.{kind}"
+            last = max([*self.db.execute(sql).fetchone(), *chain(*replaced)])
+        for (id, race, part), ids in zip(others, replaced):
+            columns, rows = without(table.id, *self.rows_of(id, race, part, cars))
+            free = max(0, len(rows) - len(ids))
+            numbers = [*ids[: len(rows)], *range(last + 1, last + free + 1)]
+            last += free
+            rows = [[number, *row] for number, row in zip(numbers, rows)]
+            self.insert_part(id, part, [table.id, *columns], rows)
+
+    def rows_of(
+        self, id: int, race: ChosenRace, part: StoredPart, cars: Mapping[tuple[int, int], int]
+    ) -> tuple[list[str], list[list[Any]]]:
+        """The columns and rows of a part, with ids instead of references."""
+        columns, rows = self.store.rows(part)
+        rows = self.with_ids(part.source, columns, rows)
+        if part.kind == "results":
+            return self.with_fastest_laps(race, columns, rows)
+        self.name_cars(id, race, part, columns, rows, cars)
+        if part.kind == "entries" and part.source != race.parts["results"].source:
+            rows = self.without_results(id, columns, rows)
+        return columns, rows
+
+    def insert_part(
+        self, id: int, part: StoredPart, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        sql = insertion(f"stage.{part.kind}", ("raceId", *columns))
+        self.db.executemany(sql, [[id, *row] for row in rows])
+
+    def ids_of_base(self, race: ChosenRace, kind: str) -> list[int]:
+        """The ids of the rows of the base, if another source's part was chosen."""
+        for part in race.others[kind]:
+            if part.source in self.kept:
+                columns, rows = self.store.rows(part)
+                id = BY_NAME[kind].id
+                return [row[columns.index(id)] for row in rows] if id in columns else []
+        return []
+
+    def with_ids(
+        self, source: str, columns: Sequence[str], rows: list[list[Any]]
+    ) -> list[list[Any]]:
+        """Replaces the references in rows by ids."""
+        for at, column in enumerate(columns):
+            if column in LIST_OF:
+                for row in rows:
+                    if row[at] is not None:
+                        row[at] = self.id_in(LIST_OF[column], source, row[at])
+        return rows
+
+    def without_results(
+        self, id: int, columns: Sequence[str], rows: list[list[Any]]
+    ) -> list[list[Any]]:
+        """The entries of drivers who have no result."""
+        found = self.db.execute("SELECT driverId FROM stage.results WHERE raceId = ?", (id,))
+        drivers, at = {driver for (driver,) in found}, columns.index("driverId")
+        return [row for row in rows if row[at] not in drivers]
+
+    def cars(self) -> dict[tuple[int, int], int]:
+        """The constructor that the results give each driver of a race, if there is only one."""
+        found = self.db.execute(
+            """SELECT raceId, driverId, min(constructorId) FROM stage.results
+               GROUP BY raceId, driverId HAVING count(DISTINCT constructorId) = 1"""
+        )
+        return {(race, driver): constructor for race, driver, constructor in found}
+
+    def name_cars(
+        self,
+        id: int,
+        race: ChosenRace,
+        part: StoredPart,
+        columns: Sequence[str],
+        rows: list[list[Any]],
+        cars: Mapping[tuple[int, int], int],
+    ) -> None:
+        """Gives a car the constructor that it has in the chosen results.
+
+        Sources may give the same car different names, or disagree about it.
+        """
+        results = race.parts.get("results")
+        if not results or results.source == part.source or part.kind == "entries":
+            return
+        if not {"driverId", "constructorId"} <= {*columns}:
+            return
+        own = next((each for each in race.others["results"] if each.source == part.source), None)
+        if not own:
+            return
+        names, found = self.store.rows(own)
+        driver, constructor = names.index("driverId"), names.index("constructorId")
+        of_driver: dict[object, set[object]] = {}
+        for row in found:
+            id_of_driver = self.id_in("drivers", part.source, row[driver])
+            of_car = self.id_in("constructors", part.source, row[constructor])
+            of_driver.setdefault(id_of_driver, set()).add(of_car)
+        driver, constructor = columns.index("driverId"), columns.index("constructorId")
+        for row in rows:
+            if of_driver.get(row[driver]) == {row[constructor]} and (id, row[driver]) in cars:
+                row[constructor] = cars[id, row[driver]]
+
+    def with_fastest_laps(
+        self, race: ChosenRace, columns: Sequence[str], rows: Sequence[list[Any]]
+    ) -> tuple[list[str], list[list[Any]]]:
+        """Results with the fastest laps. A driver has one, but may have two results."""
+        part = race.parts.get("fastest_laps")
+        if not part:
+            return list(columns), list(rows)
+        names, found = self.store.rows(part)
+        laps = {row[0]: row for row in reversed(self.with_ids(part.source, names, found))}
+        is_same = race.parts["results"].source == part.source
+        at = [columns.index(name) for name in ("driverId", "laps", *OF_CAR[1:])]
+
+        def order(row: Sequence[Any]) -> tuple[Any, ...]:
+            """The first row of a driver gets the lap."""
+            driver, driven, number, text, place = (row[each] for each in at)
+            _, number_of_lap, text_of_lap, place_of_lap, lap, *_ = laps[driver]
+            unknown = driven is None or lap is None
+            return (
+                is_same and place != place_of_lap,
+                -1 if unknown else driven < lap,
+                # a source may have another number for the car, or mix them up
+                number != number_of_lap,
+                text != text_of_lap,
+                place,
+            )
+
+        driver = at[0]
+        nothing = [None] * len(FASTEST_LAP)
+        firsts: dict[int, Sequence[Any]] = {}
+        for row in rows:
+            if row[driver] in laps and (
+                row[driver] not in firsts or order(row) < order(firsts[row[driver]])
+            ):
+                firsts[row[driver]] = row
+        return [*columns, *FASTEST_LAP], [
+            [
+                *row,
+                *(
+                    laps[row[driver]][-len(nothing) :]
+                    if row is firsts.get(row[driver])
+                    else nothing
+                ),
+            ]
+            for row in rows
+        ]
+
+    # Where it is from.
+
+    def add_source(self, source: StoredSource) -> None:
+        row = (
+            self.numbers[source.name],
+            source.name,
+            source.address,
+            source.licence,
+            source.checksum,
+            min(source.read_at, self.now),
+            source.is_loaded,
+            "",
+            source.is_provisional,
+        )
+        self.db.execute(insertion("stage.sources", len(row)), row)
+
+    def fill_origins(self) -> None:
+        """Notes the source of each part. Sessions that came with their race need none."""
+        origins: list[tuple[object, ...]] = []
+        for at, race in enumerate(self.choice.races):
+            id, given = self.race_ids[at], race.calendar
+            origins.append((id, "races", self.numbers[given.source], self.believed(race, given)))
+            if race.sessions and race.sessions.source != given.source:
+                number = self.numbers[race.sessions.source]
+                origins.append((id, "sessions", number, self.believed(race, race.sessions)))
+            origins += [
+                (id, kind, self.numbers[part.source], self.believed(race, part))
+                for kind, part in race.parts.items()
+                if kind in KINDS
+            ]
+        self.db.executemany(insertion("stage.origins", 4), origins)
+
+    def believed(self, race: ChosenRace, given: StoredPart | StoredCalendar) -> str | None:
+        """When a refresh fetched something. If the clock was ahead: on the day of the race."""
+        if given.fetched_at and given.fetched_at > self.now:
+            return f"{min(race.facts['date'], self.now[:10])}T00:00:00Z"
+        return given.fetched_at
+
+
+def without(
+    column: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> tuple[list[str], list[list[Any]]]:
+    """The same rows without a column."""
+    kept = [at for at, name in enumerate(columns) if name != column]
+    return [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
+
+
+def base_of(sources: Sequence[StoredSource]) -> StoredSource:
+    """The first source whose ids are kept; or else, the first dump."""
+    dumps = [each for each in sources if not each.is_api and not each.is_provisional]
+    return next((each for each in sources if each.has_ids), (dumps or sources)[0])
+
+
+def in_order(sources: Sequence[StoredSource]) -> list[StoredSource]:
+    """The sources in the order of their numbers: first those that were loaded.
+
+    The facts of the most trusted API come last: they replace others.
+    """
+    apis = [each for each in sources if each.is_api]
+    return [*(each for each in sources if not each.is_api), *reversed(apis)]

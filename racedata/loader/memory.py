@@ -1,0 +1,108 @@
+"""What refreshes remember of each source, in the store: from one run to the next.
+
+A fact is lost if it cannot be written: then, the next refresh only asks for more.
+"""
+
+import sqlite3
+from collections.abc import Collection, Mapping
+from contextlib import closing, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from racedata.database import store_path
+from racedata.formats import is_timestamp, timestamp, utc_now
+from racedata.loader.existing import checksum_at_end, open_read_only
+from racedata.loader.store import NotAStore, Store
+from racedata.loader.update import opened_store
+
+# the longest time for which a refusal is believed
+LONGEST_REFUSAL = timedelta(days=1)
+
+
+def recalled(database: Path, name: str) -> Mapping[str, Any]:
+    """All that is remembered of a source; nothing if that cannot be read."""
+    with suppress(OSError, sqlite3.Error, NotAStore):
+        if store_path(database).is_file():
+            with closing(Store(store_path(database))) as store:
+                return store.recalled(name)
+    return {}
+
+
+def noted(database: Path, name: str) -> Mapping[str, Any]:
+    """What the last refresh from a source has noted for this database; nothing for another one."""
+    with suppress(OSError, sqlite3.Error, NotAStore):
+        if store_path(database).is_file():
+            with closing(open_read_only(database)) as db:
+                (id,) = db.execute("SELECT storeId FROM build").fetchone()
+            with closing(Store(store_path(database))) as store:
+                facts = store.recalled(name)
+                if id == store.state[0] or facts.get("copied") == checksum_at_end(database):
+                    return facts
+    return {}
+
+
+def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
+    """Remembers facts about a source. A fact that is None is forgotten."""
+    with suppress(OSError, sqlite3.Error):
+        database.stat()  # without a database, there is nothing to remember
+        with closing(opened_store(database)) as store, store.transaction():
+            store.remember(name, facts)
+
+
+def remember_copied(database: Path, name: str, etag: str) -> None:
+    """Remembers that the database is now a copy of another one. The store is not of that one."""
+    facts = {"copied": checksum_at_end(database), "etag": etag}
+    with closing(opened_store(database)) as store, store.transaction():
+        store.clear()
+        store.remember(name, facts)
+
+
+def copied_from(database: Path) -> list[str]:
+    """The address of the database that this one is a copy of; empty if it is not, or no longer."""
+    with suppress(OSError, sqlite3.Error, NotAStore):  # there may be no database
+        checksum = checksum_at_end(database)
+        if store_path(database).is_file():
+            with closing(Store(store_path(database))) as store:
+                return store.sources_remembering("copied", checksum)
+    return []
+
+
+def remember_refused(database: Path, name: str, now: datetime, seconds: float) -> None:
+    """Remembers for how many seconds from now a source refuses requests."""
+    # 18 digits of seconds are too many for a timedelta
+    until = timestamp(now + timedelta(seconds=min(seconds, LONGEST_REFUSAL.total_seconds())))
+    remember(database, name, {"refusedUntil": until})
+
+
+def refused_until(database: Path, name: str, now: datetime) -> str:
+    """Until when a source refuses requests, at most a day from now; empty if it does not."""
+    until = recalled(database, name).get("refusedUntil")
+    if not is_timestamp(until):
+        return ""
+    return until if timestamp(now) < until <= timestamp(now + LONGEST_REFUSAL) else ""
+
+
+def remembered_requests(database: Path, name: str) -> list[int]:
+    """When the latest requests to a source ended: seconds since 1970."""
+    found = recalled(database, name).get("requests")
+    return [each for each in found if type(each) is int] if isinstance(found, list) else []
+
+
+def remember_followed(database: Path, names: Collection[str]) -> bool:
+    """Remembers which sources are followed, and since when, for monitors.
+
+    Returns false if that cannot be written.
+    """
+    now = utc_now()
+    with suppress(OSError, sqlite3.Error):
+        database.stat()  # without a database, there is nothing to remember
+        with closing(opened_store(database)) as store, store.transaction():
+            for name in {*names, *store.remembered_sources()}:
+                since = store.recalled(name).get("followedSince", "")
+                # the clock may have been ahead
+                believed = isinstance(since, str) and "" < since <= now
+                fact = (since if believed else now) if name in names else None
+                store.remember(name, {"followedSince": fact})
+        return True
+    return False

@@ -1,0 +1,417 @@
+"""The store: what every source says, in an SQLite file beside the database.
+
+`racedata.sources.db` beside `racedata.db`. The loader writes it in transactions. The service reads
+only when each source was asked. choose.py decides which parts count, and build.py makes the
+database from them. What a check of a source has to remember is here too.
+"""
+
+import json
+import secrets
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from racedata.loader.matching import calendar_races, days_between, match_calendars
+from racedata.loader.parts import Part, Row
+
+STORE = """
+-- The state of the store. A database has the id and the number of when it was built.
+CREATE TABLE IF NOT EXISTS store (
+    id      TEXT NOT NULL,    -- random: another id is another machine's store
+    changes INTEGER NOT NULL, -- how often what a source says has changed
+    puts    INTEGER NOT NULL  -- how often a source was read
+) STRICT;
+
+-- The list of sources, the most trusted first.
+CREATE TABLE IF NOT EXISTS sources (
+    name          TEXT PRIMARY KEY,
+    address       TEXT NOT NULL,
+    licence       TEXT,
+    checksum      TEXT,              -- SHA-256 of a dump
+    readAt        TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
+    put           INTEGER NOT NULL,  -- the number of this reading
+    place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
+    isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
+    isApi         INTEGER NOT NULL,  -- 1 if its facts replace those of dumps
+    isProvisional INTEGER NOT NULL,  -- 1 if its parts only count until another source has them
+    isSample      INTEGER NOT NULL,
+    hasIds        INTEGER NOT NULL   -- 1 if its rows have ids that the database keeps
+) STRICT;
+
+-- The calendar of a season, as JSON. Its races have a `key`, which stays if a race is renamed.
+CREATE TABLE IF NOT EXISTS calendars (
+    source    TEXT NOT NULL,
+    season    INTEGER NOT NULL,
+    fetchedAt TEXT,           -- when a refresh read it; NULL: a load did
+    races     TEXT NOT NULL,  -- the latest
+    counts    TEXT,           -- the latest that may count; NULL if none may
+    lacks     TEXT NOT NULL,  -- since when `races` has lacked races, by name
+    PRIMARY KEY (source, season)
+) STRICT;
+
+-- All rows of a kind of a race, from a source. `rows` is compressed JSON: a list of lists.
+CREATE TABLE IF NOT EXISTS parts (
+    source      TEXT NOT NULL,
+    season      INTEGER NOT NULL,
+    race        TEXT NOT NULL,     -- the key in the source's calendar
+    kind        TEXT NOT NULL,
+    fetchedAt   TEXT,              -- when a refresh first read it; NULL: a load did
+    confirmedAt TEXT NOT NULL,     -- when the source last said so
+    put         INTEGER NOT NULL,  -- the number of that reading
+    entrants    INTEGER NOT NULL,  -- drivers or constructors
+    columns     TEXT NOT NULL,
+    rows        BLOB NOT NULL,
+    PRIMARY KEY (season, race, kind, source)
+) STRICT;
+
+-- The rows of lists such as drivers, as JSON, with the source's ids.
+CREATE TABLE IF NOT EXISTS lists (
+    source TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    key    TEXT NOT NULL,
+    row    TEXT NOT NULL,
+    PRIMARY KEY (source, name, key)
+) STRICT;
+
+-- The ids of statuses in the database, which addresses have.
+CREATE TABLE IF NOT EXISTS status (statusId INTEGER PRIMARY KEY, status TEXT NOT NULL) STRICT;
+
+-- What checks of a source have to remember, as JSON.
+CREATE TABLE IF NOT EXISTS memory (
+    source TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (source, key)
+) STRICT;
+"""
+
+Races = Sequence[dict[str, Any]]
+
+APPLICATION_ID = 0x52414353  # "RACS"
+STORE_VERSION = 1
+
+
+class StoredSource(NamedTuple):
+    """A row of `sources`."""
+
+    name: str
+    address: str
+    licence: str | None
+    checksum: str | None
+    read_at: str
+    put: int = 0  # set by the store
+    place: int | None = None  # set by Store.order
+    is_loaded: bool = False
+    is_api: bool = False
+    is_provisional: bool = False
+    is_sample: bool = False
+    has_ids: bool = False
+
+
+class StoredCalendar(NamedTuple):
+    """A season of a source."""
+
+    source: str
+    season: int
+    fetched_at: str | None
+    races: Sequence[dict[str, Any]]
+    counts: Sequence[dict[str, Any]] | None
+    lacks: Mapping[str, str]
+
+
+class StoredPart(NamedTuple):
+    """A part, without its rows."""
+
+    source: str
+    season: int
+    race: str
+    kind: str
+    fetched_at: str | None
+    confirmed_at: str
+    put: int
+    entrants: int
+
+
+class NotAStore(Exception):
+    """A file that is damaged, or of another version."""
+
+
+class Store:
+    """An open store. Its functions raise sqlite3.Error."""
+
+    def __init__(self, path: Path) -> None:
+        self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
+        try:
+            # Readers only wait while a transaction is committed.
+            self.db.execute("PRAGMA cache_spill = OFF")
+            version = self.version()
+            if version == (0, 0):
+                self.create()
+            elif version != (APPLICATION_ID, STORE_VERSION):
+                raise NotAStore(f"{path} is not a store of this version of racedata")
+        except sqlite3.DatabaseError as error:
+            self.close()
+            if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise NotAStore(f"{path}: {error}") from None
+            raise
+        except NotAStore:
+            self.close()
+            raise
+
+    def version(self) -> tuple[int, int]:
+        return tuple(
+            self.db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
+
+    def create(self) -> None:
+        """Makes the tables of a new store, unless another program does so at the same time."""
+        id = secrets.token_hex(8)
+        self.db.executescript(
+            f"""BEGIN IMMEDIATE;{STORE}
+                INSERT INTO store SELECT '{id}', 0, 0 WHERE NOT EXISTS (SELECT 1 FROM store);
+                PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_VERSION};
+                COMMIT;"""
+        )
+
+    def close(self) -> None:
+        self.db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commits what the block writes, unless it raises."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+        self.db.execute("COMMIT")
+
+    # The state.
+
+    @property
+    def state(self) -> tuple[str, int]:
+        """The id of the store, and how often it has changed."""
+        id, changes = self.db.execute("SELECT id, changes FROM store").fetchone()
+        return id, changes
+
+    @state.setter
+    def state(self, state: tuple[str, int]) -> None:
+        self.db.execute("UPDATE store SET id = ?, changes = ?", state)
+
+    # Sources.
+
+    def sources(self) -> list[StoredSource]:
+        """The list of sources, the most trusted first."""
+        return [source for source in self.known_sources() if source.place is not None]
+
+    def known_sources(self) -> list[StoredSource]:
+        """All sources that have parts, those of the list first."""
+        rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
+        return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
+
+    def source(self, name: str) -> StoredSource | None:
+        return next((source for source in self.known_sources() if source.name == name), None)
+
+    def put_source(self, source: StoredSource) -> None:
+        """Adds or replaces a source that was read. Its place is set by `order`."""
+        self.db.execute("UPDATE store SET puts = puts + 1")
+        source = source._replace(put=self.puts)
+        marks = ", ".join("?" * len(source))
+        self.db.execute(f"INSERT OR REPLACE INTO sources VALUES ({marks})", source)
+
+    @property
+    def puts(self) -> int:
+        (puts,) = self.db.execute("SELECT puts FROM store").fetchone()
+        return int(puts)
+
+    def order(self, names: Sequence[str]) -> None:
+        """Sets the list of sources."""
+        self.db.execute("UPDATE sources SET place = NULL")
+        self.db.executemany(
+            "UPDATE sources SET place = ? WHERE name = ?", list(enumerate(names, 1))
+        )
+
+    def forget(self, source: str) -> None:
+        """Deletes what a source has said."""
+        for table in ("calendars", "parts", "lists"):
+            self.db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))
+
+    # Calendars.
+
+    def calendars(self) -> list[StoredCalendar]:
+        return [stored_calendar(*row) for row in self.db.execute("SELECT * FROM calendars")]
+
+    def calendar(self, source: str, season: int) -> StoredCalendar | None:
+        row = self.db.execute(
+            "SELECT * FROM calendars WHERE source = ? AND season = ?", (source, season)
+        ).fetchone()
+        return row and stored_calendar(*row)
+
+    def put_calendar(self, calendar: StoredCalendar) -> bool:
+        """Replaces a calendar. Returns whether what counts has changed."""
+        old = self.calendar(calendar.source, calendar.season)
+        self.db.execute(
+            "INSERT OR REPLACE INTO calendars VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                *calendar[:3],
+                text_of(calendar.races),
+                None if calendar.counts is None else text_of(calendar.counts),
+                text_of(calendar.lacks),
+            ),
+        )
+        return not old or (old.races, old.counts) != (calendar.races, calendar.counts)
+
+    # Parts.
+
+    def parts(self) -> Iterator[StoredPart]:
+        """All parts, without their rows."""
+        rows = self.db.execute(
+            "SELECT source, season, race, kind, fetchedAt, confirmedAt, put, entrants FROM parts"
+        )
+        return (StoredPart(*row) for row in rows)
+
+    def rows(self, part: StoredPart) -> tuple[list[str], list[list[Any]]]:
+        """The columns and the rows of a part."""
+        columns, rows = self.db.execute(
+            """SELECT columns, rows FROM parts
+               WHERE source = ? AND season = ? AND race = ? AND kind = ?""",
+            part[:4],
+        ).fetchone()
+        return columns.split(), orjson.loads(zlib.decompress(rows))
+
+    def put_part(
+        self, source: str, race: str, part: Part, fetched_at: str | None, read_at: str
+    ) -> bool:
+        """Replaces a part. Returns whether it has changed: otherwise, it is only confirmed."""
+        columns, rows = " ".join(part.columns), zlib.compress(orjson.dumps(part.rows), 1)
+        key = (source, part.season, race, part.kind)
+        old = self.db.execute(
+            """UPDATE parts SET confirmedAt = ?, put = ?
+               WHERE source = ? AND season = ? AND race = ? AND kind = ?
+                   AND columns = ? AND rows = ?""",
+            (read_at, self.puts, *key, columns, rows),
+        )
+        if old.rowcount:
+            return False
+        self.db.execute(
+            "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*key, fetched_at, read_at, self.puts, part.entrants, columns, rows),
+        )
+        return True
+
+    # Lists.
+
+    def list_rows(self, source: str, name: str) -> list[Row]:
+        """The rows of a list of a source, in its order."""
+        rows = self.db.execute(
+            "SELECT row FROM lists WHERE source = ? AND name = ? ORDER BY rowid", (source, name)
+        )
+        return [orjson.loads(row) for (row,) in rows]
+
+    def put_list(self, source: str, name: str, rows: Iterable[tuple[str, Row]]) -> bool:
+        """Adds rows to a list, or replaces those with the same key. Returns whether any changed."""
+        changed = 0
+        for key, row in rows:
+            changed += self.db.execute(
+                """INSERT INTO lists VALUES (?, ?, ?, ?)
+                   ON CONFLICT DO UPDATE SET row = excluded.row WHERE row <> excluded.row""",
+                (source, name, key, text_of(row)),
+            ).rowcount
+        return changed > 0
+
+    def statuses(self) -> dict[str, int]:
+        """The ids of statuses in the database, by text."""
+        return dict(self.db.execute("SELECT status, statusId FROM status").fetchall())
+
+    def put_statuses(self, ids: Mapping[str, int]) -> None:
+        self.db.execute("DELETE FROM status")
+        self.db.executemany(
+            "INSERT INTO status VALUES (?, ?)", [(id, text) for text, id in ids.items()]
+        )
+
+    def clear(self) -> None:
+        """Forgets what all sources have said, and becomes another store."""
+        for table in ("sources", "calendars", "parts", "lists", "status"):
+            self.db.execute(f"DELETE FROM {table}")
+        self.state = secrets.token_hex(8), 0
+
+    # What checks remember.
+
+    def remembered_sources(self) -> list[str]:
+        return [name for (name,) in self.db.execute("SELECT DISTINCT source FROM memory")]
+
+    def sources_remembering(self, key: str, value: object) -> list[str]:
+        """The sources of which a fact is remembered."""
+        rows = self.db.execute(
+            "SELECT source FROM memory WHERE key = ? AND value = ?", (key, json.dumps(value))
+        )
+        return [source for (source,) in rows]
+
+    def recalled(self, source: str) -> dict[str, Any]:
+        """What the checks of a source have to remember, by key."""
+        rows = self.db.execute("SELECT key, value FROM memory WHERE source = ?", (source,))
+        return {key: json.loads(value) for key, value in rows}
+
+    def remember(self, source: str, facts: Mapping[str, object]) -> None:
+        """Adds facts. A fact that is None is forgotten."""
+        for key, value in facts.items():
+            if value is None:
+                self.db.execute("DELETE FROM memory WHERE source = ? AND key = ?", (source, key))
+            else:
+                self.db.execute(
+                    "INSERT OR REPLACE INTO memory VALUES (?, ?, ?)",
+                    (source, key, json.dumps(value)),
+                )
+
+
+def stored_calendar(
+    source: str, season: int, fetched_at: str | None, races: str, counts: str | None, lacks: str
+) -> StoredCalendar:
+    """A row of `calendars`."""
+    return StoredCalendar(
+        source,
+        season,
+        fetched_at,
+        orjson.loads(races),
+        None if counts is None else orjson.loads(counts),
+        orjson.loads(lacks),
+    )
+
+
+def text_of(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
+    """The races of a calendar, with the keys that they had in an older one of the same source.
+
+    Sessions and times that the new one lacks stay, unless the race has moved.
+    """
+    matched = match_calendars(calendar_races(new), calendar_races(old))
+    keys = {at: old[before]["key"] for at, before in matched.items()}
+    found = []
+    for at, race in enumerate(new):
+        if at not in keys:
+            keys[at] = free_key(str(race["name"]), keys.values())
+            found.append({**race, "key": keys[at]})
+            continue
+        before = old[matched[at]]
+        race = {**race, "key": keys[at]}
+        if days_between(race["date"], before["date"]) <= 1:
+            race["sessions"] = race["sessions"] or before["sessions"]
+        if race["date"] == before["date"] and race["time"] is None:
+            race["time"] = before["time"]
+        found.append(race)
+    return found
+
+
+def free_key(name: str, used: Collection[str]) -> str:
+    number, key = 1, name
+    while key in used:
+        number += 1
+        key = f"{name} {number}"
+    return key

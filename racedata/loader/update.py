@@ -1,0 +1,349 @@
+"""Puts what sources say into the store, and builds the database from it.
+
+load.py reads sources whole, and refresh.py asks them for news; both use this module. It also takes
+a database apart, if its store is lost.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from racedata.database import is_missing, store_path
+from racedata.formats import HTTP, listed, without_query
+from racedata.loader.choose import ChosenRace, choose
+from racedata.loader.corrections import NOTED, CorrectedRows
+from racedata.loader.delivery import Delivery, delivery_of
+from racedata.loader.errors import LoadError
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.matching import calendar_races, match_calendars
+from racedata.loader.parts import Calendar, Tables
+from racedata.loader.replacement import copy_attributes
+from racedata.loader.sql import column_names
+from racedata.loader.store import (
+    NotAStore,
+    Store,
+    StoredCalendar,
+    StoredSource,
+    keyed,
+)
+from racedata.values import Value
+
+
+def checked(
+    calendars: Iterable[Calendar], corrected: CorrectedRows, place: str
+) -> Iterator[Calendar]:
+    """The same calendars. Raises LoadError, which begins with the place, for a date outside of its
+    season, or a race given twice, unless a correction mends it.
+    """
+    for calendar in calendars:
+        year, races = calendar.season, corrected.calendar(calendar.season, calendar.races)
+        # The sessions of a race in early January may be in December.
+        first, last = f"{year - 1}-12-01", f"{year}-12-31"
+        for race in races:
+            dates = {"": race["date"]}
+            for row in race["sessions"]:
+                key = f"{year}/{race['round']}/{row['session']}"
+                date = corrected.row("sessions", key, row)["date"]
+                dates[f"{row['session']} of "] = date or first
+            for what, date in dates.items():
+                if not (first if what else f"{year}-01-01") <= date <= last:
+                    raise LoadError(
+                        f"{place}: the date of {what}{year}/{race['round']} {race['name']} is "
+                        f"{date!r}; expected a date in its season, {year}"
+                    )
+        # No season has had two races with the same name, or at one circuit on one day.
+        for what, mark in (
+            ("name", lambda race: race["name"]),
+            ("circuit and date", lambda race: (race["circuitId"], race["date"])),
+        ):
+            rounds: dict[object, Value] = {}
+            for race in races:
+                if (before := rounds.setdefault(mark(race), race["round"])) != race["round"]:
+                    both = f"{year}/{before} and {year}/{race['round']}"
+                    raise LoadError(
+                        f"{place}: {both} have the same {what}; expected different ones"
+                    )
+        yield calendar
+
+
+def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> None:
+    """Replaces all that a source has said. Raises LoadError for a wrong calendar."""
+    source = delivery.source
+    store.forget(source.name)
+    store.put_source(source)
+    keys: dict[tuple[int, int], str] = {}
+    for calendar in checked(delivery.calendars, corrected, source.address):
+        races = keyed(calendar.races, [])
+        keys |= {(calendar.season, race["round"]): race["key"] for race in races}
+        fetched_at = None if source.is_loaded else source.read_at
+        counts = races if calendar.counts else None
+        store.put_calendar(
+            StoredCalendar(source.name, calendar.season, fetched_at, races, counts, {})
+        )
+    for part, fetched_at in delivery.parts:
+        key = keys.get((part.season, part.round))
+        if key:
+            store.put_part(source.name, key, part, fetched_at, fetched_at or source.read_at)
+    put_lists(store, delivery)
+
+
+def put_lists(store: Store, delivery: Delivery) -> bool:
+    changed = False
+    for name, rows in delivery.lists.items():
+        keys = {"seasons": "year", "status": "status"}.get(name) or f"{name[:-1]}Ref"
+        keyed_rows = [
+            (
+                " ".join(str(row[name]) for name in NOTED[:3])
+                if name == "corrections"
+                else str(row[keys]),
+                row,
+            )
+            for row in rows
+        ]
+        changed |= store.put_list(delivery.source.name, name, keyed_rows)
+    return changed
+
+
+def put_news(
+    store: Store,
+    delivery: Delivery,
+    corrected: CorrectedRows,
+    may_shrink: bool,
+    are_cancelled: Callable[[Collection[str]], bool],
+    now: str,
+) -> list[str]:
+    """Adds to what a source has said. Returns lines that say what was not added.
+
+    `may_shrink` says whether it may have fewer races and entrants than before. `are_cancelled` gets
+    the times since when a calendar has lacked races.
+    """
+    source = delivery.source._replace(has_ids=False)  # those of a load are kept
+    if old := store.source(source.name):  # what a load said about it stays
+        source = source._replace(
+            place=old.place, is_loaded=old.is_loaded, has_ids=old.has_ids, is_sample=old.is_sample
+        )
+        if old.is_loaded:
+            source = source._replace(address=old.address)
+    store.put_source(source)
+    served = served_calendars(store, corrected)
+    smaller: list[str] = []
+    missing: list[str] = []
+    keys: dict[tuple[int, int], str] = {}
+    for calendar in checked(delivery.calendars, corrected, delivery.source.address):
+        before = store.calendar(source.name, calendar.season)
+        races = keyed(calendar.races, all_races(before))
+        keys |= {(calendar.season, int(race["round"])): race["key"] for race in races}
+        counts = races if calendar.counts else None
+        new = StoredCalendar(source.name, calendar.season, source.read_at, races, counts, {})
+        if calendar.counts and not may_shrink:
+            lost = lost_races(races, served.get(calendar.season, []))
+            noted = before.lacks if before else {}
+            # the clock may have been ahead
+            lacks = {name: min(noted.get(name, now), now) for name in (race.name for race in lost)}
+            if held := [race for race in lost if "results" in race.parts]:
+                smaller.append(f"the calendar of {calendar.season}, which lacks {held[0].name}")
+                new = new._replace(counts=before and before.counts)
+            elif lost and not are_cancelled(lacks.values()):
+                missing += [f"{calendar.season} {name}" for name in lacks]
+                new = new._replace(counts=before and before.counts, lacks=lacks)
+        store.put_calendar(new)
+    smaller += put_parts(store, delivery, keys, may_shrink)
+    put_lists(store, delivery)
+    remarks = (
+        (smaller, "fewer records than the database has; not used"),
+        (
+            missing,
+            "missing from the source's calendar; that calendar is not used until every such race "
+            "has been missing for 12 hours",
+        ),
+    )
+    return [f"{listed(names)}: {what}" for names, what in remarks if names]
+
+
+def put_parts(
+    store: Store, delivery: Delivery, keys: Mapping[tuple[int, int], str], may_shrink: bool
+) -> list[str]:
+    """Puts the parts of a delivery. Returns those that are shorter than before: they are not put.
+
+    `keys` has the keys of races, by season and round.
+    """
+    source = delivery.source
+    had = {each[1:4]: each.entrants for each in store.parts() if each.source == source.name}
+    smaller = []
+    with_results = set()
+    for part, fetched_at in delivery.parts:
+        key = keys.get((part.season, part.round))
+        if key is None:
+            continue
+        of_race = (part.season, key)
+        # A source may leave out the fastest lap of a driver who completed one lap.
+        may_be_short = part.kind == "fastest_laps" and of_race in with_results
+        is_short = part.entrants < had.get((*of_race, part.kind), 0)
+        if is_short and not (may_shrink or may_be_short or part.kind == "entries"):
+            smaller.append(f"{part.kind} of {part.season}/{part.round} {key}")
+            continue
+        if part.kind == "results":
+            with_results.add(of_race)
+        store.put_part(source.name, key, part, fetched_at, source.read_at)
+    return smaller
+
+
+def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
+    """The races of a stored calendar: the latest ones, and those that still count."""
+    if not calendar:
+        return []
+    keys = {race["key"] for race in calendar.races}
+    return [*calendar.races, *(race for race in calendar.counts or () if race["key"] not in keys)]
+
+
+def served_calendars(store: Store, corrected: CorrectedRows) -> dict[int, list[ChosenRace]]:
+    """The calendars that count, by season."""
+    choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
+    found: dict[int, list[ChosenRace]] = {}
+    for race in choice.races:
+        found.setdefault(race.season, []).append(race)
+    return found
+
+
+def lost_races(new: Sequence[dict[str, Any]], served: Sequence[ChosenRace]) -> list[ChosenRace]:
+    """The races that count, and that a new calendar lacks."""
+    kept = match_calendars(
+        calendar_races(new), calendar_races([race.facts for race in served])
+    ).values()
+    return [race for at, race in enumerate(served) if at not in kept]
+
+
+def put_in_order(
+    store: Store, loaded: Sequence[str] | None = None, asked: Sequence[str] = ()
+) -> None:
+    """Orders the list of sources: APIs, dumps, then those that are provisional.
+
+    `loaded` replaces the dumps of the list. Those in `asked` join it: an API ahead of the dumps,
+    any other source behind them.
+    """
+    known = {source.name: source for source in store.known_sources()}
+    listed = [source.name for source in store.sources()]
+    names = [name for name in [*listed, *asked] if name in known]
+    if loaded is not None:
+        dumps = [name for name in names if known[name].is_loaded and name not in loaded]
+        names = [*loaded, *(name for name in names if name not in {*dumps, *loaded})]
+    names = list(dict.fromkeys(names))
+
+    def rank(name: str) -> tuple[int, int]:
+        source = known[name]
+        group = 0 if source.is_api else 3 if source.is_provisional else 1 if source.is_loaded else 2
+        return group, asked.index(name) if name in asked and not source.is_loaded else len(asked)
+
+    store.order(sorted(names, key=rank))
+
+
+# A database whose store is lost, or that was copied.
+
+
+def opened_store(database: Path) -> Store:
+    """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
+    path = store_path(database)
+    is_new = not path.exists()
+    try:
+        store = Store(path)
+    except NotAStore:
+        path.unlink()
+        store, is_new = Store(path), True
+    if is_new and database.exists():
+        copy_attributes(database, path)
+    return store
+
+
+def is_behind(database: Path) -> bool:
+    """Whether the store has changed since the database was built, or the database is lost: a
+    program was killed, or somebody has removed the file.
+    """
+    if not store_path(database).exists():
+        return False
+    with closing(opened_store(database)) as store:
+        if is_missing(database):
+            return bool(store.sources())
+        with closing(ExistingDatabase(database)) as existing:
+            id, changes = existing.store
+        return id == store.state[0] and changes < store.state[1]
+
+
+@contextmanager
+def changed_store(database: Path) -> Iterator[Store]:
+    """The store of a database, in a transaction. A new one is removed if the block raises."""
+    is_new = not store_path(database).exists()
+    try:
+        with closing(opened_store(database)) as store, store.transaction():
+            yield store
+    except BaseException:
+        if is_new:
+            store_path(database).unlink(missing_ok=True)
+        raise
+
+
+def synced_store(database: Path) -> Store:
+    """The store of a database, which is taken apart if that was built from another one."""
+    store = opened_store(database)
+    with closing(ExistingDatabase(database)) as existing:
+        if existing.store[0] != store.state[0]:
+            with store.transaction():
+                synced(store, existing)
+    return store
+
+
+def synced(store: Store, existing: ExistingDatabase) -> None:
+    """Takes a database apart if the store is not the one from which it was built."""
+    id, changes = existing.store
+    if id != store.state[0] and (id or not store.known_sources()):
+        take_apart(existing, store)
+        store.state = id or store.state[0], changes
+
+
+def take_apart(existing: ExistingDatabase, store: Store) -> None:
+    """Puts what a database has into the store, by source."""
+    tables = Tables(existing.db, "main")
+    for source in store.known_sources():
+        store.forget(source.name)
+    store.db.execute("DELETE FROM sources")
+    names = []
+    for number, source in stored_sources(existing):
+        put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
+        names.append(source.name)
+    store.order(names)
+    put_in_order(store)
+    store.put_statuses(
+        {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
+    )
+
+
+def stored_sources(existing: ExistingDatabase) -> Iterable[tuple[int, StoredSource]]:
+    """The sources of a database, with their numbers."""
+    stored = column_names(existing.db, "sources")
+    provisional = "isProvisional" if "isProvisional" in stored else "0"
+    rows = existing.db.execute(
+        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, {provisional}
+            FROM sources ORDER BY sourceId"""
+    )
+    for number, name, address, licence, checksum, read_at, is_loaded, is_provisional in rows:
+        is_api = (
+            not is_loaded
+            and not is_provisional
+            and bool(HTTP.match(address))
+            and not without_query(address).endswith(".zip")
+        )
+        yield (
+            number,
+            StoredSource(
+                name=name,
+                address=address,
+                licence=licence,
+                checksum=checksum,
+                read_at=read_at,
+                is_loaded=bool(is_loaded),
+                is_api=is_api,
+                is_provisional=bool(is_provisional),
+                is_sample=number == 1 and existing.is_sample,
+                has_ids=number == 1,
+            ),
+        )

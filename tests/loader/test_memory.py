@@ -1,0 +1,64 @@
+"""racedata.loader.memory: what refreshes remember of a source outlives the next refresh."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from support import SAMPLE
+from support.apis import refreshed
+from support.loads import built, remember, remembered, rows_of
+
+from racedata.database import store_path
+from racedata.loader import memory
+from racedata.loader.memory import noted, remember_followed
+
+ONE, TWO = "https://one.example.org", "https://two.example.org"
+
+
+def test_refreshes_that_end_at_the_same_time_all_remember_their_sources(database):
+    names = [f"https://{number}.example.org" for number in range(40)]
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(partial(memory.remember, database, facts={"refreshedAt": 1}), names))
+    assert remembered(database).keys() == {*names}
+
+
+def test_the_sources_that_are_followed_are_remembered_with_the_time_when_that_began(database):
+    remember_followed(database, [ONE])
+    since = remembered(database)[ONE]["followedSince"]
+    remember(database, {ONE: {"followedSince": "2023-10-22T20:30:00Z"}})
+    remember_followed(database, [ONE, TWO])
+    found = {name: facts["followedSince"] for name, facts in remembered(database).items()}
+    assert found[ONE] == "2023-10-22T20:30:00Z" < since <= found[TWO]
+    remember(database, {ONE: {"followedSince": "2099-01-01T20:30:00Z"}})
+    remember_followed(database, [ONE])
+    found = {name: facts.get("followedSince") for name, facts in remembered(database).items()}
+    assert since <= found[ONE] < "2099" and TWO not in found
+
+
+def test_without_a_database_nothing_is_remembered(tmp_path):
+    assert not remember_followed(tmp_path / "none.db", [ONE])
+    memory.remember(tmp_path / "none.db", ONE, {"refreshedAt": 1})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_notes_count_until_the_database_is_from_another_store(tmp_path):
+    database, other = built(SAMPLE, tmp_path / "x.db"), built(SAMPLE, tmp_path / "y.db")
+    memory.remember(database, ONE, {"release": 3})
+    assert noted(database, ONE) == {"release": 3}
+    other.replace(database)
+    assert noted(database, ONE) == {}
+    assert remembered(database)[ONE] == {"release": 3}
+
+
+def test_a_store_that_cannot_be_read_remembers_nothing(database):
+    store_path(database).write_text("<html>")
+    assert noted(database, ONE) == memory.recalled(database, ONE) == {}
+
+
+def test_a_refresh_with_new_data_keeps_the_time_when_following_its_source_began(
+    api, behind, complete
+):
+    since = "2023-10-22T20:30:00Z"
+    remember(behind, {api.url: {"followedSince": since}})
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+    assert remembered(behind)[api.url]["followedSince"] == since
