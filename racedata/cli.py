@@ -1,7 +1,7 @@
 """The command `racedata`: one function per subcommand, which imports only its half of the package.
 
 `serve` needs the installed packages, and the other half too if it builds a database or follows
-sources. All other subcommands need only Python.
+sources.
 """
 
 import argparse
@@ -29,6 +29,24 @@ def refresh(arguments: Sequence[str]) -> None:
     from racedata.loader import refresh_command
 
     refresh_command.main(arguments)
+
+
+def build(arguments: Sequence[str]) -> None:
+    from racedata.loader import stored
+
+    stored.build(arguments)
+
+
+def sources(arguments: Sequence[str]) -> None:
+    from racedata.loader import stored
+
+    stored.sources(arguments)
+
+
+def parts(arguments: Sequence[str]) -> None:
+    from racedata.loader import stored
+
+    stored.parts(arguments)
 
 
 def check(arguments: Sequence[str]) -> None:
@@ -90,7 +108,7 @@ class Follower:
     """A process of `racedata refresh --follow`, which ends with the last process of this service.
 
     It is a new program: a fork of a running service would keep its data and its sockets. Exits with
-    one line if the sources that FROM and RACEDATA_SOURCE name are wrong.
+    one line if the sources that RACEDATA_SOURCES names are wrong.
     """
 
     RESTART_SECONDS = 5  # from a start to the next one, at least
@@ -99,7 +117,7 @@ class Follower:
         from racedata.loader import refresh_command
         from racedata.loader.errors import LoadError
 
-        self.arguments = ["--follow", "--from", os.environ.get("FROM", ""), "--database", database]
+        self.arguments = ["--follow", "--database", database]
         try:
             refresh_command.follower(refresh_command.parse(self.arguments))
         except LoadError as error:
@@ -166,6 +184,9 @@ def write(text: str = "") -> None:
 COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
     "load": (load, "build the database from one or more sources"),
     "refresh": (refresh, "bring the database up to date from its sources"),
+    "build": (build, "build the database again from what its sources have said"),
+    "sources": (sources, "show the list of sources"),
+    "parts": (parts, "show what each source says about a race"),
     "check": (check, "report facts in the database that contradict each other"),
     "export": (export, "write the data as files, for other programs"),
     "serve": (serve, "serve the database over HTTP"),

@@ -11,14 +11,14 @@ PRAGMA user_version = 9;             -- the schema version: raise it with any ch
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
     builtAt      TEXT NOT NULL,     -- UTC, YYYY-MM-DDTHH:MM:SSZ
-    isSample     INTEGER NOT NULL,  -- 1 if its base is the package's own sample, else 0
+    isSample     INTEGER NOT NULL,  -- 1 if it was built from the package's own sample, else 0
     storeId      TEXT NOT NULL,     -- of the store from which it was built
     storeChanges INTEGER NOT NULL   -- how often that store had changed
 ) STRICT;
 
--- A source of the data. The first is the base of the last load; the others filled gaps or added newer records.
+-- A source of the data: given to the last load, or the origin of some records. docs/data.md says which source counts.
 CREATE TABLE sources (
-    sourceId INTEGER PRIMARY KEY,   -- the order: the base is 1
+    sourceId INTEGER PRIMARY KEY,   -- dumps in the order of the load, then other sources
     name     TEXT NOT NULL UNIQUE,  -- `tracinginsights`, `f1db`, `jolpica`; else its address
     address  TEXT NOT NULL,         -- folder, zip or URL; the base address of an API
     licence  TEXT,                  -- of its data, if the source says

@@ -51,7 +51,7 @@ def test_each_command_has_help_and_refuses_an_unknown_option(command):
     shown = run_racedata(command, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"usage: racedata {command}")
-    needed = ["dump.zip"] if command == "export" else []
+    needed = {"export": ["dump.zip"], "parts": ["2023/18", "results"]}.get(command, [])
     refused = run_racedata(command, *needed, "--none")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.endswith(f"\nracedata {command}: error: unrecognized arguments: --none\n")
@@ -339,17 +339,16 @@ def test_a_service_that_follows_serves_the_sample_and_then_the_data_of_its_sourc
             return str(json.load(answer)["MRData"]["total"])
 
     with served(answers_of(client(sample_database))) as api:
-        names = {"PORT": str(port), "FROM": api.url, "RACEDATA_SOURCE": str(dump)}
+        names = {"PORT": str(port), "RACEDATA_SOURCES": f"{api.url} {dump}"}
         with service_that_follows(database, **names):
             until(lambda: client(database).get("/healthz").json["sources"][0]["name"] == "dump", 60)
             until(lambda: any("results" in path for path in api.paths) and results() == "20", 60)
 
 
-@pytest.mark.parametrize("variable", ["FROM", "RACEDATA_SOURCE"])
-def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database, variable):
+def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database):
     port, sources = str(free_port()), "http://127.0.0.1:9/racedata.db http://127.0.0.1:9/f1"
     ended = run_racedata(
-        "serve", "--follow", "--database", database, **{variable: sources, "PORT": port}
+        "serve", "--follow", "--database", database, RACEDATA_SOURCES=sources, PORT=port
     )
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr == (
@@ -359,7 +358,7 @@ def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database, vari
 
 
 def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
-    names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}
+    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": f"http://127.0.0.1:{free_port()}/f1"}
     log = tmp_path / "log"
     with (
         log.open("w") as output,
@@ -378,7 +377,7 @@ def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
 
 
 def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database, tmp_path):
-    names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}
+    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": f"http://127.0.0.1:{free_port()}/f1"}
     folder, log = tmp_path / "folder", tmp_path / "log"
     folder.mkdir()
     with (
@@ -395,7 +394,7 @@ def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database,
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_follower_ends_with_the_service_however_that_ends(database, number):
-    names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}
+    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": f"http://127.0.0.1:{free_port()}/f1"}
     with service_that_follows(database, **names) as (process, session):
         until(lambda: len(commands_in(session)) == 2, 60)  # one for each source, and one for these
         process.send_signal(number)

@@ -27,9 +27,10 @@ def delivery_of(
     notes: Mapping[str, object] = {},
 ) -> Delivery:
     """What the source with a number has given to tables."""
-    lists: dict[str, Sequence[Row]] = {}
-    if number == 1:  # the others have the same lists
-        lists = {name: tables.list_rows(name) for name in (*LISTS, "seasons")}
+    # Each source has the facts about those that it names: the first may leave the list of sources.
+    lists: dict[str, Sequence[Row]]
+    lists = {name: tables.list_rows(name) for name in (*LISTS, "seasons")}
+    if number == 1:
         lists["corrections"] = [dict(zip(NOTED, row)) for row in tables.rows("corrections", NOTED)]
     return Delivery(
         source,

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any
 
 from racedata.formats import utc_now
+from racedata.hints import COMMAND
 from racedata.loader.choose import Choice, ChosenRace
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
@@ -98,7 +99,10 @@ class Filling:
                 if source is self.base:
                     ids[name] = {row[reference]: int(str(row[id])) for row in rows}
                     continue
-                used = needed.get((source.name, name), ())
+                used = needed.get((source.name, name), set())
+                if name == "status":  # an API lists only those that the database lacked
+                    missing = used - {None, *(row[reference] for row in rows)}
+                    rows += [{"status": text} for text in sorted(map(str, missing))]
                 ids[name] = self.add_to_list(
                     source, name, [row for row in rows if row[reference] in used]
                 )
@@ -107,6 +111,18 @@ class Filling:
             names = BY_NAME[name].names
             values = [[row.get(column) for column in names] for row in found.rows.values()]
             self.stage.insert(name, names, list(zip(*values)))
+        self.keep_statuses()
+
+    def keep_statuses(self) -> None:
+        """Keeps the ids of statuses in the store: also of those that no record has any more."""
+        ids = {str(row["status"]): id for id, row in self.lists["status"].rows.items()}
+        texts, used = {text.lower() for text in ids}, {*self.lists["status"].rows}
+        kept = {
+            text: id
+            for text, id in self.store.statuses().items()
+            if text.lower() not in texts and id not in used
+        }
+        self.store.put_statuses({**kept, **ids})
 
     def needed(self) -> dict[tuple[str, str], set[Value]]:
         """The references in the chosen parts and calendars, by source and list."""
@@ -147,12 +163,15 @@ class Filling:
 
     def new_id(self, found: List, row: Row) -> int:
         """The id of a new row. A status keeps its id if that is free, because addresses have it."""
-        if found.name == "status":
-            kept = self.kept_statuses.get(str(row["status"]).lower())
-            for id in (kept, row.get("statusId")):
-                if id is not None and int(id) not in found.rows:
-                    return int(id)
-        return found.free_id()
+        if found.name != "status":
+            return found.free_id()
+        status = str(row["status"]).lower()
+        others = (id for text, id in self.kept_statuses.items() if text != status)
+        taken = {*found.rows, *others}
+        for id in (self.kept_statuses.get(status), row.get("statusId")):
+            if id is not None and int(id) not in taken:
+                return int(id)
+        return max(taken, default=0) + 1
 
     def two_in_one(
         self, source: StoredSource, row: Row, id: int, ids: Mapping[Value, int]
@@ -443,6 +462,8 @@ def without(
 
 def base_of(sources: Sequence[StoredSource]) -> StoredSource:
     """The first source whose ids are kept; or else, the first dump."""
+    if not sources:
+        raise LoadError(f"no source of the list was read; to read one, run: {COMMAND} load SOURCE")
     dumps = [each for each in sources if not each.is_api and not each.is_provisional]
     return next((each for each in sources if each.has_ids), (dumps or sources)[0])
 

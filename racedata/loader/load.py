@@ -17,8 +17,6 @@ from racedata.database import (
     can_be_built_again,
     default_path,
     is_missing,
-    is_newer,
-    is_older,
     store_path,
 )
 from racedata.loader.build import Report, build
@@ -32,16 +30,29 @@ from racedata.loader.corrections import (
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
+from racedata.loader.listed import (
+    after_load,
+    configured,
+    dumps_in,
+    list_that_counts,
+    listed,
+    put_list,
+)
 from racedata.loader.memory import copied_from, remember_copied
 from racedata.loader.parts import Tables
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.replacement import copy_attributes, replaced_file, replacement
+from racedata.loader.replacement import (
+    copy_attributes,
+    full_disk_named,
+    replaced_file,
+    replacement,
+)
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
 from racedata.loader.stage import Stage, staged
-from racedata.loader.store import Store
+from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
-from racedata.loader.update import changed_store, opened_store, put_in_order, put_whole, synced
+from racedata.loader.update import changed_store, put_whole, synced, synced_store
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -52,8 +63,11 @@ def load(
     corrections: Path | None,
     progress: Progress,
     replace: bool = False,
+    only: bool = False,
 ) -> list[str]:
     """Reads sources into the store, and builds `database` from it. Returns a report.
+
+    They take the place of the dumps in the list of sources; with `only`, they are the whole list.
 
     Without sources, it reads those of the last load, or the sample. If the database cannot be read,
     it raises LoadError, unless it may `replace` such a file. It also raises LoadError,
@@ -76,7 +90,8 @@ def load(
         with changed_store(path) as store:
             if existing:
                 synced(store, existing)
-            put_in_order(store, loaded=stored(store, groups, corrections, progress))
+            stored(store, groups, corrections, progress)
+            put_list(store, sources if only else list_after(store, sources or loaded))
             report = built(new, store, corrections, progress)
     rows = groups[0].stage.rows if groups[0].stage else {}
     lines = [*groups[0].lines, *(group.fault for group in groups if group.fault)]
@@ -88,7 +103,8 @@ def built(new: Path, store: Store, corrections: Path | None, progress: Progress)
     """Builds a database from a store that has changed. Its new state is in both."""
     id, changes = store.state
     store.state = id, changes + 1
-    return build(new, store, corrections, progress)
+    with full_disk_named(new.parent):  # before the store takes its changes back: that frees space
+        return build(new, store, corrections, progress)
 
 
 class Group(NamedTuple):
@@ -125,26 +141,32 @@ def read(sources: Sequence[Source], progress: Progress, may_fail: bool = False) 
         yield group
 
 
+def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
+    """The list of sources after a load. The sample leaves it when a real source comes."""
+    return [*listed(store), SAMPLE] if [*loaded] == [SAMPLE] else after_load(listed(store), loaded)
+
+
 def stored(
     store: Store, groups: Sequence[Group], corrections: Path | None, progress: Progress
-) -> list[str]:
-    """Puts what was read into the store. Returns the names of the sources."""
+) -> None:
+    """Puts what was read into the store."""
     corrected = CorrectedRows(corrections_at(corrections, progress))
-    names = []
     has_ids = False  # whether the ids of a source are kept
+    is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
     for sources, stage, *_ in groups:
-        address = sources[0].address
         if stage is None:
-            names += [each.name for each in store.known_sources() if each.address == address]
+            for known in store.known_sources():
+                if known.address == sources[0].address and known.has_ids:
+                    if has_ids:
+                        store.drop_ids(known.name)
+                    has_ids = True
             continue
         stage.has_ids &= not has_ids
         has_ids |= stage.has_ids
-        for number, source in stage.stored_sources(is_sample=address == SAMPLE and not names):
+        for number, source in stage.stored_sources(is_sample):
             progress(f"storing {source.name}")
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
             put_whole(store, delivery, corrected)
-            names.append(source.name)
-    return names
 
 
 def load_whole(source: Source, database: str, progress: Progress, replace: bool) -> list[str]:
@@ -179,7 +201,9 @@ def existing_at(database: str, replace: bool) -> ExistingDatabase | None:
 
 
 def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
-    """The addresses of the sources of the last load; the sample if there are none."""
+    """The dumps in the list of sources; the sample if there are none."""
+    if dumps := dumps_in(configured()):
+        return dumps
     if existing:
         loaded = existing.loaded_sources
         # the sample may be in another folder now
@@ -189,6 +213,31 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
             loaded = [source.address for source in store.sources() if source.is_loaded]
         return loaded or [SAMPLE]
     return [SAMPLE]
+
+
+def load_unread(path: str, corrections: Path | None, progress: Progress) -> str:
+    """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
+    with store_of(Path(path)) as store:
+        dumps = dumps_in(listed(store))
+        read = {source.address for source in store.known_sources() if source.is_loaded}
+        if read >= {*dumps}:
+            if listed(store) != list_that_counts(store):
+                with store.transaction():
+                    put_list(store, listed(store))
+            return ""
+    make_default_folder(path)
+    return load(dumps, path, corrections, progress)[-1]
+
+
+@contextmanager
+def store_of(database: Path) -> Iterator[Store]:
+    """The store of a database, to read it: an empty one if there is none yet."""
+    if is_missing(database) and not store_path(database).exists():
+        with closing(Store(Path(":memory:"))) as store:
+            yield store
+    else:
+        with closing(synced_store(database)) as store:
+            yield store
 
 
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
@@ -247,7 +296,8 @@ def provide(database: str) -> None:
                         synced(store, existing)
                 else:
                     with read(groups_of([SAMPLE])[0], progress) as group:
-                        put_in_order(store, loaded=stored(store, [group], CORRECTIONS, progress))
+                        stored(store, [group], CORRECTIONS, progress)
+                    put_list(store, list_after(store, [SAMPLE]))
                 build(new, store, CORRECTIONS, progress)
             if has_database:
                 copy_attributes(path, new)
@@ -274,9 +324,9 @@ def main(arguments: Sequence[str]) -> None:
         "else the sample",
     )
     parser.add_argument(
-        "--if-older",
+        "--only",
         action="store_true",
-        help="change nothing unless an earlier version of racedata built the database",
+        help="make these sources the whole list: refresh asks no other source from then on",
     )
     parser.add_argument(
         "--replace",
@@ -290,21 +340,12 @@ def main(arguments: Sequence[str]) -> None:
     parsed = parser.parse_args(arguments)
 
     def work(progress: Progress) -> list[str]:
-        path = Path(parsed.database)
-        if parsed.if_older and not is_older(path):
-            if is_missing(path):
-                what = "the database does not exist"
-            else:
-                what = (
-                    "a newer version built it"
-                    if is_newer(path)
-                    else "it was not built by an earlier version"
-                )
-            return [f"{parsed.database}: {what}; nothing was changed"]
         make_default_folder(parsed.database)
         sources = [address for text in parsed.sources for address in addresses_in(text)]
         if not sources:
             return load_or_rebuild(parsed.database, parsed.corrections, progress)
-        return load(sources, parsed.database, parsed.corrections, progress, parsed.replace)
+        return load(
+            sources, parsed.database, parsed.corrections, progress, parsed.replace, parsed.only
+        )
 
     run("load", parsed.database, work)

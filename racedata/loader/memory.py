@@ -13,8 +13,7 @@ from typing import Any
 from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
 from racedata.loader.existing import checksum_at_end, open_read_only
-from racedata.loader.store import NotAStore, Store
-from racedata.loader.update import opened_store
+from racedata.loader.store import NotAStore, Store, StoredSource, opened_store
 
 # the longest time for which a refusal is believed
 LONGEST_REFUSAL = timedelta(days=1)
@@ -40,6 +39,15 @@ def noted(database: Path, name: str) -> Mapping[str, Any]:
                 if id == store.state[0] or facts.get("copied") == checksum_at_end(database):
                     return facts
     return {}
+
+
+def stored_source(database: Path, name: str) -> StoredSource | None:
+    """What the store says about a source; None if it was not read, or that cannot be read."""
+    with suppress(OSError, sqlite3.Error, NotAStore):
+        if store_path(database).is_file():
+            with closing(Store(store_path(database))) as store:
+                return store.source(name)
+    return None
 
 
 def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:

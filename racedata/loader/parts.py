@@ -139,9 +139,20 @@ class Tables:
         ).fetchall()
         own = {self.rounds[race][0] for race, kind in of_source if kind == "races"}
         used = {self.rounds[race][0] for race, _ in of_source}
+        # Sessions are from the source of their race, unless another one is noted.
+        givers: dict[int, int] = dict(
+            self.db.execute(
+                f"""SELECT raceId, sourceId FROM {self.schema}.origins
+                    WHERE kind IN ('races', 'sessions') ORDER BY kind"""
+            ).fetchall()
+        )
         for season, races in self.seasons().items():
             if season in used and (years is None or season in years):
-                yield Calendar(season, races, season in own)
+                found = [
+                    race if givers.get(race["raceId"]) == source else {**race, "sessions": []}
+                    for race in races
+                ]
+                yield Calendar(season, found, season in own)
 
     def seasons(self) -> dict[int, list[dict[str, Any]]]:
         """The races of each season, with their sessions."""

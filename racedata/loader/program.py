@@ -93,6 +93,8 @@ def what_to_do(error: Exception, folder: str) -> str:
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) and path.startswith(folder):
         if os.path.isfile(path) and not os.access(path, os.R_OK):
             return f"; let user {os.geteuid()} read {path}"
+        if os.path.isfile(path) and not os.access(path, os.W_OK):
+            return f"; let user {os.geteuid()} write to {path}"
         while not os.path.isdir(folder):  # find the nearest folder that exists
             folder = os.path.dirname(folder)
         return f"; let user {os.geteuid()} write to {folder}"

@@ -20,6 +20,7 @@ from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.follow import FollowedSource
+from racedata.loader.listed import after_refresh, list_that_counts, put_list
 from racedata.loader.load import built, load_or_rebuild, rebuild
 from racedata.loader.memory import (
     refused_until,
@@ -36,7 +37,6 @@ from racedata.loader.store import Store
 from racedata.loader.update import (
     changed_store,
     is_behind,
-    put_in_order,
     put_news,
     synced,
     synced_store,
@@ -67,11 +67,13 @@ class Refresh:
         say: Callable[[str], object],
         new_pace: Callable[[], Pace] = Pace,
         waits: bool = False,
+        is_named: bool = True,
     ) -> None:
         self.sources = [source_at(address, new_pace()) for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.waits = progress, say, waits
-        self.order = [source.name for source in self.sources]  # at the start: a folder may vanish
+        self.is_named = is_named  # whether the command names the sources
+        self.addresses = addresses
         # The first season to bring, which `run` sets before any source has changed the database.
         # A follower never calls `run`: each source brings what it finds unfinished.
         self.first = LAST_SEASON
@@ -177,6 +179,7 @@ class SourceRefresh:
             history=refresh.history_of(self.source),
             season=refresh.season,
             first=refresh.first,
+            is_named=refresh.is_named,
             lacks_cancelled=any(map(refresh.is_long_ago, self.lacked_before)),
             progress=refresh.progress,
             say=refresh.say,
@@ -215,7 +218,8 @@ class SourceRefresh:
                     are_cancelled=self.are_cancelled,
                     now=timestamp(refresh.now()),
                 )
-                put_in_order(store, asked=refresh.order)
+                addresses = after_refresh(list_that_counts(store), refresh.addresses)
+                put_list(store, addresses, is_read=False)
                 state = store.state
                 report = built(new, store, refresh.corrections, refresh.progress)
                 changes = existing.differences(new)

@@ -5,27 +5,35 @@ refresh.py has what a refresh does, follow.py when to check a source.
 
 import argparse
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 from racedata import values
+from racedata.database import OLDEST_VERSION, is_older
 from racedata.formats import without_query
-from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
+from racedata.loader.listed import configured, listed
+from racedata.loader.load import SAMPLE, load, load_or_rebuild, load_unread, rebuild, store_of
+from racedata.loader.memory import remember_followed
 from racedata.loader.processes import Sleep
-from racedata.loader.program import add_database_argument, run, say
+from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.sources import (
-    FROM,
-    FROM_DEFAULT,
+    DEFAULT_LIST,
+    NAMES,
     Pace,
     addresses_in,
     source_at,
     whole_database,
 )
+from racedata.loader.update import is_behind
 
 
 def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
@@ -34,7 +42,9 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     The function gets the reading end of this pipe, or None. Raises LoadError if the sources are
     wrong.
     """
-    path, addresses, corrections = parsed.database, parsed.addresses, parsed.corrections
+    path, corrections = parsed.database, parsed.corrections
+    addresses = parsed.addresses or listed_at(path)
+    names = [source_at(address).name for address in addresses]
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
         lines: list[str] = []
@@ -50,18 +60,47 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
         )
         return followed_source(refresh.sources[number], refresh, lines)
 
-    # A whole database is loaded instead of the sources in RACEDATA_SOURCE.
-    configured = (
-        addresses
-        if whole_database(addresses)
-        else list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
-    )
-    # As in Refresh.run, the preferred source comes last: at first, all are due at once.
+    def prepare() -> str:
+        progress, line = progress_of_terminal(), ""
+        if whole_database(addresses):
+            if not has_more_than_the_sample(Path(path)):
+                line = load(addresses, path, corrections, progress)[-1]
+        elif not parsed.addresses:
+            line = load_unread(path, corrections, progress)
+        if not line and os.path.exists(path) and is_older(Path(path)):
+            line = load_or_rebuild(path, corrections, progress)[-1]
+        elif not line and is_behind(Path(path)):
+            line = rebuild(path, corrections, progress, "the database was lost")[-1]
+        progress("")
+        remember_followed(Path(path), names)
+        return line
+
+    whole_database(addresses)
+    # At first, all are due at once: what is known sooner comes last.
     numbered = reversed(list(enumerate(addresses)))
     sources = [(without_query(address), partial(make, number)) for number, address in numbered]
-    names = [source_at(address).name for address in addresses]
-    loads = ConfiguredSources(path, configured, corrections, names)
-    return partial(follow_in_processes, path, sources, Preparation(loads.load, loads.are_optional))
+    can_follow = partial(has_more_than_the_sample, Path(path))
+    return partial(follow_in_processes, path, sources, Preparation(prepare, can_follow))
+
+
+def listed_at(database: str) -> list[str]:
+    """The list of sources, without the sample. Raises LoadError if it names a wrong one."""
+    try:
+        with store_of(Path(database)) as store:
+            addresses = listed(store)
+    except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
+        addresses = configured() or [*DEFAULT_LIST]
+    addresses = [address for address in addresses if address != SAMPLE]
+    whole_database(addresses)
+    return addresses
+
+
+def has_more_than_the_sample(path: Path) -> bool:
+    try:
+        with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
+            return not existing.is_sample
+    except LoadError:
+        return False
 
 
 def season(text: str) -> int:
@@ -85,10 +124,15 @@ def main(arguments: Sequence[str]) -> None:
     def work(progress: Progress) -> list[str]:
         nonlocal was_refused
         faults: list[str] = []
-        whole_database(parsed.addresses)
+        addresses = parsed.addresses or listed_at(parsed.database)
+        whole_database(addresses)
+        is_listed = not (parsed.addresses or parsed.season or whole_database(addresses))
+        if is_listed and (line := load_unread(parsed.database, parsed.corrections, progress)):
+            faults.append(say(line))
         refresh = Refresh(
             path=parsed.database,
-            addresses=parsed.addresses,
+            addresses=addresses,
+            is_named=bool(parsed.addresses),
             season=parsed.season,
             corrections=parsed.corrections,
             progress=progress,
@@ -109,8 +153,9 @@ def main(arguments: Sequence[str]) -> None:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="racedata refresh",
-        description="Bring the database up to date: fetch every season from the first unfinished "
-        "one.",
+        description="Bring the database up to date: ask the list of sources for every season from "
+        "the first unfinished one. A dump of the list that was never read is loaded first. "
+        "The list is in RACEDATA_SOURCES, or else the default; `racedata sources` shows it.",
         epilog="Exit status: 0 if all sources were read; 75 if one asked to try again later, such "
         "as at its limit of requests; 1 if one failed; 2 for wrong arguments.",
     )
@@ -119,7 +164,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         dest="addresses",
         action="append",
         metavar="SOURCE",
-        help=FROM,
+        help=f"ask only this source: a name ({', '.join(NAMES)}), a dump, or the base address of "
+        "an API in that format. Repeat the option for several. A source that is new joins "
+        "the list: an API ahead of the dumps, a dump behind them. A database, such as "
+        "https://f1.example.org/racedata.db, is copied unchanged and replaces yours",
     )
     parser.add_argument(
         "--season",
@@ -131,8 +179,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--follow",
         action="store_true",
         help="keep running: check again whenever the calendar suggests new records, and at least "
-        "daily. If the database is missing, is the sample, or was built from sources other than "
-        "those in RACEDATA_SOURCE, load those sources first",
+        "daily",
     )
     # `serve --follow` passes the reading end of a pipe, which closes when the service has ended.
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
@@ -143,5 +190,5 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("--follow and --season: expected only one of them")
     parsed.addresses = [
         address for text in parsed.addresses or [] for address in addresses_in(text)
-    ] or FROM_DEFAULT
+    ]
     return parsed

@@ -35,21 +35,29 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
         remove_left(f".{old.name}.", old.name, old.parent)  # by `provide` in load.py
         try:
             new.touch()  # its error names the missing permission; SQLite's does not
-            yield new
+            with full_disk_named(old.parent):
+                yield new
             if old.exists():
                 copy_attributes(old, new)
             os.replace(new, old)
             os.fsync(folder)
-        except sqlite3.OperationalError as error:
-            disk = os.fstatvfs(folder)
-            if (
-                error.sqlite_errorcode == sqlite3.SQLITE_FULL
-                and disk.f_bavail * disk.f_frsize > FREE_BYTES
-            ):
-                raise no_space_for_temporary_files() from None
-            raise
         finally:
             new.unlink(missing_ok=True)
+
+
+@contextmanager
+def full_disk_named(folder: Path) -> Iterator[None]:
+    """Raises LoadError if the disk of temporary files is full, and not that of `folder`."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        disk = os.statvfs(folder)
+        if (
+            error.sqlite_errorcode == sqlite3.SQLITE_FULL
+            and disk.f_bavail * disk.f_frsize > FREE_BYTES
+        ):
+            raise no_space_for_temporary_files() from None
+        raise
 
 
 def copy_attributes(old: Path, new: Path) -> None:

@@ -5,7 +5,9 @@ only when each source was asked. choose.py decides which parts count, and build.
 database from them. What a check of a source has to remember is here too.
 """
 
+import errno
 import json
+import os
 import secrets
 import sqlite3
 import zlib
@@ -16,8 +18,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from racedata.database import store_path
+from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, days_between, match_calendars
 from racedata.loader.parts import Part, Row
+from racedata.loader.replacement import copy_attributes
 
 STORE = """
 -- The state of the store. A database has the id and the number of when it was built.
@@ -135,30 +140,45 @@ class StoredPart(NamedTuple):
 
 
 class NotAStore(Exception):
-    """A file that is damaged, or of another version."""
+    """A file that is damaged, or of an earlier version."""
 
 
 class Store:
-    """An open store. Its functions raise sqlite3.Error."""
+    """An open store. Its functions raise sqlite3.Error.
+
+    Raises LoadError for a database of another program, or a store of a newer version.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
         try:
             # Readers only wait while a transaction is committed.
             self.db.execute("PRAGMA cache_spill = OFF")
+            is_empty = self.is_empty()  # before the version: another program may create it now
             version = self.version()
-            if version == (0, 0):
+            if version == (0, 0) and is_empty:
                 self.create()
-            elif version != (APPLICATION_ID, STORE_VERSION):
-                raise NotAStore(f"{path} is not a store of this version of racedata")
+            elif version[0] != APPLICATION_ID or version[1] > STORE_VERSION:
+                raise LoadError(
+                    f"{path}: exists and is not a store that this version of racedata can read; "
+                    "remove it, or name another database"
+                )
+            elif version[1] < STORE_VERSION:
+                raise NotAStore(f"{path}: is a store of an earlier version of racedata")
+            elif self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise NotAStore(f"{path} is damaged")
         except sqlite3.DatabaseError as error:
             self.close()
             if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
                 raise NotAStore(f"{path}: {error}") from None
             raise
-        except NotAStore:
+        except (LoadError, NotAStore):
             self.close()
             raise
+
+    def is_empty(self) -> bool:
+        return not self.db.execute("SELECT 1 FROM sqlite_schema").fetchone()
 
     def version(self) -> tuple[int, int]:
         return tuple(
@@ -182,13 +202,17 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commits what the block writes, unless it raises."""
-        self.db.execute("BEGIN IMMEDIATE")
         try:
+            self.db.execute("BEGIN IMMEDIATE")
             yield
-        except BaseException:
-            self.db.execute("ROLLBACK")
+            self.db.execute("COMMIT")
+        except BaseException as error:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            # SQLite has ended it: the file, or its journal, has no space, and not that of a build
+            elif getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path)) from None
             raise
-        self.db.execute("COMMIT")
 
     # The state.
 
@@ -234,6 +258,10 @@ class Store:
         self.db.executemany(
             "UPDATE sources SET place = ? WHERE name = ?", list(enumerate(names, 1))
         )
+
+    def drop_ids(self, source: str) -> None:
+        """The database no longer keeps the ids of a source, because it keeps those of another."""
+        self.db.execute("UPDATE sources SET hasIds = 0 WHERE name = ?", (source,))
 
     def forget(self, source: str) -> None:
         """Deletes what a source has said."""
@@ -366,6 +394,22 @@ class Store:
                     "INSERT OR REPLACE INTO memory VALUES (?, ?, ?)",
                     (source, key, json.dumps(value)),
                 )
+
+
+def opened_store(database: Path) -> Store:
+    """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
+    path = store_path(database)
+    is_new = not path.exists()
+    if not is_new:
+        os.close(os.open(path, os.O_RDWR))  # its error names the file; SQLite's does not
+    try:
+        store = Store(path)
+    except NotAStore:
+        path.unlink()
+        store, is_new = Store(path), True
+    if is_new and database.exists():
+        copy_attributes(database, path)
+    return store
 
 
 def stored_calendar(

@@ -9,23 +9,25 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from racedata.database import is_missing, store_path
-from racedata.formats import HTTP, listed, without_query
+from racedata.database import OLDEST_VERSION, is_missing, store_path
+from racedata.formats import HTTP, without_query
+from racedata.formats import listed as listed_words
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.corrections import NOTED, CorrectedRows
 from racedata.loader.delivery import Delivery, delivery_of
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.matching import calendar_races, match_calendars
+from racedata.loader.listed import after_load, after_refresh, put_list
+from racedata.loader.matching import calendar_races, match_calendars, same_races
 from racedata.loader.parts import Calendar, Tables
-from racedata.loader.replacement import copy_attributes
+from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.sql import column_names
 from racedata.loader.store import (
-    NotAStore,
     Store,
     StoredCalendar,
     StoredSource,
     keyed,
+    opened_store,
 )
 from racedata.values import Value
 
@@ -119,7 +121,8 @@ def put_news(
     the times since when a calendar has lacked races.
     """
     source = delivery.source._replace(has_ids=False)  # those of a load are kept
-    if old := store.source(source.name):  # what a load said about it stays
+    old = store.source(source.name)
+    if old and old.place is not None:  # what a load said about it stays
         source = source._replace(
             place=old.place, is_loaded=old.is_loaded, has_ids=old.has_ids, is_sample=old.is_sample
         )
@@ -137,7 +140,7 @@ def put_news(
         counts = races if calendar.counts else None
         new = StoredCalendar(source.name, calendar.season, source.read_at, races, counts, {})
         if calendar.counts and not may_shrink:
-            lost = lost_races(races, served.get(calendar.season, []))
+            lost = lost_races(source.name, races, served.get(calendar.season, []))
             noted = before.lacks if before else {}
             # the clock may have been ahead
             lacks = {name: min(noted.get(name, now), now) for name in (race.name for race in lost)}
@@ -158,7 +161,7 @@ def put_news(
             "has been missing for 12 hours",
         ),
     )
-    return [f"{listed(names)}: {what}" for names, what in remarks if names]
+    return [f"{listed_words(names)}: {what}" for names, what in remarks if names]
 
 
 def put_parts(
@@ -206,53 +209,17 @@ def served_calendars(store: Store, corrected: CorrectedRows) -> dict[int, list[C
     return found
 
 
-def lost_races(new: Sequence[dict[str, Any]], served: Sequence[ChosenRace]) -> list[ChosenRace]:
-    """The races that count, and that a new calendar lacks."""
-    kept = match_calendars(
-        calendar_races(new), calendar_races([race.facts for race in served])
-    ).values()
+def lost_races(
+    source: str, new: Sequence[dict[str, Any]], served: Sequence[ChosenRace]
+) -> list[ChosenRace]:
+    """The races that count, and that a new calendar of a source lacks."""
+    both = calendar_races(new), calendar_races([race.facts for race in served])
+    others = {at for at, race in enumerate(served) if race.calendar.source != source}
+    kept = {*match_calendars(*both).values(), *(others & {*same_races(*both).values()})}
     return [race for at, race in enumerate(served) if at not in kept]
 
 
-def put_in_order(
-    store: Store, loaded: Sequence[str] | None = None, asked: Sequence[str] = ()
-) -> None:
-    """Orders the list of sources: APIs, dumps, then those that are provisional.
-
-    `loaded` replaces the dumps of the list. Those in `asked` join it: an API ahead of the dumps,
-    any other source behind them.
-    """
-    known = {source.name: source for source in store.known_sources()}
-    listed = [source.name for source in store.sources()]
-    names = [name for name in [*listed, *asked] if name in known]
-    if loaded is not None:
-        dumps = [name for name in names if known[name].is_loaded and name not in loaded]
-        names = [*loaded, *(name for name in names if name not in {*dumps, *loaded})]
-    names = list(dict.fromkeys(names))
-
-    def rank(name: str) -> tuple[int, int]:
-        source = known[name]
-        group = 0 if source.is_api else 3 if source.is_provisional else 1 if source.is_loaded else 2
-        return group, asked.index(name) if name in asked and not source.is_loaded else len(asked)
-
-    store.order(sorted(names, key=rank))
-
-
 # A database whose store is lost, or that was copied.
-
-
-def opened_store(database: Path) -> Store:
-    """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
-    path = store_path(database)
-    is_new = not path.exists()
-    try:
-        store = Store(path)
-    except NotAStore:
-        path.unlink()
-        store, is_new = Store(path), True
-    if is_new and database.exists():
-        copy_attributes(database, path)
-    return store
 
 
 def is_behind(database: Path) -> bool:
@@ -266,7 +233,9 @@ def is_behind(database: Path) -> bool:
             return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
             id, changes = existing.store
-        return id == store.state[0] and changes < store.state[1]
+            if id != store.state[0]:  # the service builds the sample if the database is lost
+                return existing.is_sample and any(not each.is_sample for each in store.sources())
+        return changes < store.state[1]
 
 
 @contextmanager
@@ -285,17 +254,25 @@ def changed_store(database: Path) -> Iterator[Store]:
 def synced_store(database: Path) -> Store:
     """The store of a database, which is taken apart if that was built from another one."""
     store = opened_store(database)
-    with closing(ExistingDatabase(database)) as existing:
-        if existing.store[0] != store.state[0]:
-            with store.transaction():
-                synced(store, existing)
+    if not is_missing(database):
+        with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
+            id, changes = existing.store
+            if id != store.state[0] or changes > store.state[1]:
+                with store.transaction():
+                    synced(store, existing)
     return store
 
 
 def synced(store: Store, existing: ExistingDatabase) -> None:
-    """Takes a database apart if the store is not the one from which it was built."""
+    """Takes a database apart if the store is not the one from which it was built, or an older
+    copy of that.
+    """
     id, changes = existing.store
-    if id != store.state[0] and (id or not store.known_sources()):
+    is_older_copy = id == store.state[0] and changes > store.state[1]
+    # The service builds the sample if the database is lost: it is not what the sources say.
+    has_more = any(not source.is_sample for source in store.known_sources())
+    is_other = id != store.state[0] and not (has_more and (existing.is_sample or not id))
+    if is_older_copy or is_other:
         take_apart(existing, store)
         store.state = id or store.state[0], changes
 
@@ -306,12 +283,16 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     for source in store.known_sources():
         store.forget(source.name)
     store.db.execute("DELETE FROM sources")
-    names = []
     for number, source in stored_sources(existing):
         put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
-        names.append(source.name)
-    store.order(names)
-    put_in_order(store)
+    loaded = [source.address for source in store.known_sources() if source.is_loaded]
+    asked = [
+        f"{source.name}:{source.address}" if source.is_provisional else source.address
+        for source in store.known_sources()
+        if not source.is_loaded
+    ]
+    addresses = after_refresh(after_load(DEFAULT_LIST, loaded), asked)
+    put_list(store, addresses, is_read=False)
     store.put_statuses(
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )

@@ -59,7 +59,7 @@ class Health:
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
-        """The sources in the database, the base first; then others that refreshes have noted."""
+        """The sources in the database, then others that refreshes have asked."""
         times = {**self.notes.read()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}

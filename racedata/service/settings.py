@@ -23,7 +23,7 @@ CANNOT_START = 3
 
 # A variable of `refresh --follow`, which shares a file of settings with the service. Every other
 # unknown variable that begins with RACEDATA_ is an error.
-SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"
+LIST_OF_SOURCES = "RACEDATA_SOURCES"
 
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.
 Parse = Callable[[str], Any]
@@ -332,7 +332,7 @@ class Settings:
             if (
                 variable.startswith("RACEDATA_")
                 and variable not in by_variable
-                and variable != SOURCE_OF_A_LOAD
+                and variable != LIST_OF_SOURCES
             ):
                 names = ", ".join(name for name in by_variable if name.startswith("RACEDATA_"))
                 raise SettingError(
@@ -399,7 +399,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
         "--follow",
         action="store_true",
         help="also run `racedata refresh --follow`, "
-        "with the sources in the variables RACEDATA_SOURCE and FROM",
+        "with the sources in the variable RACEDATA_SOURCES",
     )
     group = parser.add_argument_group("settings")
     for each in fields(Settings):

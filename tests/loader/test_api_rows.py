@@ -14,6 +14,7 @@ from support.loads import (
 )
 from support.refreshes import RENAMED, state
 
+from racedata.database import store_path
 from racedata.loader.errors import LoadError
 
 
@@ -109,6 +110,7 @@ def test_any_wrong_type_in_a_calendar_is_one_line_that_names_the_place_or_is_lef
                 assert behind.read_bytes() == content
                 refused += 1
             behind.write_bytes(content)
+            store_path(behind).unlink(missing_ok=True)
     assert refused
 
 

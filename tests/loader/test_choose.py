@@ -1,472 +1,375 @@
-"""racedata.loader.choose, with addition, parts and merge_calendars: what a further source adds to
-the first, and what a load keeps of the old database.
-
-The further source is the sample with other ids, rounds and dates, so that nothing can be matched by
-those.
-"""
-
-import shutil
+"""racedata.loader.choose: what counts, from what several sources say, without any file."""
 
 import pytest
-from support import SAMPLE
-from support.answers import client
-from support.apis import answers_of, refreshed, served
-from support.loads import (
-    RECORDS,
-    built,
-    changed,
-    csv_rows,
-    edit,
-    edited,
-    race_ids,
-    rows_of,
-    run_loader,
-    select,
-    without,
-)
+from hypothesis import given
+from hypothesis import strategies as st
+from support.stores import a_race, a_source, an_api, stored_calendar, stored_part
 
-IDS = (
-    "raceId",
-    "driverId",
-    "constructorId",
-    "circuitId",
-    "statusId",
-    "resultId",
-    "qualifyId",
-    "driverStandingsId",
-)
-US_GRAND_PRIX = race_ids(SAMPLE, 2023)[18]
+from racedata.loader.choose import choose
+
+FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
+API = an_api(place=1)
+DUMP = a_source("dump", place=2)
+OPENF1 = a_source("openf1", place=1, is_loaded=False, is_provisional=True)
 
 
-def renumbered(row):
-    """A row with other ids and rounds, and the race a day later, as a source with dates in UTC may
-    have it.
-    """
-    changes = {
-        name: str(int(row[name]) + 1000) for name in (*IDS, "constructorStandingsId") if name in row
-    }
-    if "round" in row:
-        is_us_grand_prix = row["raceId"] == US_GRAND_PRIX
-        changes |= {
-            "round": str(60 - int(row["round"])),
-            "date": "2023-10-23" if is_us_grand_prix else row["date"],
-        }
-    return row | changes
+def chosen(sources, calendars, parts=(), corrected=lambda season, races: list(races)):
+    return choose(sources, calendars, parts, corrected)
 
 
-@pytest.fixture(scope="module")
-def other(tmp_path_factory):
-    """The further source."""
-    tables = [path.stem for path in SAMPLE.glob("*.csv")]
-    return edited(
-        SAMPLE, tmp_path_factory.mktemp("other") / "other", **dict.fromkeys(tables, renumbered)
-    )
+def winners(sources, parts, rounds=(1, 2, 3)):
+    """The sources of the parts of round 1, by kind. All sources have the same calendar."""
+    calendars = [stored_calendar(each.name, *map(a_race, rounds)) for each in sources]
+    race = chosen(sources, calendars, parts).races[0]
+    return {kind: part.source for kind, part in race.parts.items()}
 
 
-def lacking(folder, *tables, **edits):
-    """The sample without the rows of one race in some tables."""
-
-    def drop(row):
-        return None if row["raceId"] == US_GRAND_PRIX else row
-
-    return edited(SAMPLE, folder / "lacking", **dict.fromkeys(tables, drop), **edits)
+# Parts.
 
 
-def load(database, *sources):
-    """Loads from several sources. Returns the lines of the report."""
-    run = run_loader(sources[-1], database, "--corrections", "none", *sources[:-1])
-    assert (run.returncode, run.stderr) == (0, "")
-    return run.stdout.splitlines()
+def test_of_two_parts_that_of_the_first_source_of_the_list_counts():
+    parts = [stored_part("second", 1), stored_part("first", 1)]
+    assert winners([FIRST, SECOND], parts) == {"results": "first"}
 
 
-@pytest.mark.parametrize("tables", [[table] for table in RECORDS] + [list(RECORDS)], ids="-".join)
-def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(
-    other, sample_database, tmp_path, tables
-):
-    source = lacking(tmp_path, *tables)
-    said = load(tmp_path / "x.db", source, other)
-    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
-    of_other = next(line for line in said if line.startswith(f"{other}: "))
-    kinds = {*tables, *["fastest_laps"] * ("results" in tables)}
-    assert {
-        text.partition(" of 1 race (2023)")[0].replace(" ", "_")
-        for text in of_other[len(f"{other}: ") :].split(", ")
-    } == kinds
+def test_each_kind_of_a_race_is_chosen_for_itself():
+    parts = [
+        stored_part("first", 1),
+        stored_part("second", 1),
+        stored_part("second", 1, "qualifying"),
+    ]
+    assert winners([FIRST, SECOND], parts) == {"results": "first", "qualifying": "second"}
 
 
-def test_existing_facts_never_change_and_the_sources_are_kept_apart(
-    other, sample_database, tmp_path
-):
-    database = tmp_path / "x.db"
-    edit(other / "licence.txt", "CC BY-NC-SA 3.0 and 4.0", "CC BY-SA 4.0")
-    said = load(database, SAMPLE, other)
-    edit(other / "licence.txt", "CC BY-SA 4.0", "CC BY-NC-SA 3.0 and 4.0")
-    assert rows_of(database) == rows_of(sample_database)
-    assert f"{other}: nothing" in said
-    assert said[-1].endswith(f" from {SAMPLE} and {other}")
-    rows = select(database, "SELECT name, licence, isLoaded FROM sources ORDER BY sourceId")
-    assert rows == [(str(SAMPLE), "CC BY-NC-SA 3.0 and 4.0", 1), (str(other), "CC BY-SA 4.0", 1)]
+def test_the_parts_that_lose_are_kept_in_order():
+    sources = [FIRST, SECOND, a_source("third", place=3)]
+    calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
+    parts = [stored_part(name, 1) for name in ("third", "first", "second")]
+    (race,) = chosen(sources, calendars, parts).races
+    assert [part.source for part in race.others["results"]] == ["second", "third"]
 
 
-def test_fastest_laps_are_added_to_results_without_any(other, sample_database, tmp_path):
-    unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
-    source = lacking(
-        tmp_path, results=lambda row: row | unknown if row["raceId"] == US_GRAND_PRIX else row
-    )
-    load(tmp_path / "x.db", source, other)
-    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
-    kinds = "SELECT kind FROM origins WHERE sourceId = 2"
-    assert select(tmp_path / "x.db", kinds) == [("fastest_laps",)]
+def test_a_provisional_part_counts_only_until_another_source_has_it():
+    parts = [stored_part("openf1", 1)]
+    assert winners([OPENF1, DUMP], parts) == {"results": "openf1"}
+    assert winners([OPENF1, DUMP], [*parts, stored_part("dump", 1)]) == {"results": "dump"}
 
 
-def test_one_existing_fastest_lap_keeps_all_others_out(other, tmp_path):
-    unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
-    source = lacking(
-        tmp_path, results=lambda row: row if row["positionOrder"] == "7" else row | unknown
-    )
-    load(tmp_path / "x.db", source, other)
-    assert select(
-        tmp_path / "x.db", f"SELECT count(rank) FROM results WHERE raceId = {US_GRAND_PRIX}"
-    ) == [(1,)]
+def test_a_source_that_is_not_in_the_list_does_not_count():
+    calendars = [stored_calendar(name, a_race(1)) for name in ("first", "dropped")]
+    choice = chosen([FIRST], calendars, [stored_part("dropped", 1)])
+    assert choice.races[0].parts == {} and choice.unmatched == []
+    assert chosen([FIRST], calendars[1:]).races == []
 
 
-SESSIONS = [
-    f"{name}_{what}"
-    for name in ("fp1", "fp2", "fp3", "quali", "sprint")
-    for what in ("date", "time")
+@given(st.permutations(["api", "dump", "openf1"]), st.permutations(["api", "dump", "openf1"]))
+def test_the_order_in_which_sources_were_stored_does_not_count(of_calendars, of_parts):
+    sources = [API, DUMP, OPENF1._replace(place=3)]
+    calendars = [stored_calendar(name, a_race(1)) for name in of_calendars]
+    (race,) = chosen(sources, calendars, [stored_part(name, 1) for name in of_parts]).races
+    assert race.parts["results"].source == "api" and race.calendar.source == "api"
+    assert [part.source for part in race.others["results"]] == ["dump", "openf1"]
+
+
+# An API's part that it has not confirmed for long.
+
+# The dump was read in December, after the API, and has the results of a later race.
+STALE = [
+    stored_part("api", 1, confirmed_at="2023-10-01T06:00:00Z", put=1),
+    stored_part("dump", 1, put=2),
+    stored_part("dump", 3, put=2),
 ]
-SCHEDULE = "SELECT raceId, session, date, time FROM sessions ORDER BY 1, 2"
-# of the others, `other` has the dates
-TIMES = "SELECT raceId, time FROM races WHERE date <> '2023-10-22' ORDER BY 1"
+LATER_DUMP = DUMP._replace(put=2)
 
 
-def unscheduled(row):
-    """A race without the times of the race and of sessions, of which it has none."""
-    return row | dict.fromkeys(["time", *SESSIONS], r"\N")
-
-
-def without_sessions(row):
-    return unscheduled(row) | {"time": row["time"]}
-
-
-def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(
-    other, sample_database, tmp_path
-):
-    said = load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", races=unscheduled), other)
-    for sql in (SCHEDULE, TIMES):
-        assert select(tmp_path / "x.db", sql) == select(sample_database, sql)
-    us_grand_prix = f"SELECT time FROM races WHERE raceId = {US_GRAND_PRIX}"
-    # at another date, it may be another time
-    assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]
-    assert f"{other}: sessions of 44 races (2021 to 2023)" in said
+def test_an_apis_part_that_was_not_confirmed_for_30_days_comes_after_a_later_dump():
+    assert winners([API, LATER_DUMP], STALE) == {"results": "dump"}
 
 
 @pytest.mark.parametrize(
-    ("here", "there", "kept"),
+    ("confirmed_at", "winner"),
     [
-        ({"quali_date": "2023-10-20"}, {}, [("quali", "2023-10-20", None)]),
-        ({}, {"fp1_date": "2023-10-14"}, []),
-        ({}, dict.fromkeys(SESSIONS[::2], r"\N"), []),
+        ("2023-10-31T06:00:00Z", "dump"),
+        ("2023-11-01T06:00:00Z", "api"),
+        ("2023-12-01T06:00:00Z", "api"),
+        ("2023-12-01T06:00:01Z", "dump"),  # the clock was ahead
+        ("2099-01-01T00:00:00Z", "dump"),
     ],
-    ids=["some are here", "another weekend", "no dates"],
 )
-def test_sessions_of_a_race_are_of_one_source_and_weekend(other, tmp_path, here, there, kept):
-    def edit(row):
-        return unscheduled(row) | (here if row["raceId"] == US_GRAND_PRIX else {})
-
-    source = edited(SAMPLE, tmp_path / "dump", races=edit)
-    further = edited(
-        other, tmp_path / "other", races=lambda row: row | there if row["raceId"] == "1067" else row
-    )
-    load(tmp_path / "x.db", source, further)
-    found = (
-        f"SELECT session, date, time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND date NOT NULL"
-    )
-    assert select(tmp_path / "x.db", found) == kept
+def test_what_an_api_confirmed_within_30_days_before_the_dump_counts(confirmed_at, winner):
+    parts = [STALE[0]._replace(confirmed_at=confirmed_at), *STALE[1:]]
+    assert winners([API, LATER_DUMP], parts) == {"results": winner}
 
 
-def test_sessions_follow_their_source_and_stay_if_another_has_none(
-    other, sample_database, tmp_path
+def test_a_dump_that_was_read_before_the_api_changes_nothing():
+    parts = [STALE[0]._replace(put=3), *STALE[1:]]
+    assert winners([API, LATER_DUMP], parts) == {"results": "api"}
+
+
+def test_a_dump_without_results_of_a_later_race_changes_nothing():
+    assert winners([API, LATER_DUMP], STALE[:2]) == {"results": "api"}
+
+
+def test_a_dump_that_only_a_refresh_has_read_changes_nothing():
+    dump = LATER_DUMP._replace(is_loaded=False)
+    assert winners([API, dump], STALE) == {"results": "api"}
+
+
+def test_an_old_part_of_an_api_counts_if_no_other_source_has_it():
+    assert winners([API, LATER_DUMP], [STALE[0], STALE[2]]) == {"results": "api"}
+
+
+def test_an_old_part_of_a_dump_stays_ahead():
+    dump = FIRST._replace(read_at="2020-01-01T00:00:00Z")
+    parts = [stored_part("first", 1, confirmed_at=dump.read_at), *STALE[1:]]
+    assert winners([dump, LATER_DUMP], parts) == {"results": "first"}
+
+
+def test_any_loaded_dump_that_is_newer_makes_an_apis_part_old():
+    other = a_source("other", place=3, put=3)
+    parts = [*STALE[:2], stored_part("other", 3, put=3)]
+    assert winners([API, DUMP, other], parts) == {"results": "dump"}
+
+
+# An API's part that is short.
+
+
+def test_an_apis_part_with_fewer_entrants_than_another_comes_after_it_and_is_named():
+    sources = [API, DUMP]
+    calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
+    parts = [stored_part("api", 1, entrants=19), stored_part("dump", 1, entrants=20)]
+    choice = chosen(sources, calendars, parts)
+    assert choice.races[0].parts["results"].source == "dump"
+    assert choice.smaller == ["results of 2023/1 Grand Prix 1"]
+
+
+def test_an_apis_part_with_more_entrants_counts():
+    parts = [stored_part("api", 1, entrants=21), stored_part("dump", 1, entrants=20)]
+    assert winners([API, DUMP], parts) == {"results": "api"}
+
+
+def test_a_short_part_behind_the_one_that_counts_is_not_named():
+    sources = [FIRST, API._replace(place=2)]
+    calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
+    parts = [stored_part("api", 1, entrants=19), stored_part("first", 1, entrants=20)]
+    assert chosen(sources, calendars, parts).smaller == []
+
+
+def test_a_short_part_of_a_dump_stays_ahead():
+    parts = [stored_part("first", 1, entrants=19), stored_part("second", 1, entrants=20)]
+    assert winners([FIRST, SECOND], parts) == {"results": "first"}
+
+
+def test_a_provisional_part_makes_no_other_short():
+    parts = [stored_part("api", 1, entrants=19), stored_part("openf1", 1, entrants=20)]
+    assert winners([API, OPENF1._replace(place=2)], parts) == {"results": "api"}
+
+
+# Fastest laps.
+
+
+@pytest.mark.parametrize(("entrants_of_results", "winner"), [(20, "api"), (18, "dump")])
+def test_fewer_fastest_laps_are_short_only_if_the_results_of_the_same_api_do_not_count(
+    entrants_of_results, winner
 ):
-    dump = edited(SAMPLE, tmp_path / "dump", races=unscheduled)
-    database, later = built(dump, tmp_path / "x.db"), {"fp1_time": "16:00:00"}
-    first = f"SELECT time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND session = 'fp1'"
-    further = edited(
-        other, tmp_path / "other", races=lambda row: row | later if row["raceId"] == "1067" else row
-    )
-    for source, time in ((other, "17:30:00"), (further, "16:00:00")):
-        shutil.copytree(source, tmp_path / "source", dirs_exist_ok=True)
-        refreshed(database, str(tmp_path / "source"))
-        assert select(database, first) == [(time,)]
-    sessions = select(database, SCHEDULE)
-    load(database, dump)
-    before = [select(database, sql) for sql in (SCHEDULE, TIMES)]
-    assert before[0] == sessions
-    with served(answers_of(client(built(dump, tmp_path / "api.db")))) as server:
-        refreshed(database, server.url)
-    assert [select(database, sql) for sql in (SCHEDULE, TIMES)] == before
-
-
-def test_sessions_of_a_race_that_moved_do_not_stay(sample_database, tmp_path):
-    def moved(row):
-        return unscheduled(row) | ({"date": "2023-10-29"} if row["raceId"] == US_GRAND_PRIX else {})
-
-    database = built(SAMPLE, tmp_path / "x.db")
-    with served(
-        answers_of(
-            client(built(edited(SAMPLE, tmp_path / "api", races=moved), tmp_path / "api.db"))
-        )
-    ) as api:
-        refreshed(database, api.url)
-    found = "SELECT DISTINCT raceId FROM sessions JOIN races USING (raceId) WHERE year = 2023"
-    assert {*select(sample_database, found)} - {*select(database, found)} == {(int(US_GRAND_PRIX),)}
-
-
-def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path):
-    elsewhere = {"circuitId": "1005"}
-    further = edited(
-        other,
-        tmp_path / "other",
-        races=lambda row: row | elsewhere if row["raceId"] == "1067" else row,
-    )
-    said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
-    assert (
-        "2023/42 United States Grand Prix: no matching race in the database, or more than "
-        "one; not added" in said
-    )
-    assert f"{further}: nothing" in said
-
-
-def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path):
-    # another race a day before, at the same circuit
-    twin = {"circuitId": "1003", "date": "2023-10-21"}
-    austria = str(int(race_ids(SAMPLE, 2023)[9]) + 1000)
-    further = edited(
-        other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row
-    )
-    said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
-    (line,) = [line for line in said if "no matching race in the database" in line]
-    assert (
-        line.partition(": ")[0] == "2023/51 Austrian Grand Prix, 2023/42 United States Grand Prix"
-    )  # the newest first
-    assert f"{further}: nothing" in said
-
-
-def test_the_newest_of_many_races_without_a_match_are_named(other, tmp_path):
-    further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
-    run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, *RECORDS))
-    (line,) = [
-        line for line in run.stdout.splitlines() if "no matching race in the database" in line
+    parts = [
+        stored_part("dump", 1, "fastest_laps", entrants=20),
+        stored_part("api", 1, "fastest_laps", entrants=19),
+        stored_part("dump", 1),
+        stored_part("api", 1, entrants=entrants_of_results),
     ]
-    assert line.startswith("2023/") and " more: no matching race in the database, or more" in line
+    assert winners([API, DUMP], parts)["fastest_laps"] == winner
 
 
-def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(
-    other, tmp_path
-):
-    further = edited(
-        other,
-        tmp_path / "other",
-        drivers=lambda row: (
-            row | {"driverRef": "carlos_sainz_jr"} if row["driverRef"] == "sainz" else row
-        ),
-        status=lambda row: row | {"status": row["status"].upper()},
-    )
-
-    def without_two(row):  # moss and sargeant
-        return (
-            None
-            if row.get("driverId") in ("43", "55") or row.get("raceId") == US_GRAND_PRIX
-            else row
-        )
-
-    edits = dict.fromkeys(RECORDS, without_two)
-    edits["drivers"] = lambda row: None if row["driverId"] in ("43", "55") else row
-    edits["status"] = lambda row: None if row["status"] in ("Undertray", "Disqualified") else row
-    load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", **edits), further)
-    found = (
-        "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
-    )
-    assert select(tmp_path / "x.db", found) == [("sainz",), ("sargeant",)]
-    in_capitals = """SELECT status FROM status
-                     WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"""
-    assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
+# Entries: the drivers without a result.
 
 
-def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other, tmp_path):
-    sainz = next(row for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "sainz")
-    same = {"driverRef": "carlos_sainz_jr", "dob": sainz["dob"], "surname": "SAINZ"}
-    further = edited(
-        other,
-        tmp_path / "other",
-        drivers=lambda row: row | same if row["driverRef"] == "stroll" else row,
-    )
-    run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
-    names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
-    said = (
-        "racedata load: {}: drivers {} both match 'sainz', by reference "
-        "or by birth date and surname; expected only one"
-    )
-    assert (
-        run.stderr.startswith(tuple(said.format(further, both) for both in names))
-        and run.stderr.count("\n") == 1
-    )
-
-
-# Entries without a result.
-
-ONLY_ENTERED = """
-    SELECT round, driverRef FROM entries JOIN drivers USING (driverId) JOIN races USING (raceId)
-    WHERE (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results)"""
-
-
-def entering(source, driver, race=US_GRAND_PRIX):
-    """A dump in which a driver has entered a race without a result. Both are given by their ids."""
-    constructor = csv_rows(source, "constructors")[0]["constructorId"]
-    text = f"raceId,driverId,constructorId\n{race},{driver},{constructor}\n"
-    (source / "entries.csv").write_text(text, encoding="utf-8")
-    return source
-
-
-@pytest.mark.parametrize(("lacks", "entered"), [("results", [(18, "wilson")]), ("qualifying", [])])
-def test_a_source_gives_the_entries_of_a_race_only_with_the_results(
-    other, tmp_path, lacks, entered
-):
-    further = edited(other, tmp_path / "further")
-    with (further / "drivers.csv").open("a", encoding="utf-8") as file:
-        file.write(r"9999,wilson,\N,\N,Desiré,Wilson,1953-11-26,South African,\N")
-    load(tmp_path / "x.db", lacking(tmp_path, lacks), entering(further, "9999", "1067"))
-    assert select(tmp_path / "x.db", ONLY_ENTERED) == entered
-
-
-def test_newer_results_replace_entries_only_if_they_come_with_some(sample_database, tmp_path):
-    source = edited(SAMPLE, tmp_path / "source", results=lambda row: row | {"constructorId": "1"})
-    database = built(entering(source, "89"), tmp_path / "x.db")
-    refreshed(database, str(entering(source, "63")))
-    assert select(database, ONLY_ENTERED) == [(18, "villeneuve")]
-    with served(answers_of(client(sample_database))) as server:
-        refreshed(database, server.url, season=2023)
-    assert select(database, ONLY_ENTERED) == [(18, "villeneuve")]
-    of_2023 = "SELECT * FROM entries JOIN races USING (raceId) WHERE year = 2023"
-    assert len(select(database, of_2023)) == len(select(sample_database, of_2023)) + 1
-
-
-def test_an_entry_without_a_result_is_gone_once_the_driver_has_a_result(sample_database, tmp_path):
-    alonso = next(
-        row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
-    )
-    dump = edited(
-        SAMPLE, tmp_path / "dump", results=lambda row: None if row["driverId"] == alonso else row
-    )
-    database = built(entering(dump, alonso), tmp_path / "x.db")
-    with served(answers_of(client(sample_database))) as server:
-        refreshed(database, server.url, season=2023)
-    of_race = f"SELECT * FROM entries WHERE raceId = {US_GRAND_PRIX}"
-    assert select(database, of_race) == select(sample_database, of_race)
-
-
-def test_a_deleted_race_has_no_entries(sample_database, tmp_path):
-    database = built(entering(edited(SAMPLE, tmp_path / "source"), "89"), tmp_path / "x.db")
-    tables = dict.fromkeys(
-        ("races", *RECORDS), lambda row: None if row["raceId"] == US_GRAND_PRIX else row
-    )
-    with served(
-        answers_of(client(built(edited(SAMPLE, tmp_path / "api", **tables), tmp_path / "api.db")))
-    ) as server:
-        refreshed(database, server.url, season=2023)
-    assert client(database).get("/ergast/f1/drivers/frentzen/races").json["MRData"]["total"] == "0"
-
-
-# What a load keeps of the database from before.
-
-
-@pytest.fixture
-def refreshed_database(sample_database, tmp_path):
-    """A database of the sample without the latest round, which a refresh on the day after the race
-    has brought.
-    """
-    database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
-    with served(answers_of(client(sample_database))) as server:
-        refreshed(database, server.url, season=2023, now=1_698_100_000)
-    assert rows_of(database) == rows_of(sample_database)
-    return database
-
-
-def test_a_load_of_an_older_dump_keeps_refreshed_records(
-    refreshed_database, sample_database, tmp_path
-):
-    before = select(
-        refreshed_database,
-        "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2",
-    )
-    for dump in (tmp_path / "dump", lacking(tmp_path, *RECORDS)):
-        load(refreshed_database, dump)
-        assert rows_of(refreshed_database) == rows_of(sample_database)
-    kept = "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2"
-    assert select(refreshed_database, kept) == before
-    sources = select(refreshed_database, "SELECT name, isLoaded FROM sources ORDER BY sourceId")
-    assert [is_loaded for _, is_loaded in sources] == [1, 0]
-    assert sources[1][0].startswith("http://127.0.0.1:")
-
-
-def test_a_load_sets_the_time_of_reading_of_a_source_that_a_refresh_has_asked_before(tmp_path):
-    source = edited(SAMPLE, tmp_path / "source")
-    database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "x.db")
-    refreshed(database, str(source))
-    changed(database, "UPDATE sources SET readAt = '2023-10-23T06:00:00Z'")
-    load(database, source)
-    ((address, read_at),) = select(database, "SELECT address, readAt FROM sources")
-    assert address == str(source) and read_at > "2023-10-23T06:00:00Z"
-
-
-def test_a_load_of_a_newer_dump_keeps_only_records_that_the_dump_lacks(
-    refreshed_database, tmp_path
-):
-    def newer(row):
-        """The last race of the season has the results of round 18, and round 18 other points, but
-        no pit stops.
-        """
-        return row | {"points": "77"} if row["raceId"] == US_GRAND_PRIX else row
-
-    last = {"raceId": race_ids(SAMPLE, 2023)[22]}
-    edits = {
-        "results": lambda row: (
-            newer(row) | (last if row["raceId"] == race_ids(SAMPLE, 2023)[9] else {})
-        ),
-        "pit_stops": lambda row: None if row["raceId"] == US_GRAND_PRIX else row,
-    }
-    load(refreshed_database, edited(SAMPLE, tmp_path / "newer", **edits))
-    of_race = f"WHERE raceId = {US_GRAND_PRIX}"
-    assert select(refreshed_database, f"SELECT DISTINCT points FROM results {of_race}") == [("77",)]
-    assert select(
-        refreshed_database, f"SELECT kind FROM origins {of_race} AND fetchedAt NOT NULL"
-    ) == [("pit_stops",)]
-
-
-SOURCES_AND_ORIGINS = (
-    "sourceId, name, gave, isLoaded FROM sources",
-    "raceId, kind, sourceId FROM origins",
+@pytest.mark.parametrize(
+    ("sources", "with_entries", "expected"),
+    [
+        ([FIRST, SECOND], ["first", "second"], "first"),
+        ([FIRST, SECOND], ["second"], None),  # two dumps are never mixed
+        ([API, DUMP], ["dump"], "dump"),  # an API lists none
+        ([API, DUMP], ["api", "dump"], "api"),
+        ([API, DUMP, a_source("other", place=3)], ["other", "dump"], "dump"),
+    ],
 )
-
-
-def test_if_an_additional_source_fails_its_stored_records_are_used(
-    other, sample_database, tmp_path
+def test_entries_are_from_the_source_of_the_results_or_complete_an_api(
+    sources, with_entries, expected
 ):
-    source, further = lacking(tmp_path, "qualifying", races=without_sessions), tmp_path / "further"
-    database = tmp_path / "x.db"
-    run = run_loader(further, built(source, database), source)
-    assert (run.returncode, run.stdout) == (1, "")
-    assert f"{further}: not found; expected a folder of CSV files" in run.stderr
-    further.symlink_to(other)
-    last = edited(other, tmp_path / "last")
-    load(database, source, further, last)
-    before = [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS]
-    further.unlink()
-    for sources in ([""], [last, source, further.name]):  # the same sources again, then their names
-        run = run_loader(sources[0], database, *sources[1:], cwd=tmp_path)
-        assert f"{further}: not found; expected a folder" in run.stdout
-        assert "; the records of this source in the database are kept\n" in run.stdout
-        assert rows_of(database) == rows_of(sample_database)
-        assert [
-            select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS
-        ] == before
+    parts = [stored_part(sources[0].name, 1)]
+    parts += [stored_part(name, 1, "entries", entrants=1) for name in with_entries]
+    assert winners(sources, parts).get("entries") == expected
+
+
+def test_a_race_without_results_has_no_entries():
+    assert winners([FIRST], [stored_part("first", 1, "entries")]) == {}
+
+
+# Calendars.
+
+
+def test_the_calendar_of_a_season_is_that_of_the_first_source_that_has_one():
+    calendars = [
+        stored_calendar("second", a_race(1), a_race(2)),
+        stored_calendar("first", a_race(1, name="Prix 1")),
+        stored_calendar("second", a_race(1, year=2022, date="2022-01-15"), season=2022),
+    ]
+    races = chosen([FIRST, SECOND], calendars).races
+    assert [(race.season, race.name, race.calendar.source) for race in races] == [
+        (2022, "Grand Prix 1", "second"),
+        (2023, "Prix 1", "first"),
+    ]
+
+
+def test_a_calendar_that_may_not_count_only_says_which_race_is_which():
+    calendars = [
+        stored_calendar("openf1", a_race(1), a_race(2), counts=None),
+        stored_calendar("dump", a_race(1)),
+    ]
+    choice = chosen([OPENF1, DUMP], calendars, [stored_part("openf1", 1)])
+    assert [race.label for race in choice.races] == ["2023/1 Grand Prix 1"]
+    assert choice.races[0].parts["results"].source == "openf1"
+    assert chosen([OPENF1], calendars[:1]).races == []
+
+
+def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_does_not_count():
+    before = stored_calendar("api", a_race(1), a_race(2))
+    now = before._replace(races=before.races[:1])
+    races = chosen([API], [now], [stored_part("api", 2)]).races
+    assert [(race.name, {*race.parts}) for race in races] == [
+        ("Grand Prix 1", set()),
+        ("Grand Prix 2", {"results"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fetched_at", "put", "winner"),
+    [
+        ("2023-10-01T06:00:00Z", 1, "dump"),
+        ("2023-11-15T06:00:00Z", 1, "api"),
+        ("2023-10-01T06:00:00Z", 3, "api"),
+        ("2099-01-01T00:00:00Z", 1, "dump"),
+    ],
+)
+def test_an_apis_old_calendar_comes_after_that_of_a_later_dump(fetched_at, put, winner):
+    calendars = [
+        stored_calendar("api", a_race(1), fetched_at=fetched_at),
+        stored_calendar("dump", a_race(1), a_race(3)),
+    ]
+    (race, *_) = chosen(
+        [API._replace(put=put), LATER_DUMP], calendars, [stored_part("dump", 3)]
+    ).races
+    assert race.calendar.source == winner
+
+
+def test_races_are_in_the_order_of_their_rounds():
+    calendar = stored_calendar("first", a_race(10), a_race(2), a_race(1))
+    races = chosen([FIRST], [calendar]).races
+    assert [race.facts["round"] for race in races] == [1, 2, 10]
+
+
+# Which race is which.
+
+
+def test_a_race_with_another_name_and_round_is_the_same_at_its_circuit_and_date():
+    calendars = [
+        stored_calendar("first", a_race(1)),
+        stored_calendar("second", a_race(7, name="Prix", circuitId="circuit_1", date="2023-01-16")),
+    ]
+    part = stored_part("second", 1, race="Prix")
+    choice = chosen([FIRST, SECOND], calendars, [part])
+    assert choice.races[0].keys == {"first": "Grand Prix 1", "second": "Prix"}
+    assert choice.races[0].parts == {"results": part} and choice.unmatched == []
+
+
+def test_corrected_dates_decide_which_race_is_which():
+    def corrected(season, races):
+        return [race | {"date": race["date"].replace("2032", "2023")} for race in races]
+
+    # a circuit with two races: only the date says which one it is
+    other = a_race(2, circuitId="circuit_1")
+    calendars = [
+        stored_calendar("first", a_race(1)),
+        stored_calendar("second", a_race(1, date="2032-01-15"), other),
+    ]
+    assert "second" not in chosen([FIRST, SECOND], calendars).races[0].keys
+    assert "second" in chosen([FIRST, SECOND], calendars, (), corrected).races[0].keys
+
+
+def test_a_race_with_records_that_matches_none_is_named_once():
+    calendars = [stored_calendar("first", a_race(1)), stored_calendar("second", a_race(2))]
+    parts = [stored_part("second", 2), stored_part("second", 2, "qualifying")]
+    choice = chosen([FIRST, SECOND], calendars, parts)
+    assert choice.unmatched == ["2023/2 Grand Prix 2"]
+    assert [race.parts for race in choice.races] == [{}]
+
+
+def test_a_race_without_records_that_matches_none_is_not_named():
+    calendars = [stored_calendar("first", a_race(1)), stored_calendar("second", a_race(2))]
+    assert chosen([FIRST, SECOND], calendars).unmatched == []
+
+
+# Sessions and start times.
+
+
+def session(date, time=None, name="fp1"):
+    return {"session": name, "date": date, "time": time}
+
+
+def times(*races):
+    """The source of the sessions of a race that sources describe differently, and its start."""
+    sources = [a_source(f"s{at}", place=at) for at in range(1, len(races) + 1)]
+    calendars = [stored_calendar(each.name, race) for each, race in zip(sources, races)]
+    (race,) = chosen(sources, calendars).races
+    return race.sessions and race.sessions.source, race.facts["time"]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "source"),
+    [
+        ([session("2023-01-13")], [[session("2023-01-14")]], "s1"),
+        ([], [[session("2023-01-14")], [session("2023-01-13")]], "s2"),
+        ([session(None)], [[session("2023-01-14")]], "s2"),
+        ([session(None)], [[session(None)]], "s1"),
+        ([], [[session(None, "12:00:00")]], None),
+        ([], [[session("2023-01-11")]], "s2"),
+        ([], [[session("2023-01-10")]], None),
+        ([], [[session("2023-01-10"), session("2023-01-14", name="fp2")]], None),
+        ([], [[session("2023-01-10")], [session("2023-01-14")]], "s3"),
+        ([], [[session("2023-01-14"), session(None, name="fp2")]], "s2"),
+    ],
+)
+def test_sessions_are_those_of_the_first_source_with_dates_within_four_days(own, others, source):
+    races = [a_race(1, sessions=sessions) for sessions in (own, *others)]
+    assert times(*races) == (source, None)
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "time"),
+    [
+        ({"time": "13:00:00"}, [{"time": "14:00:00"}], "13:00:00"),
+        ({}, [{}, {"time": "14:00:00"}], "14:00:00"),
+        ({}, [{"time": "14:00:00", "date": "2023-01-16"}], None),
+        ({}, [{"time": "14:00:00", "date": "2023-01-16"}, {"time": "15:00:00"}], "15:00:00"),
+    ],
+)
+def test_the_start_is_that_of_the_first_source_with_the_same_date(own, others, time):
+    assert times(*(a_race(1, **facts) for facts in (own, *others))) == (None, time)
+
+
+def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_sessions():
+    twin = a_race(2, circuitId="circuit_1", sessions=[session("2023-02-14")])
+    before = stored_calendar("api", a_race(1), twin)
+    races = chosen([API], [before._replace(races=before.races[:1])]).races
+    assert [bool(race.sessions) for race in races] == [False, True]
+
+
+def test_choosing_changes_nothing_that_was_stored():
+    calendars = [
+        stored_calendar("first", a_race(1)),
+        stored_calendar("second", a_race(1, time="14:00:00", sessions=[session("2023-01-14")])),
+    ]
+    before = repr(calendars)
+    assert chosen([FIRST, SECOND], calendars).races[0].facts["time"] == "14:00:00"
+    assert repr(calendars) == before

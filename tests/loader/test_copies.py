@@ -11,7 +11,6 @@ from support.processes import following, until
 
 from racedata.database import store_path
 from racedata.loader.against import compare
-from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load, load_or_rebuild
@@ -374,19 +373,13 @@ def test_a_follower_that_is_refused_for_years_asks_again_after_a_day(database, o
 def test_a_follower_begins_without_a_database(tmp_path, other):
     database = tmp_path / "x.db"
     with served_file(other.read_bytes()) as server:
-        with following(database, "--from", server.url, RACEDATA_SOURCE="f1db") as follow:
+        with following(database, RACEDATA_SOURCES=server.url) as follow:
             assert follow.stdout.readline().startswith(f"{database}: 1957 to 2023")
             until(lambda: "refreshedAt" in remembered(database).get(server.url, {}))
         assert [method for method, _ in server.asked] == ["GET", "GET"]
         assert server.asked[1] == ("GET", 304)
         assert database.read_bytes() == other.read_bytes()
         assert "followedSince" in remembered(database)[server.url]
-
-
-def test_a_configured_database_is_not_loaded_again_at_each_start(database, other):
-    sources = [str(other)]
-    assert ConfiguredSources(str(database), sources, None, sources).load()
-    assert ConfiguredSources(str(database), sources, None, sources).load() == ""
 
 
 @pytest.mark.parametrize(

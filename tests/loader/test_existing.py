@@ -143,7 +143,7 @@ def test_a_database_of_a_newer_program_is_refused(old):
 
 @pytest.mark.parametrize(
     "command",
-    [["load"], ["load", str(SAMPLE)], ["load", "--if-older"], ["refresh", "--from", str(SAMPLE)]],
+    [["load"], ["load", str(SAMPLE)], ["build"], ["refresh", "--from", str(SAMPLE)]],
     ids=str,
 )
 def test_a_database_from_before_the_oldest_version_is_refused_with_the_command_that_works(

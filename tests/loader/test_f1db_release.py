@@ -231,16 +231,9 @@ def test_a_season_that_only_the_next_source_has_stays_if_that_source_fails(relea
     assert select(database, origins) == before
 
 
-def test_a_release_that_only_a_load_has_read_is_news(release, tmp_path):
-    """A load keeps the calendars of its first source, even if they have become old."""
+def test_a_release_that_a_load_has_read_is_no_news(release, tmp_path):
     address = f"{release.url}/f1db-csv.zip"
     database = built([SAMPLE, address], tmp_path / "racedata.db")
     asked = len(release.paths)
-    assert "no later release" not in refreshed(database, address)[0][-1]
     assert "no later release" in refreshed(database, address)[0][-1]
-    assert release.paths[asked:] == [
-        "checksums_sha256.txt",
-        "checksums_sha256.txt",
-        "f1db-csv.zip",
-        "checksums_sha256.txt",
-    ]
+    assert release.paths[asked:] == ["checksums_sha256.txt"]

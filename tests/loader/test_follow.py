@@ -355,9 +355,7 @@ def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
 def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
     changed(behind, "PRAGMA user_version = 10")
     before = state(behind.parent)
-    with following(
-        behind, "--from", api.url, "--from", str(F1DB), RACEDATA_SOURCE=str(SAMPLE)
-    ) as follow:
+    with following(behind, RACEDATA_SOURCES=f"{api.url} {F1DB} {SAMPLE}") as follow:
         line = follow.stderr.readline()
         assert (
             f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION}); "
@@ -368,12 +366,13 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
     assert (state(behind.parent), api.paths) == (before, [])
 
 
-@pytest.mark.parametrize("configured", [{}, {"RACEDATA_SOURCE": str(SAMPLE)}])
+@pytest.mark.parametrize("is_named", [True, False])
 def test_a_fifo_in_place_of_the_database_is_one_line_and_sigterm_ends_the_follower(
-    api, database, configured
+    api, database, is_named
 ):
     spoiling.fifo(database)
-    with following(database, "--from", api.url, **configured) as follow:
+    names = {} if is_named else {"RACEDATA_SOURCES": f"{api.url} {SAMPLE}"}
+    with following(database, *(["--from", api.url] if is_named else []), **names) as follow:
         assert "is not a regular file; " in follow.stderr.readline()
         assert_ends_at_once(follow)
 

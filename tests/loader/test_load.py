@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import shutil
 import sqlite3
 import struct
 import subprocess
@@ -18,14 +17,11 @@ from support.loads import (
     LOAD,
     assert_refused,
     built,
-    changed,
     csv_rows,
     edit,
-    next_version,
     refused,
     rows_of,
     run_loader,
-    select,
 )
 
 from racedata.database import SCHEMA, SCHEMA_VERSION
@@ -162,27 +158,6 @@ def test_values_that_a_reader_must_not_store_are_refused_with_the_reason(tmp_pat
     ):
         db.executescript(SCHEMA)
         dump.read_dump(Dump(str(tmp_path), tmp_path, None), Stage(db, lambda text: None))
-
-
-def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(database, tmp_path):
-    newer = changed(shutil.copy(database, tmp_path / "newer.db"), "PRAGMA user_version = 10")
-    for path, what in (
-        (database, "it was not built by an earlier version"),
-        (tmp_path, "it was not built by an earlier version"),
-        (newer, "a newer version built it"),
-        (tmp_path / "none.db", "the database does not exist"),
-    ):
-        before = path.is_file() and path.read_bytes()
-        ended = subprocess.run(
-            [*LOAD, "--if-older", "--database", path], capture_output=True, text=True, timeout=60
-        )
-        assert (ended.returncode, ended.stderr) == (0, "")
-        assert ended.stdout == f"{path}: {what}; nothing was changed\n"
-        assert (path.is_file() and path.read_bytes()) == before
-    program = next_version(tmp_path / "next")
-    command = [*LOAD, "--if-older", "--database", database]
-    subprocess.run(command, check=True, timeout=60, cwd=program)
-    assert select(database, "PRAGMA user_version") == [(SCHEMA_VERSION + 1,)]
 
 
 def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):

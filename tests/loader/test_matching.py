@@ -1,10 +1,8 @@
-"""racedata.loader.matching: which race is which. test_merge.py and test_against.py have the matches
-in SQL.
-"""
+"""racedata.loader.matching: which race is which. test_against.py has the matches in SQL."""
 
 import pytest
 
-from racedata.loader.matching import CalendarRace, match_calendars
+from racedata.loader.matching import CalendarRace, match_calendars, same_races
 
 IMOLA = CalendarRace(1, "Imola Grand Prix", "https://example.org/imola", "imola", "2023-05-21")
 
@@ -43,3 +41,47 @@ def test_the_same_name_is_a_better_match_than_the_same_day():
 def test_a_race_matches_only_one():
     twin = IMOLA._replace(id=2, name="Twin", url=None)
     assert match_calendars([IMOLA, twin], [IMOLA._replace(id=7)]) == {1: 7}
+
+
+# Of two sources.
+
+
+@pytest.mark.parametrize("others", [[IMOLA._replace(id=7)], [IMOLA._replace(id=7, name="Other")]])
+def test_two_sources_mean_the_same_race_at_one_circuit_whatever_its_name(others):
+    assert same_races([IMOLA], others) == {1: 7}
+
+
+@pytest.mark.parametrize(
+    ("changes", "matches"),
+    [
+        ({"date": "2023-05-20"}, True),
+        ({"date": "2023-05-22", "circuit": "Imola"}, True),
+        ({"date": "2023-09-01"}, True),  # the only race of the season there
+        ({"circuit": "mugello"}, False),
+    ],
+    ids=["local date", "letter case", "another date", "another circuit"],
+)
+def test_the_circuit_and_the_date_or_the_circuit_alone_name_a_race(changes, matches):
+    assert same_races([IMOLA], [IMOLA._replace(id=7, **changes)]) == ({1: 7} if matches else {})
+
+
+TWO = [IMOLA, IMOLA._replace(id=2, date="2023-09-01")]  # at one circuit
+
+
+def test_of_two_races_at_a_circuit_the_date_says_which_one_it_is():
+    others = [TWO[1]._replace(id=8, date="2023-09-02"), TWO[0]._replace(id=7)]
+    assert same_races(TWO, others) == {1: 7, 2: 8}
+    assert same_races(TWO, others[:1]) == {2: 8}
+    assert same_races(others[1:], TWO) == {7: 1}
+
+
+def test_of_two_races_at_a_circuit_one_with_another_date_matches_none():
+    other = IMOLA._replace(id=7, date="2023-05-28")
+    assert same_races(TWO, [other]) == same_races([other], TWO) == {}
+
+
+def test_a_race_near_to_two_races_matches_none():
+    near = [IMOLA, IMOLA._replace(id=2, date="2023-05-23")]
+    other = IMOLA._replace(id=7, date="2023-05-22")
+    assert same_races(near, [other]) == same_races([other], near) == {}
+    assert same_races(near, [other, other._replace(id=8)]) == {}

@@ -1,15 +1,28 @@
 """racedata.loader.memory: what refreshes remember of a source outlives the next refresh."""
 
+import re
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 
+import pytest
 from support import SAMPLE
 from support.apis import refreshed
-from support.loads import built, remember, remembered, rows_of
+from support.loads import (
+    assert_refused,
+    built,
+    facts_of,
+    remember,
+    remembered,
+    rows_of,
+    without,
+)
 
 from racedata.database import store_path
 from racedata.loader import memory
 from racedata.loader.memory import noted, remember_followed
+from racedata.loader.store import APPLICATION_ID, STORE_VERSION, Store
 
 ONE, TWO = "https://one.example.org", "https://two.example.org"
 
@@ -52,6 +65,55 @@ def test_notes_count_until_the_database_is_from_another_store(tmp_path):
 def test_a_store_that_cannot_be_read_remembers_nothing(database):
     store_path(database).write_text("<html>")
     assert noted(database, ONE) == memory.recalled(database, ONE) == {}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_VERSION + 1}",
+        "PRAGMA application_id = 1",
+        "CREATE TABLE notes (text)",
+    ],
+)
+def test_a_store_of_a_newer_version_and_a_database_of_another_program_stay(database, statement):
+    path = store_path(database)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(statement)
+    before = path.read_bytes()
+    assert_refused(
+        SAMPLE,
+        database,
+        f"{path}: exists and is not a store that this version of racedata can read; remove it, or "
+        "name another database",
+    )
+    assert path.read_bytes() == before
+
+
+def test_a_store_that_cannot_be_opened_is_named(database):
+    path = store_path(database)
+    path.mkdir()
+    assert_refused(SAMPLE, database, f"racedata load: {path}: Is a directory; nothing")
+
+
+def test_a_store_without_space_is_named(database):
+    memory.remember(database, ONE, {"release": 3})
+    with closing(Store(store_path(database))) as store:
+        (pages,) = store.db.execute("PRAGMA page_count").fetchone()
+        store.db.execute(f"PRAGMA max_page_count = {pages}")
+        full = re.escape(f"No space left on device: '{store.path}'")
+        with pytest.raises(OSError, match=full), store.transaction():
+            store.remember(ONE, {"release": "3" * 10_000})
+    assert memory.recalled(database, ONE) == {"release": 3}
+
+
+def test_an_older_copy_of_the_store_loses_no_records(api, finished, tmp_path):
+    database = built(without(finished, tmp_path / "dump", 2023, 9, 18), tmp_path / "x.db")
+    copy = store_path(database).read_bytes()
+    refreshed(database, api.url)
+    before = facts_of(database)
+    store_path(database).write_bytes(copy)
+    refreshed(database, api.url)
+    assert facts_of(database) == before
 
 
 def test_a_refresh_with_new_data_keeps_the_time_when_following_its_source_began(

@@ -83,3 +83,6 @@ def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(
     refused = PermissionError(errno.EACCES, "Permission denied", str(database))
     said = f"{database}: Permission denied; let user {os.geteuid()} read {database}"
     assert program.fault_text(refused, str(database)) == said
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    said = f"{database}: Permission denied; let user {os.geteuid()} write to {database}"
+    assert program.fault_text(refused, str(database)) == said

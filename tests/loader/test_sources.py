@@ -14,7 +14,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.load import load
 from racedata.loader.parts import Tables
 from racedata.loader.sources import (
-    FROM_DEFAULT,
+    DEFAULT_LIST,
     PUBLISHED,
     History,
     Source,
@@ -36,7 +36,12 @@ class InventedSource(Source):
 
     @contextmanager
     def opened(self, progress):
-        with source_at(str(SAMPLE)).opened(progress) as fill:
+        def fill(stage):
+            lines = of_sample(stage)
+            stage.db.execute("UPDATE stage.sources SET name = ?1, address = ?1", (INVENTED,))
+            return lines
+
+        with source_at(str(SAMPLE)).opened(progress) as of_sample:
             yield fill
 
     def has_news(self, asked, history, progress):
@@ -67,8 +72,8 @@ def test_a_source_of_a_new_type_needs_only_its_line_in_the_list(tmp_path, monkey
 @pytest.mark.parametrize(
     ("address", "type_name", "name"),
     [
-        (FROM_DEFAULT[0], "ApiSource", FROM_DEFAULT[0]),
-        (f"{FROM_DEFAULT[0]}/", "ApiSource", FROM_DEFAULT[0]),
+        (DEFAULT_LIST[0], "ApiSource", DEFAULT_LIST[0]),
+        (f"{DEFAULT_LIST[0]}/", "ApiSource", DEFAULT_LIST[0]),
         (PUBLISHED["f1db"], "F1dbRelease", "f1db"),
         ("https://example.org/copy/f1db-csv.zip", "F1dbRelease", "f1db"),
         (PUBLISHED["jolpica"], "JolpicaDump", "jolpica"),
@@ -93,7 +98,12 @@ def test_a_name_is_not_a_file_and_several_are_separated_by_spaces():
 
 
 def test_openf1_is_the_last_that_is_asked_by_default():
-    assert [source_at(address).is_provisional for address in FROM_DEFAULT] == [False, False, True]
+    assert [source_at(address).is_provisional for address in DEFAULT_LIST] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_source_without_races_has_no_season():

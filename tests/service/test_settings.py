@@ -115,7 +115,7 @@ def test_a_misspelt_setting_is_refused_with_the_known_names():
 
 
 def test_the_setting_of_the_loader_may_be_in_the_same_file_of_settings():
-    assert Settings.read({"RACEDATA_SOURCE": "tracinginsights f1db"}) == Settings()
+    assert Settings.read({"RACEDATA_SOURCES": "tracinginsights f1db"}) == Settings()
 
 
 @given(st.sampled_from(sorted(VARIABLES)), st.text())

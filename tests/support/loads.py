@@ -22,11 +22,12 @@ from racedata.loader.corrections import (
     corrections_at,
 )
 from racedata.loader.delivery import delivery_of
+from racedata.loader.listed import put_list
 from racedata.loader.parts import Tables
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
-from racedata.loader.update import put_in_order, put_whole
+from racedata.loader.update import put_whole
 from racedata.model import RECORDS
 from support import EXPECTED, PACKAGE, ROOT, SAMPLE
 
@@ -87,7 +88,7 @@ def built_with_corrections(database: Path) -> Path:
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
         put_whole(store, delivery, CorrectedRows([]))
-        put_in_order(store, loaded=[source.name])
+        put_list(store, [source.address])
         build(database, store, CORRECTIONS, lambda text: None)
     backwards.unlink()
     return database

@@ -176,7 +176,7 @@ def test_a_follower_that_starts_with_it_replaces_the_sample_with_all_data_and_ke
     with (
         served(answers_of(client(sample_database))) as api,
         container(data=data) as serving,
-        container(*FOLLOW, f"--from={api.url}", data=data, RACEDATA_SOURCE="/data/dump") as follow,
+        container(*FOLLOW, data=data, RACEDATA_SOURCES=f"{api.url} /data/dump") as follow,
     ):
         until(lambda: "new data" in str(follow.says()), 60)
         assert follow.says()[0].endswith(" from /data/dump")
@@ -237,7 +237,7 @@ def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_i
     with ExitStack() as stack:
         spoil(data / "racedata", stack)
         serving = stack.enter_context(container(data=data))
-        follow = stack.enter_context(container(*FOLLOW, data=data, RACEDATA_SOURCE="/data/dump"))
+        follow = stack.enter_context(container(*FOLLOW, data=data, RACEDATA_SOURCES="/data/dump"))
         until(lambda: follow.says() != [], 60)
         (said,) = follow.says()
         assert re.fullmatch(
@@ -304,7 +304,7 @@ def test_one_command_starts_a_service_that_answers_at_once_loads_everything_and_
         return 200, {}, zipped
 
     with served(answers_of(client(sample_database))) as api, served(release) as published:
-        names = {"FROM": api.url, "RACEDATA_SOURCE": f"{published.url}/dump.zip"}
+        names = {"RACEDATA_SOURCES": f"{api.url} {published.url}/dump.zip"}
         compose("--profile=proxy", "up", "--detach", "--no-build", **names)
         service, nginx = Container("", 8000), Container("", 80)
         for each in (service, nginx):

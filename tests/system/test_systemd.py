@@ -72,7 +72,7 @@ def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network():
     assert unit["ExecStart"] == "%h/.local/bin/racedata serve --follow"
     words = shlex.split(unit["Environment"].replace("\\\n", ""))
     environ = dict(word.split("=") for word in words)
-    assert environ == {"HOST": "0.0.0.0", "RACEDATA_SOURCE": "tracinginsights f1db", **OFF}
+    assert environ == {"HOST": "0.0.0.0", **OFF}
 
 
 def test_the_line_for_a_home_installs_the_unit_which_reads_the_settings_of_the_document(tmp_path):

@@ -20,10 +20,10 @@ from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task
 
 __all__ = [
+    "DEFAULT_LIST",
     "EXPORT_LAYOUT",
     "EXPORT_TITLES",
-    "FROM",
-    "FROM_DEFAULT",
+    "NAMES",
     "PUBLISHED",
     "Add",
     "History",
@@ -49,14 +49,8 @@ SOURCE_TYPES: tuple[type[Source], ...] = (
 
 NAMES = (*PUBLISHED, OPENF1)  # never the address of a file, which is an absolute path
 
-# The default sources of a refresh, the preferred one first; and the help text of `--from`.
-FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)
-FROM = (
-    "f1db, openf1, a dump such as an f1db zip, or the base address of an API in Ergast's format. "
-    "Repeat the option for several sources, the preferred one first "
-    f"(default: {JOLPICA}, then f1db, then openf1). A database, such as "
-    "https://f1.example.org/racedata.db, is copied unchanged and replaces yours"
-)
+# The default list of sources, the most trusted first.
+DEFAULT_LIST = (JOLPICA, PUBLISHED["tracinginsights"], PUBLISHED["f1db"], OPENF1)
 
 
 def addresses_in(text: str) -> list[str]:

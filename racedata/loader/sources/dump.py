@@ -1,18 +1,19 @@
 """Dumps: folders of CSV files, zips of them and URLs of such zips, in any of the layouts."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
-from racedata.formats import HTTP, utc_now
+from racedata.formats import HTTP, timestamp, utc_now
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.files.archives import Dump, opened
 from racedata.loader.parts import Tables
-from racedata.loader.schedule import Expected
+from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
@@ -46,6 +47,7 @@ PUBLISHED = {
 class DumpSource(Source):
     """A dump at an address. Only reading it tells what it has, so it is asked once a day."""
 
+    is_dump = True
     # a dump that serves a refresh has no laps
     kinds = tuple(kind for kind in RECORDS if kind != "lap_times")
 
@@ -84,9 +86,12 @@ class DumpSource(Source):
         return False
 
     def bring(self, task: Task) -> str:
-        return self.bring_dump(task, {})
+        yesterday = timestamp(datetime.fromtimestamp(self.pace.now(), UTC) - DAY)
+        if (read := task.history.source()) and yesterday < read.read_at and not task.is_named:
+            return f": {self.address} was read {read.read_at}"
+        return self.bring_dump(task)
 
-    def bring_dump(self, task: Task, notes: Mapping[str, object]) -> str:
+    def bring_dump(self, task: Task) -> str:
         with self.dump(task.progress) as dump, staged(task.progress) as stage:
             for remark in read_dump(dump, stage, is_loaded=False):
                 task.say(remark)
@@ -99,7 +104,7 @@ class DumpSource(Source):
                 with closing(ExistingDatabase(task.history.path)) as old:
                     years = range(old.first_season([]), LAST_SEASON)
             for number, source in stage.stored_sources():
-                task.store(delivery_of(source, tables, number, years, notes))
+                task.store(delivery_of(source, tables, number, years))
         return f" after reading {self.address}"
 
 

@@ -65,7 +65,7 @@ class F1dbRelease(DumpSource):
             what = f"this release could not be used; next download in {minutes}"
             raise LoadError(f"{self.address}: {what}; expected a newer release")
         try:
-            return self.bring_dump(task, {"release": release})
+            return self.bring_dump(task)
         except NotDownloaded:
             raise
         except FAULTS:
@@ -94,11 +94,9 @@ def wait_after(failures: int) -> timedelta:
 
 
 def known_release(history: History) -> str | None:
-    """The SHA-256 of the latest release from which this database was refreshed.
-
-    Not of one that a load has read: a load keeps the calendars of its base, which may be older.
-    """
-    return history.notes().get("release")
+    """The SHA-256 of the latest release that was read."""
+    source = history.source()
+    return source and source.checksum
 
 
 def release_checksum(url: str, progress: Progress) -> str:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 from racedata.loader.copies import Copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.memory import noted
+from racedata.loader.memory import noted, stored_source
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.stage import Fill
+from racedata.loader.store import StoredSource
 from racedata.model import RECORDS
 
 
@@ -22,6 +23,10 @@ class History(NamedTuple):
 
     path: Path
     name: str
+
+    def source(self) -> StoredSource | None:
+        """What the store says about the source; None if it was not read."""
+        return stored_source(self.path, self.name)
 
     def notes(self) -> Mapping[str, Any]:
         """What the source's last refresh has noted for this database."""
@@ -35,6 +40,7 @@ class Task(NamedTuple):
     # the only season to bring, whole; None: every season from the first that is unfinished
     season: int | None
     first: int  # the first unfinished season, before any source changed the database
+    is_named: bool  # whether the command names the source
     lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
     progress: Progress
     say: Callable[[str], object]
@@ -53,6 +59,8 @@ class Source:
     after_end: ClassVar[timedelta | None] = None
     # whether another source's records replace its own as soon as they exist
     is_provisional: ClassVar[bool] = False
+    # whether it is a dump, which a load reads whole
+    is_dump: ClassVar[bool] = False
     # whether it is a whole database, which replaces ours as it is
     is_whole: ClassVar[bool] = False
     # how often it is asked while it is followed; None: when the calendar says so

@@ -129,7 +129,7 @@ DIFFERENCES = {
         439,
         1,
         0,
-        {"grid": 89, "points": 40, "fastestLap": 331, "fastestLapTime": 331, "rank": 331},
+        {"grid": 89, "points": 40, "fastestLap": 330, "fastestLapTime": 330, "rank": 330},
         {"status": 60, "fastestLap": 2, "fastestLapTime": 2, "rank": 4},
     ),
     # OpenF1 lacks the first six races. Durations have only tenths, up to 2024/18.

@@ -1,0 +1,87 @@
+"""The list of sources, the most trusted first: whom a refresh asks, and whose parts count.
+
+It is the one of the last command that changed it; or that of RACEDATA_SOURCES, if that has changed
+since; or else the default. It has addresses, because a source that nobody has read has no name yet.
+"""
+
+import os
+from collections.abc import Sequence
+
+from racedata.loader.sources import DEFAULT_LIST, Source, addresses_in, source_at
+from racedata.loader.store import Store
+
+KEY = ""  # what the store remembers of no source
+
+
+def configured() -> list[str]:
+    """The sources in RACEDATA_SOURCES."""
+    return list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCES", ""))))
+
+
+def listed(store: Store) -> list[str]:
+    """The list."""
+    own = configured()
+    if own and own != store.recalled(KEY).get("configured"):
+        return own
+    return list_that_counts(store)
+
+
+def list_that_counts(store: Store) -> list[str]:
+    """The list by which the database is built: a change of RACEDATA_SOURCES counts once the dumps
+    in it were read.
+    """
+    return list(store.recalled(KEY).get("list") or DEFAULT_LIST)
+
+
+def put_list(store: Store, addresses: Sequence[str], is_read: bool = True) -> None:
+    """Remembers the list that counts, and which stored parts do.
+
+    `is_read` says whether the dumps in RACEDATA_SOURCES were read, or others on purpose.
+    """
+    store.remember(KEY, {"list": list(addresses)})
+    if is_read:
+        store.remember(KEY, {"configured": configured()})
+    names = [name for address in addresses for name in names_at(store, address)]
+    # what counts only until another source has it comes last
+    provisional = {source.name for source in store.known_sources() if source.is_provisional}
+    store.order(sorted(dict.fromkeys(names), key=lambda name: name in provisional))
+
+
+def names_at(store: Store, address: str) -> list[str]:
+    """The names of the stored sources with an address."""
+    names = [source.name for source in store.known_sources() if source.address == address]
+    return names or [source_at(address).name]
+
+
+def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
+    """The list after a load: what was loaded is in the place of its dumps."""
+    sources = [source_at(address) for address in addresses]
+    first = next((at for at, each in enumerate(sources) if not is_ahead(each)), len(sources))
+    others = [
+        address
+        for address, source in zip(addresses[first:], sources[first:])
+        if not source.is_dump and address not in loaded
+    ]
+    ahead = [address for address in addresses[:first] if address not in loaded]
+    return [*ahead, *loaded, *others]
+
+
+def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """The list after a refresh. A new API joins ahead of the others, any other source behind them;
+    what only counts until another source has it is last.
+    """
+    known = {source_at(address).name for address in addresses}
+    new = [address for address in asked if source_at(address).name not in known]
+    apis = [address for address in new if is_ahead(source_at(address))]
+    joined = [*apis, *addresses, *(address for address in new if address not in apis)]
+    return sorted(joined, key=lambda address: source_at(address).is_provisional)
+
+
+def is_ahead(source: Source) -> bool:
+    """Whether it is an API with final records."""
+    return not (source.is_dump or source.is_provisional)
+
+
+def dumps_in(addresses: Sequence[str]) -> list[str]:
+    """The dumps among these sources."""
+    return [address for address in addresses if source_at(address).is_dump]

@@ -1,0 +1,176 @@
+"""What the store has, and a build from it: `racedata sources`, `parts` and `build`."""
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from racedata.database import is_missing, is_older
+from racedata.formats import counted
+from racedata.loader.choose import Choice, choose
+from racedata.loader.corrections import (
+    CorrectedRows,
+    add_corrections_argument,
+    corrections_at,
+)
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.listed import list_that_counts, listed, names_at, put_list
+from racedata.loader.load import built, rebuild, store_of
+from racedata.loader.parts import PARTS
+from racedata.loader.program import add_database_argument, run
+from racedata.loader.replacement import replacement
+from racedata.loader.store import Store, StoredPart
+from racedata.loader.update import changed_store, synced
+
+
+class NothingNew(Exception):
+    """The new database would have the same rows as the old one."""
+
+
+def build_again(database: str, corrections: Path | None, progress: Progress) -> list[str]:
+    """Builds the database from its store, without a request, and replaces it if it differs."""
+    path = Path(database)
+    if is_missing(path) or is_older(path):
+        return rebuild(database, corrections, progress, "that is what `racedata build` does")
+    lines = [f"{database}: nothing new"]
+    with suppress(NothingNew), replacement(database) as new, changed_store(path) as store:
+        with closing(ExistingDatabase(path)) as existing:
+            synced(store, existing)
+            report = built(new, store, corrections, progress)
+            changes = existing.differences(new)
+        if not changes:
+            raise NothingNew
+        lines = [*report.lines, *changes, f"{database}: {report.seasons}"]
+    return lines
+
+
+def source_lines(database: str) -> Iterator[str]:
+    """A line for each source of the list, the most trusted first, and each other one."""
+    gave: dict[str, str] = {}
+    if not is_missing(Path(database)):
+        with closing(ExistingDatabase(Path(database))) as existing:
+            gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
+    with store_of(Path(database)) as store:
+        names = [(name, address) for address in listed(store) for name in names_at(store, address)]
+        for place, (name, address) in enumerate(names, 1):
+            source = store.source(name)
+            read = f"read {source.read_at}" if source else "never read"
+            what = gave.get(name) or "nothing"
+            where = "" if name == address else f" at {address}"
+            yield f"{place}. {name}{where}: {read}" + (f"; counts: {what}" if source else "")
+        for source in store.known_sources():
+            if source.place is None:
+                why = "not in the list, so it does not count"
+                yield f"-  {source.name}: read {source.read_at}; {why}"
+
+
+def remove(database: str, name: str, corrections: Path | None, progress: Progress) -> list[str]:
+    """Takes a source from the list, and builds the database without it. Its parts stay stored."""
+    path = Path(database)
+    with replacement(database) as new, changed_store(path) as store:
+        with closing(ExistingDatabase(path)) as existing:
+            synced(store, existing)
+        addresses = list_that_counts(store)
+        kept = [each for each in addresses if name not in (each, *names_at(store, each))]
+        if len(kept) == len(addresses):
+            known = ", ".join(each for address in addresses for each in names_at(store, address))
+            raise LoadError(f"--remove {name!r}: not in the list; expected one of {known}")
+        put_list(store, kept)
+        if not store.sources():
+            raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
+        report = built(new, store, corrections, progress)
+    return [*report.lines, f"{database}: {report.seasons}, without {name}"]
+
+
+RACE = re.compile("([0-9]{4})/([0-9]{1,2})")
+
+
+def part_lines(
+    database: str, race: str, kind: str, corrections: Path | None, progress: Progress
+) -> Iterator[str]:
+    """What each source says about a kind of a race: as CSV, what counts first."""
+    found = RACE.fullmatch(race)
+    if not found:
+        raise LoadError(f"{race!r}: expected a season and a round, such as 2023/18")
+    if kind not in PARTS:
+        raise LoadError(f"{kind!r}: expected one of {', '.join(PARTS)}")
+    season, round = map(int, found.groups())
+    with store_of(Path(database)) as store:
+        matching = CorrectedRows(corrections_at(corrections, progress))
+        choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)
+        parts = list(parts_in(choice, season, round, kind))
+        if not parts:
+            raise LoadError(f"{race}: no source has {kind}; expected a race of which one has them")
+        for part, what in parts:
+            yield from lines_of(store, part, what)
+
+
+def parts_in(
+    choice: Choice, season: int, round: int, kind: str
+) -> Iterator[tuple[StoredPart, str]]:
+    """The parts of a race, and whether each counts."""
+    for race in choice.races:
+        if (race.season, race.facts["round"]) == (season, round) and kind in race.parts:
+            yield race.parts[kind], "counts"
+            yield from ((part, "does not count") for part in race.others.get(kind, ()))
+
+
+def lines_of(store: Store, part: StoredPart, what: str) -> Iterator[str]:
+    columns, rows = store.rows(part)
+    yield f"{part.source}, {part.confirmed_at}: {counted(len(rows), 'row')}, {what}"
+    yield ",".join(columns)
+    for row in rows:
+        yield ",".join("" if value is None else str(value) for value in row)
+
+
+def parser_of(command: str, description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"racedata {command}", description=description)
+    add_database_argument(parser)
+    add_corrections_argument(parser)
+    return parser
+
+
+def build(arguments: Sequence[str]) -> None:
+    description = "Build the database again from what its sources have said, without a request."
+    parsed = parser_of("build", description).parse_args(arguments)
+    run(
+        "build",
+        parsed.database,
+        lambda progress: build_again(parsed.database, parsed.corrections, progress),
+    )
+
+
+def sources(arguments: Sequence[str]) -> None:
+    description = "Show the list of sources, the most trusted first: what each has, and since when."
+    parser = parser_of("sources", description)
+    parser.add_argument(
+        "--remove",
+        metavar="NAME",
+        help="take a source from the list: what it has said stays stored, but does not count",
+    )
+    parsed = parser.parse_args(arguments)
+
+    def work(progress: Progress) -> list[str]:
+        if parsed.remove:
+            return remove(parsed.database, parsed.remove, parsed.corrections, progress)
+        return list(source_lines(parsed.database))
+
+    run("sources", parsed.database, work, replaces=bool(parsed.remove))
+
+
+def parts(arguments: Sequence[str]) -> None:
+    description = "Show what each source says about a race."
+    parser = parser_of("parts", description)
+    parser.add_argument("race", metavar="RACE", help="a season and a round, such as 2023/18")
+    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(PARTS)}")
+    parsed = parser.parse_args(arguments)
+    run(
+        "parts",
+        parsed.database,
+        lambda progress: list(
+            part_lines(parsed.database, parsed.race, parsed.kind, parsed.corrections, progress)
+        ),
+        replaces=False,
+    )

@@ -1,0 +1,54 @@
+"""racedata.loader.delivery: what a source says, on its way from its tables into the store."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from support.loads import changed
+from support.stores import a_source
+
+from racedata.loader.delivery import delivery_of
+from racedata.loader.parts import LISTS, Tables
+
+
+@pytest.fixture
+def tables(database):
+    """The tables of a database. A second source gave the pit stops of a race."""
+    changed(
+        database,
+        """INSERT INTO sources (sourceId, name, address, readAt, isLoaded, gave)
+           VALUES (2, 'other', 'other', '2023-10-23T06:00:00Z', 0, '')""",
+        """UPDATE origins SET sourceId = 2, fetchedAt = '2023-10-23T06:00:00Z'
+           WHERE kind = 'pit_stops' AND RACE(2023/18)""",
+    )
+    with closing(sqlite3.connect(database)) as db:
+        yield Tables(db, "main")
+
+
+def test_each_source_has_the_lists_and_the_first_has_the_corrections(tables):
+    first, second = (delivery_of(a_source(), tables, number) for number in (1, 2))
+    assert {*first.lists} == {*LISTS, "seasons", "corrections"}
+    assert all(first.lists.values())
+    assert {*second.lists} == {*LISTS, "seasons"}
+
+
+def test_each_source_delivers_its_own_parts_with_the_time_of_their_fetch(tables):
+    first, second = (delivery_of(a_source(), tables, number) for number in (1, 2))
+    ((part, fetched_at),) = second.parts
+    assert (part.kind, part.season, fetched_at) == ("pit_stops", 2023, "2023-10-23T06:00:00Z")
+    own = {(each.kind, each.season, each.round) for each, _ in first.parts}
+    assert ("results", 2023, 18) in own and ("pit_stops", 2023, 18) not in own
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_rows_have_ids_only_if_the_source_keeps_them(tables, has_ids):
+    parts = delivery_of(a_source(has_ids=has_ids), tables, 1).parts
+    of_results = [part for part, _ in parts if part.kind == "results"]
+    assert {"resultId" in part.columns for part in of_results} == {has_ids}
+
+
+def test_news_are_of_some_seasons_with_what_checks_have_to_remember(tables):
+    delivery = delivery_of(a_source(), tables, 1, years=[2023], notes={"etag": "x"})
+    assert {part.season for part, _ in delivery.parts} == {2023}
+    assert [calendar.season for calendar in delivery.calendars] == [2023]
+    assert delivery.notes == {"etag": "x"}

@@ -1,0 +1,815 @@
+"""racedata.loader.fill: what a further source adds to the first, and what a load keeps of the old
+database.
+
+The further source is the sample with other ids, rounds and dates, so that nothing can be matched by
+those.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.apis import answers_of, refreshed, served
+from support.loads import (
+    RECORDS,
+    built,
+    changed,
+    csv_rows,
+    edit,
+    edited,
+    race_ids,
+    rows_of,
+    run_loader,
+    select,
+    without,
+)
+from support.stores import (
+    RESULT,
+    a_calendar,
+    a_delivery,
+    a_race,
+    a_source,
+    an_api,
+    put,
+    results,
+    row_of,
+)
+
+from racedata.database import store_path
+from racedata.loader.build import build
+from racedata.loader.parts import Part
+from racedata.loader.store import Store
+
+IDS = (
+    "raceId",
+    "driverId",
+    "constructorId",
+    "circuitId",
+    "statusId",
+    "resultId",
+    "qualifyId",
+    "driverStandingsId",
+)
+US_GRAND_PRIX = race_ids(SAMPLE, 2023)[18]
+
+
+def renumbered(row):
+    """A row with other ids and rounds, and the race a day later, as a source with dates in UTC may
+    have it.
+    """
+    changes = {
+        name: str(int(row[name]) + 1000) for name in (*IDS, "constructorStandingsId") if name in row
+    }
+    if "round" in row:
+        is_us_grand_prix = row["raceId"] == US_GRAND_PRIX
+        changes |= {
+            "round": str(60 - int(row["round"])),
+            "date": "2023-10-23" if is_us_grand_prix else row["date"],
+        }
+    return row | changes
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """The further source."""
+    tables = [path.stem for path in SAMPLE.glob("*.csv")]
+    return edited(
+        SAMPLE, tmp_path_factory.mktemp("other") / "other", **dict.fromkeys(tables, renumbered)
+    )
+
+
+def lacking(folder, *tables, **edits):
+    """The sample without the rows of one race in some tables."""
+
+    def drop(row):
+        return None if row["raceId"] == US_GRAND_PRIX else row
+
+    return edited(SAMPLE, folder / "lacking", **dict.fromkeys(tables, drop), **edits)
+
+
+def load(database, *sources):
+    """Loads from several sources. Returns the lines of the report."""
+    run = run_loader(sources[-1], database, "--corrections", "none", *sources[:-1])
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout.splitlines()
+
+
+@pytest.mark.parametrize("tables", [[table] for table in RECORDS] + [list(RECORDS)], ids="-".join)
+def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(
+    other, sample_database, tmp_path, tables
+):
+    source = lacking(tmp_path, *tables)
+    said = load(tmp_path / "x.db", source, other)
+    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
+    of_other = next(line for line in said if line.startswith(f"{other}: "))
+    kinds = {*tables, *["fastest_laps"] * ("results" in tables)}
+    assert {
+        text.partition(" of 1 race (2023)")[0].replace(" ", "_")
+        for text in of_other[len(f"{other}: ") :].split(", ")
+    } == kinds
+
+
+def test_existing_facts_never_change_and_the_sources_are_kept_apart(
+    other, sample_database, tmp_path
+):
+    database = tmp_path / "x.db"
+    edit(other / "licence.txt", "CC BY-NC-SA 3.0 and 4.0", "CC BY-SA 4.0")
+    said = load(database, SAMPLE, other)
+    edit(other / "licence.txt", "CC BY-SA 4.0", "CC BY-NC-SA 3.0 and 4.0")
+    assert rows_of(database) == rows_of(sample_database)
+    assert f"{other}: nothing" in said
+    assert said[-1].endswith(f" from {SAMPLE} and {other}")
+    rows = select(database, "SELECT name, licence, isLoaded FROM sources ORDER BY sourceId")
+    assert rows == [(str(SAMPLE), "CC BY-NC-SA 3.0 and 4.0", 1), (str(other), "CC BY-SA 4.0", 1)]
+
+
+def test_fastest_laps_are_added_to_results_without_any(other, sample_database, tmp_path):
+    unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
+    source = lacking(
+        tmp_path, results=lambda row: row | unknown if row["raceId"] == US_GRAND_PRIX else row
+    )
+    load(tmp_path / "x.db", source, other)
+    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
+    kinds = "SELECT kind FROM origins WHERE sourceId = 2"
+    assert select(tmp_path / "x.db", kinds) == [("fastest_laps",)]
+
+
+def test_one_existing_fastest_lap_keeps_all_others_out(other, tmp_path):
+    unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
+    source = lacking(
+        tmp_path, results=lambda row: row if row["positionOrder"] == "7" else row | unknown
+    )
+    load(tmp_path / "x.db", source, other)
+    assert select(
+        tmp_path / "x.db", f"SELECT count(rank) FROM results WHERE raceId = {US_GRAND_PRIX}"
+    ) == [(1,)]
+
+
+SESSIONS = [
+    f"{name}_{what}"
+    for name in ("fp1", "fp2", "fp3", "quali", "sprint")
+    for what in ("date", "time")
+]
+SCHEDULE = "SELECT raceId, session, date, time FROM sessions ORDER BY 1, 2"
+# of the others, `other` has the dates
+TIMES = "SELECT raceId, time FROM races WHERE date <> '2023-10-22' ORDER BY 1"
+
+
+def unscheduled(row):
+    """A race without the times of the race and of sessions, of which it has none."""
+    return row | dict.fromkeys(["time", *SESSIONS], r"\N")
+
+
+def without_sessions(row):
+    return unscheduled(row) | {"time": row["time"]}
+
+
+def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(
+    other, sample_database, tmp_path
+):
+    said = load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", races=unscheduled), other)
+    for sql in (SCHEDULE, TIMES):
+        assert select(tmp_path / "x.db", sql) == select(sample_database, sql)
+    us_grand_prix = f"SELECT time FROM races WHERE raceId = {US_GRAND_PRIX}"
+    # at another date, it may be another time
+    assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]
+    assert f"{other}: sessions of 44 races (2021 to 2023)" in said
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "kept"),
+    [
+        ({"quali_date": "2023-10-20"}, {}, [("quali", "2023-10-20", None)]),
+        ({}, {"fp1_date": "2023-10-14"}, []),
+        ({}, dict.fromkeys(SESSIONS[::2], r"\N"), []),
+    ],
+    ids=["some are here", "another weekend", "no dates"],
+)
+def test_sessions_of_a_race_are_of_one_source_and_weekend(other, tmp_path, here, there, kept):
+    def edit(row):
+        return unscheduled(row) | (here if row["raceId"] == US_GRAND_PRIX else {})
+
+    source = edited(SAMPLE, tmp_path / "dump", races=edit)
+    further = edited(
+        other, tmp_path / "other", races=lambda row: row | there if row["raceId"] == "1067" else row
+    )
+    load(tmp_path / "x.db", source, further)
+    found = (
+        f"SELECT session, date, time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND date NOT NULL"
+    )
+    assert select(tmp_path / "x.db", found) == kept
+
+
+def test_sessions_follow_their_source_and_stay_if_another_has_none(
+    other, sample_database, tmp_path
+):
+    dump = edited(SAMPLE, tmp_path / "dump", races=unscheduled)
+    database, later = built(dump, tmp_path / "x.db"), {"fp1_time": "16:00:00"}
+    first = f"SELECT time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND session = 'fp1'"
+    further = edited(
+        other, tmp_path / "other", races=lambda row: row | later if row["raceId"] == "1067" else row
+    )
+    for source, time in ((other, "17:30:00"), (further, "16:00:00")):
+        shutil.copytree(source, tmp_path / "source", dirs_exist_ok=True)
+        refreshed(database, str(tmp_path / "source"))
+        assert select(database, first) == [(time,)]
+    sessions = select(database, SCHEDULE)
+    load(database, dump, tmp_path / "source")
+    before = [select(database, sql) for sql in (SCHEDULE, TIMES)]
+    assert before[0] == sessions
+    with served(answers_of(client(built(dump, tmp_path / "api.db")))) as server:
+        refreshed(database, server.url)
+    assert [select(database, sql) for sql in (SCHEDULE, TIMES)] == before
+
+
+def test_sessions_of_a_race_that_moved_do_not_stay(sample_database, tmp_path):
+    def moved(row):
+        return unscheduled(row) | ({"date": "2023-10-29"} if row["raceId"] == US_GRAND_PRIX else {})
+
+    database = built(SAMPLE, tmp_path / "x.db")
+    with served(
+        answers_of(
+            client(built(edited(SAMPLE, tmp_path / "api", races=moved), tmp_path / "api.db"))
+        )
+    ) as api:
+        refreshed(database, api.url)
+    found = "SELECT DISTINCT raceId FROM sessions JOIN races USING (raceId) WHERE year = 2023"
+    assert {*select(sample_database, found)} - {*select(database, found)} == {(int(US_GRAND_PRIX),)}
+
+
+def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path):
+    elsewhere = {"circuitId": "1005"}
+    further = edited(
+        other,
+        tmp_path / "other",
+        races=lambda row: row | elsewhere if row["raceId"] == "1067" else row,
+    )
+    said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
+    assert (
+        "2023/42 United States Grand Prix: no matching race in the database, or more than "
+        "one; not added" in said
+    )
+    assert f"{further}: nothing" in said
+
+
+def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path):
+    # another race a day before, at the same circuit
+    twin = {"circuitId": "1003", "date": "2023-10-21"}
+    austria = str(int(race_ids(SAMPLE, 2023)[9]) + 1000)
+    further = edited(
+        other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row
+    )
+    said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
+    (line,) = [line for line in said if "no matching race in the database" in line]
+    assert (
+        line.partition(": ")[0] == "2023/51 Austrian Grand Prix, 2023/42 United States Grand Prix"
+    )  # the newest first
+    assert f"{further}: nothing" in said
+
+
+def test_the_newest_of_many_races_without_a_match_are_named(other, tmp_path):
+    further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
+    run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, *RECORDS))
+    (line,) = [
+        line for line in run.stdout.splitlines() if "no matching race in the database" in line
+    ]
+    assert line.startswith("2023/") and " more: no matching race in the database, or more" in line
+
+
+def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(
+    other, tmp_path
+):
+    further = edited(
+        other,
+        tmp_path / "other",
+        drivers=lambda row: (
+            row | {"driverRef": "carlos_sainz_jr"} if row["driverRef"] == "sainz" else row
+        ),
+        status=lambda row: row | {"status": row["status"].upper()},
+    )
+
+    def without_two(row):  # moss and sargeant
+        return (
+            None
+            if row.get("driverId") in ("43", "55") or row.get("raceId") == US_GRAND_PRIX
+            else row
+        )
+
+    edits = dict.fromkeys(RECORDS, without_two)
+    edits["drivers"] = lambda row: None if row["driverId"] in ("43", "55") else row
+    edits["status"] = lambda row: None if row["status"] in ("Undertray", "Disqualified") else row
+    load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", **edits), further)
+    found = (
+        "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
+    )
+    assert select(tmp_path / "x.db", found) == [("sainz",), ("sargeant",)]
+    in_capitals = """SELECT status FROM status
+                     WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"""
+    assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
+
+
+def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other, tmp_path):
+    sainz = next(row for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "sainz")
+    same = {"driverRef": "carlos_sainz_jr", "dob": sainz["dob"], "surname": "SAINZ"}
+    further = edited(
+        other,
+        tmp_path / "other",
+        drivers=lambda row: row | same if row["driverRef"] == "stroll" else row,
+    )
+    run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
+    names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
+    said = (
+        "racedata load: {}: drivers {} both match 'sainz', by reference "
+        "or by birth date and surname; expected only one"
+    )
+    assert (
+        run.stderr.startswith(tuple(said.format(further, both) for both in names))
+        and run.stderr.count("\n") == 1
+    )
+
+
+# Entries without a result.
+
+ONLY_ENTERED = """
+    SELECT round, driverRef FROM entries JOIN drivers USING (driverId) JOIN races USING (raceId)
+    WHERE (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results)"""
+
+
+def entering(source, driver, race=US_GRAND_PRIX):
+    """A dump in which a driver has entered a race without a result. Both are given by their ids."""
+    constructor = csv_rows(source, "constructors")[0]["constructorId"]
+    text = f"raceId,driverId,constructorId\n{race},{driver},{constructor}\n"
+    (source / "entries.csv").write_text(text, encoding="utf-8")
+    return source
+
+
+@pytest.mark.parametrize(("lacks", "entered"), [("results", [(18, "wilson")]), ("qualifying", [])])
+def test_a_source_gives_the_entries_of_a_race_only_with_the_results(
+    other, tmp_path, lacks, entered
+):
+    further = edited(other, tmp_path / "further")
+    with (further / "drivers.csv").open("a", encoding="utf-8") as file:
+        file.write(r"9999,wilson,\N,\N,Desiré,Wilson,1953-11-26,South African,\N")
+    load(tmp_path / "x.db", lacking(tmp_path, lacks), entering(further, "9999", "1067"))
+    assert select(tmp_path / "x.db", ONLY_ENTERED) == entered
+
+
+def test_newer_results_replace_entries_only_if_they_come_with_some(sample_database, tmp_path):
+    source = edited(SAMPLE, tmp_path / "source", results=lambda row: row | {"constructorId": "1"})
+    database = built(entering(source, "89"), tmp_path / "x.db")
+    refreshed(database, str(entering(source, "63")))
+    assert select(database, ONLY_ENTERED) == [(18, "villeneuve")]
+    with served(answers_of(client(sample_database))) as server:
+        refreshed(database, server.url, season=2023)
+    assert select(database, ONLY_ENTERED) == [(18, "villeneuve")]
+    of_2023 = "SELECT * FROM entries JOIN races USING (raceId) WHERE year = 2023"
+    assert len(select(database, of_2023)) == len(select(sample_database, of_2023)) + 1
+
+
+def test_an_entry_without_a_result_is_gone_once_the_driver_has_a_result(sample_database, tmp_path):
+    alonso = next(
+        row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
+    )
+    dump = edited(
+        SAMPLE, tmp_path / "dump", results=lambda row: None if row["driverId"] == alonso else row
+    )
+    database = built(entering(dump, alonso), tmp_path / "x.db")
+    with served(answers_of(client(sample_database))) as server:
+        refreshed(database, server.url, season=2023)
+    of_race = f"SELECT * FROM entries WHERE raceId = {US_GRAND_PRIX}"
+    assert select(database, of_race) == select(sample_database, of_race)
+
+
+def test_a_deleted_race_has_no_entries(sample_database, tmp_path):
+    database = built(entering(edited(SAMPLE, tmp_path / "source"), "89"), tmp_path / "x.db")
+    tables = dict.fromkeys(
+        ("races", *RECORDS), lambda row: None if row["raceId"] == US_GRAND_PRIX else row
+    )
+    with served(
+        answers_of(client(built(edited(SAMPLE, tmp_path / "api", **tables), tmp_path / "api.db")))
+    ) as server:
+        refreshed(database, server.url, season=2023)
+    assert client(database).get("/ergast/f1/drivers/frentzen/races").json["MRData"]["total"] == "0"
+
+
+# What a load keeps of the database from before.
+
+
+@pytest.fixture
+def refreshed_database(sample_database, tmp_path):
+    """A database of the sample without the latest round, which a refresh on the day after the race
+    has brought.
+    """
+    database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    with served(answers_of(client(sample_database))) as server:
+        refreshed(database, server.url, season=2023, now=1_698_100_000)
+    assert rows_of(database) == rows_of(sample_database)
+    return database
+
+
+def test_a_load_of_an_older_dump_keeps_refreshed_records(
+    refreshed_database, sample_database, tmp_path
+):
+    before = select(
+        refreshed_database,
+        "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2",
+    )
+    for dump in (tmp_path / "dump", lacking(tmp_path, *RECORDS)):
+        load(refreshed_database, dump)
+        assert rows_of(refreshed_database) == rows_of(sample_database)
+    kept = "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2"
+    assert select(refreshed_database, kept) == before
+    sources = select(refreshed_database, "SELECT name, isLoaded FROM sources ORDER BY sourceId")
+    assert [is_loaded for _, is_loaded in sources] == [1, 0]
+    assert sources[1][0].startswith("http://127.0.0.1:")
+
+
+def test_a_load_sets_the_time_of_reading_of_a_source_that_a_refresh_has_asked_before(tmp_path):
+    source = edited(SAMPLE, tmp_path / "source")
+    database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "x.db")
+    refreshed(database, str(source))
+    changed(database, "UPDATE sources SET readAt = '2023-10-23T06:00:00Z'")
+    load(database, source)
+    ((address, read_at),) = select(database, "SELECT address, readAt FROM sources")
+    assert address == str(source) and read_at > "2023-10-23T06:00:00Z"
+
+
+def test_a_load_of_a_newer_dump_keeps_only_records_that_the_dump_lacks(
+    refreshed_database, tmp_path
+):
+    def newer(row):
+        """The last race of the season has the results of round 18, and round 18 other points, but
+        no pit stops.
+        """
+        return row | {"points": "77"} if row["raceId"] == US_GRAND_PRIX else row
+
+    last = {"raceId": race_ids(SAMPLE, 2023)[22]}
+    edits = {
+        "results": lambda row: (
+            newer(row) | (last if row["raceId"] == race_ids(SAMPLE, 2023)[9] else {})
+        ),
+        "pit_stops": lambda row: None if row["raceId"] == US_GRAND_PRIX else row,
+    }
+    load(refreshed_database, edited(SAMPLE, tmp_path / "newer", **edits))
+    of_race = f"WHERE raceId = {US_GRAND_PRIX}"
+    assert select(refreshed_database, f"SELECT DISTINCT points FROM results {of_race}") == [("77",)]
+    assert select(
+        refreshed_database, f"SELECT kind FROM origins {of_race} AND fetchedAt NOT NULL"
+    ) == [("pit_stops",)]
+
+
+SOURCES_AND_ORIGINS = (
+    "sourceId, name, gave, isLoaded FROM sources",
+    "raceId, kind, sourceId FROM origins",
+)
+
+
+def test_if_an_additional_source_fails_its_stored_records_are_used(
+    other, sample_database, tmp_path
+):
+    source, further = lacking(tmp_path, "qualifying", races=without_sessions), tmp_path / "further"
+    database = tmp_path / "x.db"
+    run = run_loader(further, built(source, database), source)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert f"{further}: not found; expected a folder of CSV files" in run.stderr
+    further.symlink_to(other)
+    last = edited(other, tmp_path / "last")
+    load(database, source, further, last)
+    before = [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS]
+    further.unlink()
+    for sources in ([""], [last, source, further.name]):  # the same sources again, then their names
+        run = run_loader(sources[0], database, *sources[1:], cwd=tmp_path)
+        assert f"{further}: not found; expected a folder" in run.stdout
+        assert "; the records of this source in the database are kept\n" in run.stdout
+        assert rows_of(database) == rows_of(sample_database)
+        assert [
+            select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS
+        ] == before
+
+
+# What is in the store, in a database: ids.
+
+
+@pytest.fixture
+def store():
+    with closing(Store(":memory:")) as store:
+        yield store
+
+
+@pytest.fixture
+def rows(store, tmp_path):
+    """Builds a database from the store. Returns the rows that a query finds."""
+
+    def rows(sql):
+        path = tmp_path / "rows.db"
+        path.unlink(missing_ok=True)
+        build(path, store, None, lambda text: None)
+        return select(path, sql)
+
+    return rows
+
+
+BASE = a_source("base", has_ids=True)
+OTHER = a_source("other")
+API = an_api("api")
+ONE_RACE = a_calendar(a_race(1, raceId=71))
+TWO_RACES = a_calendar(a_race(1, raceId=71), a_race(2, raceId=72))
+RESULTS = """SELECT round, resultId, driverRef FROM results
+             JOIN drivers USING (driverId) JOIN races USING (raceId)"""
+
+
+def test_a_source_with_ids_keeps_them(store, rows):
+    lists = {"drivers": [row_of("drivers", 9, "hill"), row_of("drivers", 4, "clark")]}
+    put(store, a_delivery(BASE, ONE_RACE, results(1, "hill", "clark", first_id=501), **lists))
+    sql = "SELECT raceId, resultId, driverId FROM results"
+    assert rows(sql) == [(71, 501, 9), (71, 502, 4)]
+
+
+def test_the_rest_of_an_export_keeps_its_ids_too(store, rows):
+    put(
+        store,
+        a_delivery(BASE, TWO_RACES, results(1, "hill", first_id=501)),
+        a_delivery(
+            a_source("rest", has_ids=True), TWO_RACES, results(2, "hill", "clark", first_id=77)
+        ),
+    )
+    assert rows(RESULTS) == [(1, 501, "hill"), (2, 77, "hill"), (2, 78, "clark")]
+
+
+def test_rows_of_other_sources_get_the_ids_of_those_they_replace_and_then_free_ones(store, rows):
+    put(
+        store,
+        a_delivery(
+            BASE,
+            TWO_RACES,
+            results(1, "hill", "clark", first_id=501),
+            results(2, "hill", first_id=601),
+        ),
+        a_delivery(API, TWO_RACES, results(1, "amon", "hill", "clark")),
+    )
+    assert rows(RESULTS) == [
+        (1, 501, "amon"),
+        (1, 502, "hill"),
+        (1, 602, "clark"),
+        (2, 601, "hill"),
+    ]
+
+
+def test_ids_of_rows_that_are_replaced_by_fewer_stay_free(store, rows):
+    put(
+        store,
+        a_delivery(BASE, ONE_RACE, results(1, "hill", "clark", first_id=501)),
+        a_delivery(OTHER, TWO_RACES, results(2, "hill")),
+        a_delivery(API, TWO_RACES, results(1, "hill", "clark"), results(2, "amon", "clark")),
+    )
+    assert [id for _, id, _ in rows(RESULTS)] == [501, 502, 503, 504]
+
+
+def test_without_ids_rows_are_numbered_in_the_order_of_races(store, rows):
+    put(store, a_delivery(OTHER, TWO_RACES, results(2, "hill"), results(1, "hill", "clark")))
+    assert [id for _, id, _ in rows(RESULTS)] == [1, 2, 3]
+
+
+def test_races_keep_the_ids_of_the_base_and_others_get_free_ones(store, rows):
+    renamed = a_calendar(a_race(1, name="Prix", circuitId="circuit_2", date="2023-02-16"))
+    put(
+        store,
+        a_delivery(BASE, TWO_RACES, results(1, "hill", first_id=1)),
+        a_delivery(API, a_calendar(*renamed.races, a_race(3)), results(3, "hill")),
+    )
+    # that of the race that the calendar lacks stays free
+    assert rows("SELECT round, raceId FROM races") == [(1, 72), (3, 73)]
+
+
+# Statuses: their ids are in addresses.
+
+STATUSES = "SELECT status, statusId FROM status ORDER BY statusId"
+
+
+def test_the_statuses_of_the_base_keep_their_ids(store, rows):
+    lists = {"status": [row_of("status", 7, "Engine"), row_of("status", 1, "Finished")]}
+    put(store, a_delivery(BASE, ONE_RACE, results(1, "hill", first_id=1), **lists))
+    assert rows(STATUSES) == [("Finished", 1), ("Engine", 7)]
+
+
+def test_a_status_of_another_source_keeps_its_id_if_that_is_free(store, rows):
+    lists = {"status": [row_of("status", 1, "Lapped"), row_of("status", 143, "Illness")]}
+    put(
+        store,
+        a_delivery(OTHER, ONE_RACE, results(1, "hill")),
+        a_delivery(
+            a_source("third"),
+            TWO_RACES,
+            results(1, "hill", status="Lapped"),
+            results(2, "hill", status="Illness"),
+            **lists,
+        ),
+        a_delivery(
+            API, TWO_RACES, results(1, "hill", status="Lapped"), results(2, "hill", status="x")
+        ),
+    )
+    assert rows(STATUSES) == [("Finished", 1), ("Lapped", 2), ("x", 3)]
+
+
+def test_statuses_keep_their_ids_when_sources_come_and_go(store, rows):
+    def put_all(*deliveries):
+        put(store, a_delivery(OTHER, TWO_RACES, results(1, "hill")), *deliveries)
+        return dict(rows(STATUSES))
+
+    def third(**lists):
+        return a_delivery(a_source("third"), TWO_RACES, results(2, "hill", status="Fumes"), **lists)
+
+    api = a_delivery(API, TWO_RACES, results(2, "hill", "clark", status="Lapped"))
+    assert put_all(api) == {"Finished": 1, "Lapped": 2}
+    assert put_all(api, a_delivery(a_source("third"), TWO_RACES)) == {"Finished": 1, "Lapped": 2}
+    store.order(["other", "third"])
+    # neither a number that is free now nor that of the source is one that another status had
+    assert put_all(third()) == {"Finished": 1, "Fumes": 3}
+    assert put_all(third(status=[row_of("status", 2, "Fumes")])) == {"Finished": 1, "Fumes": 3}
+    store.order(["api", "other"])
+    assert put_all() == {"Finished": 1, "Lapped": 2}
+
+
+def test_a_status_that_the_list_of_its_source_lacks_is_added(store, rows):
+    # an API names only those that the database lacks when it is asked
+    put(
+        store,
+        a_delivery(OTHER, ONE_RACE, results(1, "hill")),
+        a_delivery(API, ONE_RACE, results(1, "hill", status="Lapped"), status=[]),
+    )
+    assert rows("SELECT status FROM results JOIN status USING (statusId)") == [("Lapped",)]
+
+
+# Lists.
+
+
+def driver(reference, **facts):
+    return row_of("drivers", 1, reference) | facts
+
+
+def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(store, rows):
+    put(
+        store,
+        a_delivery(BASE, ONE_RACE, results(1, "hill", first_id=1), drivers=[driver("hill")]),
+        a_delivery(
+            OTHER,
+            TWO_RACES,
+            results(1, "hill"),
+            results(2, "hill"),
+            drivers=[driver("hill", code="DHI", forename="Damon")],
+        ),
+        a_delivery(
+            API,
+            ONE_RACE,
+            results(1, "hill"),
+            drivers=[driver("hill", forename="Graham", code=None)],
+        ),
+    )
+    assert rows("SELECT forename, surname, code FROM drivers") == [("Graham", "Hill", None)]
+
+
+# Which car a record is about.
+
+
+def qualifying(*drivers, constructor):
+    names = ("driverId", "constructorId", "position")
+    return Part(2023, 1, "qualifying", names, [[each, constructor, 1] for each in drivers])
+
+
+CARS = "SELECT constructorRef FROM qualifying JOIN constructors USING (constructorId)"
+
+
+@pytest.mark.parametrize(
+    ("in_own_results", "in_qualifying", "expected"),
+    [("lotus-climax", "lotus-climax", "lotus"), ("lotus-climax", "brm", "brm")],
+)
+def test_a_car_has_the_constructor_of_the_chosen_results_if_its_source_names_one_car(
+    store, rows, in_own_results, in_qualifying, expected
+):
+    put(
+        store,
+        a_delivery(BASE, ONE_RACE, results(1, "hill", first_id=1)),
+        a_delivery(
+            OTHER,
+            ONE_RACE,
+            results(1, "hill", constructor=in_own_results),
+            qualifying("hill", constructor=in_qualifying),
+        ),
+    )
+    assert rows(CARS) == [(expected,)]
+
+
+def test_a_driver_of_two_cars_keeps_the_constructors_of_the_source(store, rows):
+    both = results(1, "hill", "hill", first_id=1)
+    both.rows[1][2] = "brm"
+    put(
+        store,
+        a_delivery(BASE, ONE_RACE, both),
+        a_delivery(
+            OTHER,
+            ONE_RACE,
+            results(1, "hill", constructor="cooper"),
+            qualifying("hill", constructor="cooper"),
+        ),
+    )
+    assert rows(CARS) == [("cooper",)]
+
+
+def fastest_laps(*rows):
+    names = ("driverId", "number", "positionText", "positionOrder", "fastestLap", "rank")
+    return Part(2023, 1, "fastest_laps", (*names, "fastestLapTime", "fastestLapSpeed"), rows)
+
+
+def lap(driver="hill", number=1, text="1", place=1, lap=40):
+    return [driver, number, text, place, lap, 1, "1:20.000", None]
+
+
+SHARED = results(1, "hill", "hill", "clark")  # cars 1 and 2: 50 laps each
+LAPS = "SELECT positionOrder, fastestLap FROM results WHERE fastestLap NOT NULL"
+
+
+@pytest.mark.parametrize(
+    ("laps", "place"),
+    [
+        ([lap()], 1),
+        ([lap(number=2, text="2", place=2)], 2),
+        ([lap(number=2, text="R", place=20)], 2),
+        ([lap(number=9, text="2", place=20)], 2),
+        ([lap(number=9, text="R", place=20)], 1),
+        ([lap(number=1, text="1", place=20), lap(number=2, text="2", place=20)], 1),
+    ],
+    ids=["all", "the second", "number", "place", "neither", "two laps: the first"],
+)
+@pytest.mark.parametrize("is_same", [True, False], ids=["own results", "other results"])
+def test_a_driver_of_two_cars_has_the_fastest_lap_in_the_one_that_is_most_alike(
+    store, rows, laps, place, is_same
+):
+    others = [] if is_same else [a_delivery(a_source("second"), ONE_RACE, fastest_laps(*laps))]
+    own = [fastest_laps(*laps)] if is_same else []
+    put(store, a_delivery(OTHER, ONE_RACE, SHARED, *own), *others)
+    assert rows(LAPS) == [(place, 40)]
+
+
+def test_the_place_names_the_car_only_within_one_source(store, rows):
+    laps = fastest_laps(lap(number=1, text="1", place=2))
+    put(store, a_delivery(OTHER, ONE_RACE, SHARED, laps))
+    assert rows(LAPS) == [(2, 40)]
+    put(
+        store,
+        a_delivery(OTHER, ONE_RACE, SHARED),
+        a_delivery(a_source("second"), ONE_RACE, laps),
+    )
+    assert rows(LAPS) == [(1, 40)]
+
+
+def test_no_car_has_a_fastest_lap_after_its_last_one_if_the_other_drove_further(store, rows):
+    shared = results(1, "hill", "hill")
+    shared.rows[0][RESULT.index("laps")] = 10
+    laps = fastest_laps(lap(number=1))
+    put(
+        store,
+        a_delivery(OTHER, ONE_RACE, shared),
+        a_delivery(a_source("second"), ONE_RACE, laps),
+    )
+    assert rows(LAPS) == [(2, 40)]
+
+
+def test_the_fastest_lap_of_a_driver_without_a_result_is_left_out(store, rows):
+    put(store, a_delivery(OTHER, ONE_RACE, SHARED, fastest_laps(lap("amon"))))
+    assert rows(LAPS) == []
+
+
+# The same again.
+
+
+def test_the_same_store_gives_the_same_tables_in_each_process(sample_database, other, tmp_path):
+    database = tmp_path / "x.db"
+    load(database, lacking(tmp_path, "results", "pit_stops"), other)
+    program = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from racedata.loader.build import build
+from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.store import Store
+with closing(Store(Path(sys.argv[1]))) as store:
+    build(Path(sys.argv[2]), store, CORRECTIONS, lambda text: None)
+"""
+    dumps = []
+    for seed in "123":  # of the order of sets
+        path = tmp_path / f"{seed}.db"
+        subprocess.run(
+            [sys.executable, "-c", program, store_path(database), path],
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE build SET builtAt = ''")
+            dumps.append([*db.iterdump()])
+    assert dumps[0] == dumps[1] == dumps[2]

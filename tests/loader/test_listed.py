@@ -1,0 +1,129 @@
+"""racedata.loader.listed: the list of sources, and how commands change it."""
+
+import re
+import shutil
+
+import pytest
+from support import SAMPLE
+from support.apis import refreshed
+from support.loads import built, changed, rows_of, run_loader, without
+from support.processes import following
+from support.refreshes import F1DB, assert_ends_at_once
+
+from racedata.database import store_path
+from racedata.loader.errors import LoadError
+from racedata.loader.listed import after_load, after_refresh, configured, dumps_in
+from racedata.loader.load import load_unread
+from racedata.loader.sources import DEFAULT_LIST
+
+JOLPICA, TRACINGINSIGHTS, RELEASE, OPENF1 = DEFAULT_LIST
+OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
+
+
+@pytest.mark.parametrize(
+    ("before", "loaded", "after"),
+    [
+        (DEFAULT_LIST, [OTHER], [JOLPICA, OTHER, OPENF1]),
+        (DEFAULT_LIST, [OTHER, RELEASE], [JOLPICA, OTHER, RELEASE, OPENF1]),
+        ([JOLPICA, OTHER, OPENF1], [RELEASE], [JOLPICA, RELEASE, OPENF1]),
+        ([JOLPICA, OPENF1], [OTHER], [JOLPICA, OTHER, OPENF1]),
+        ([OTHER, JOLPICA], [RELEASE], [RELEASE, JOLPICA]),
+        ([], [OTHER], [OTHER]),
+    ],
+)
+def test_a_load_puts_its_dumps_in_the_place_of_the_dumps_of_the_list(before, loaded, after):
+    assert after_load(before, loaded) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "after"),
+    [
+        (DEFAULT_LIST, [JOLPICA, RELEASE], [*DEFAULT_LIST]),
+        (DEFAULT_LIST, [API], [API, *DEFAULT_LIST]),
+        ([OTHER, OPENF1], [RELEASE, API], [API, OTHER, RELEASE, OPENF1]),
+        ([OTHER], [OPENF1, API], [API, OTHER, OPENF1]),
+    ],
+)
+def test_a_new_api_joins_ahead_of_the_others_and_any_other_source_behind_them(before, asked, after):
+    assert after_refresh(before, asked) == after
+
+
+def test_apis_and_openf1_are_not_loaded():
+    assert dumps_in(DEFAULT_LIST) == [TRACINGINSIGHTS, RELEASE]
+
+
+def test_the_configured_list_has_each_source_once(monkeypatch):
+    monkeypatch.setenv("RACEDATA_SOURCES", "f1db tracinginsights f1db")
+    assert configured() == [RELEASE, TRACINGINSIGHTS]
+
+
+def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkeypatch):
+    database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
+
+    def unread(*sources):
+        monkeypatch.setenv("RACEDATA_SOURCES", " ".join(map(str, sources)))
+        return load_unread(str(database), None, lambda text: None)
+
+    assert unread(F1DB).endswith(f" from {F1DB}")
+    assert unread(F1DB) == ""
+    assert unread(dump, F1DB).endswith(f" from {dump} and {F1DB}")
+    assert unread(F1DB, dump) == ""  # both were read
+    database.unlink()
+    store_path(database).unlink()
+    assert unread(F1DB).endswith(f" from {F1DB}")
+
+
+@pytest.mark.parametrize("content", [b"?", None], ids=["no database", "a newer version"])
+def test_a_file_that_cannot_be_understood_is_never_replaced(database, content, monkeypatch):
+    monkeypatch.setenv("RACEDATA_SOURCES", str(F1DB))
+    if content is None:
+        changed(database, "PRAGMA user_version = 10")
+    else:
+        database.write_bytes(content)
+    before = database.read_bytes(), database.stat().st_ino
+    for _ in range(2):
+        with pytest.raises(
+            LoadError, match=r"is not an SQLite database|has schema version 10, which is newer"
+        ):
+            load_unread(str(database), None, lambda text: None)
+    assert (database.read_bytes(), database.stat().st_ino) == before
+
+
+@pytest.mark.parametrize("is_sample", [False, True], ids=["no database", "only the sample"])
+def test_follow_first_loads_the_dumps_of_the_list(
+    api, behind_file, complete, sample_database, tmp_path, is_sample
+):
+    database = tmp_path / "racedata.db"
+    if is_sample:
+        shutil.copy(sample_database, database)
+    dump = str(behind_file.parent / "dump")
+    with following(database, RACEDATA_SOURCES=f"{api.url} {dump}") as follow:
+        assert (
+            follow.stdout.readline()
+            == f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}\n"
+        )
+        assert f"{database}: new data" in follow.stdout.readline()
+        assert rows_of(database) == rows_of(complete)
+        assert_ends_at_once(follow)
+
+
+def test_follow_keeps_its_data_if_a_dump_of_the_list_cannot_be_loaded(api, behind, complete):
+    with following(behind, RACEDATA_SOURCES=f"{api.url} http://127.0.0.1:1/dump.zip") as follow:
+        assert re.search(
+            r"dump.zip: .*Connection refused; .*next try at ", follow.stderr.readline()
+        )
+        assert "new data" in follow.stdout.readline()
+        follow.terminate()  # and the dump is asked again and again
+        follow.communicate(timeout=20)
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_source_that_is_loaded_only_is_the_whole_list(api, behind):
+    dump = str(behind.parent / "dump")
+    refreshed(behind, api.url)
+    refreshed_rows = rows_of(behind)
+    loaded = run_loader(F1DB, behind, "--only")
+    assert (loaded.returncode, loaded.stderr) == (0, "")
+    fresh = built(F1DB, behind.with_name("fresh.db"))
+    assert rows_of(behind) == rows_of(fresh) != refreshed_rows
+    assert dump

@@ -1,0 +1,295 @@
+"""racedata.loader.parts: what a source says, taken apart, and that nothing is lost by it."""
+
+import sqlite3
+import tempfile
+from contextlib import closing, contextmanager
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import SAMPLE
+from support.loads import changed, edited, facts_of, rows_of, select
+from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put, results
+
+from racedata.loader.build import build
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.parts import OF_CAR, PARTS, Part, Tables, columns_of, parts_of
+from racedata.loader.sources import source_at
+from racedata.loader.stage import of_kind, staged
+from racedata.loader.store import Store
+from racedata.loader.update import take_apart
+from racedata.model import BY_NAME, FASTEST_LAP, RECORDS
+
+# What a list of rows of an API has.
+ROW = {"driverId": "hill", "constructorId": "lotus", "number": 1, "positionText": "1", "laps": 50}
+
+
+# Rows of parts.
+
+
+def test_the_rows_of_results_are_two_parts():
+    rows = [
+        {**ROW, "positionOrder": 1, **dict(zip(FASTEST_LAP, (40, 1, "1:20.000", "200.5")))},
+        {**ROW, "positionOrder": 2, "driverId": "clark", **dict.fromkeys(FASTEST_LAP)},
+    ]
+    of_results, of_laps = parts_of(2023, 1, "results", rows)
+    assert of_results[:3] == (2023, 1, "results")
+    assert of_results.columns == (*ROW, "positionOrder")
+    assert [row[0] for row in of_results.rows] == ["hill", "clark"]
+    assert of_laps == Part(
+        2023,
+        1,
+        "fastest_laps",
+        (*OF_CAR, *FASTEST_LAP),
+        [["hill", 1, "1", 1, 40, 1, "1:20.000", "200.5"]],
+    )
+
+
+def test_fastest_laps_are_in_the_order_of_the_results():
+    rows = [{**ROW, "positionOrder": place, "rank": place} for place in (10, 9, 1)]
+    (_, of_laps) = parts_of(2023, 1, "results", rows)
+    assert [row[OF_CAR.index("positionOrder")] for row in of_laps.rows] == [1, 9, 10]
+
+
+@pytest.mark.parametrize("kind", sorted({*RECORDS} - {"results"}))
+def test_rows_of_other_kinds_are_one_part_with_the_columns_of_any_row(kind):
+    rows = [{"driverId": "hill", "rank": 1}, {"driverId": "clark", "time": "1"}]
+    (part,) = parts_of(2023, 1, kind, rows)
+    assert part == Part(
+        2023, 1, kind, ("driverId", "rank", "time"), [["hill", 1, None], ["clark", None, "1"]]
+    )
+
+
+def test_results_without_fastest_laps_are_one_part():
+    unknown = dict.fromkeys(FASTEST_LAP)
+    assert len(parts_of(2023, 1, "results", [{**ROW, "positionOrder": 1, **unknown}])) == 1
+
+
+@pytest.mark.parametrize(("column", "count"), [("driverId", 2), ("constructorId", 1)])
+def test_the_entrants_of_a_part_are_its_drivers_or_else_its_constructors(column, count):
+    rows = [["hill", "lotus"], ["clark", "lotus"], ["hill", "lotus"]]
+    at = ("driverId", "constructorId").index(column)
+    part = Part(2023, 1, "driver_standings", (column,), [[row[at]] for row in rows])
+    assert part.entrants == count
+    both = part._replace(columns=("constructorId", "driverId"), rows=[row[::-1] for row in rows])
+    assert both.entrants == 2
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_part_has_the_columns_of_its_table_without_the_race_and_ids_only_on_request(kind):
+    names = columns_of(kind, has_ids=False)
+    if kind == "fastest_laps":
+        assert names == columns_of(kind, has_ids=True) == (*OF_CAR, *FASTEST_LAP)
+        return
+    table = BY_NAME[kind]
+    left_out = {*table.names} - {*names}
+    assert left_out - {"raceId", table.id} == ({*FASTEST_LAP} if kind == "results" else set())
+    assert {*columns_of(kind, has_ids=True)} - {*names} == {table.id} - {""}
+
+
+# A database taken apart, and built again.
+
+
+def taken_apart(database, new):
+    """The path of a database built from what another one has."""
+    with closing(Store(":memory:")) as store:
+        with closing(ExistingDatabase(database)) as existing:
+            take_apart(existing, store)
+        build(new, store, None, lambda text: None)
+    return new
+
+
+SOURCES = "SELECT name, address, licence, checksum, readAt, isLoaded, gave FROM sources"
+ORIGINS = "SELECT raceId, kind, sourceId, fetchedAt FROM origins ORDER BY 1, 2"
+CORRECTIONS = "SELECT * FROM corrections"
+IDS = "SELECT resultId, record FROM results ORDER BY record"
+
+
+def assert_same(new, database):
+    assert rows_of(new) == rows_of(database)
+    for sql in (SOURCES, ORIGINS, CORRECTIONS, IDS):
+        assert select(new, sql) == select(database, sql)
+
+
+def test_a_database_taken_apart_and_built_again_is_the_same(sample_database, tmp_path):
+    assert select(sample_database, CORRECTIONS)
+    assert_same(taken_apart(sample_database, tmp_path / "x.db"), sample_database)
+
+
+def test_a_full_database_taken_apart_and_built_again_is_the_same(full_database, tmp_path):
+    assert_same(taken_apart(full_database, tmp_path / "x.db"), full_database)
+
+
+drivers = st.lists(st.sampled_from(["hill", "clark", "amon", "moss"]), min_size=1, unique=True)
+records = st.builds(
+    lambda *facts: dict(zip(("drivers", "constructor", "status", "with_laps"), facts)),
+    drivers,
+    st.sampled_from(["lotus", "brm"]),
+    st.sampled_from(["Finished", "Engine", "Lapped"]),
+    st.booleans(),
+)
+
+
+def parts_from(round, first_id, facts):
+    """Random results, and perhaps fastest laps, in another order."""
+    found = results(
+        round,
+        *facts["drivers"],
+        constructor=facts["constructor"],
+        status=facts["status"],
+        first_id=first_id,
+    )
+    laps = [[each, 9, "R", 9, 40, 1, None, None] for each in sorted(facts["drivers"])]
+    of_laps = Part(2023, round, "fastest_laps", columns_of("fastest_laps", False), laps)
+    return [found, *[of_laps] * facts["with_laps"]]
+
+
+@given(
+    st.lists(st.none() | records, min_size=3, max_size=3), st.lists(records, min_size=1, max_size=3)
+)
+@settings(max_examples=10)
+def test_whatever_sources_say_a_database_taken_apart_and_built_again_has_the_same_facts(dump, api):
+    # Its ids may differ: nobody knows any more those of rows that an API has replaced.
+    calendar = a_calendar(*(a_race(round, raceId=90 - round) for round in (1, 2, 3)))
+    of_dump = [parts_from(at, at * 100, each) for at, each in enumerate(dump, 1) if each]
+    of_api = [parts_from(at, None, each) for at, each in enumerate(api, 1)]
+    with tempfile.TemporaryDirectory() as folder, closing(Store(":memory:")) as store:
+        put(
+            store,
+            a_delivery(a_source("dump", has_ids=True), calendar, *chain(*of_dump)),
+            a_delivery(an_api("http://127.0.0.1/f1"), calendar, *chain(*of_api)),
+        )
+        database = Path(folder) / "x.db"
+        build(database, store, None, lambda text: None)
+        again = taken_apart(database, Path(folder) / "again.db")
+        assert facts_of(again) == facts_of(database)
+
+
+# The tables of a source.
+
+
+@contextmanager
+def tables_of(folder):
+    """The tables of a dump as its reader fills them."""
+    with (
+        source_at(str(folder)).opened(lambda text: None) as fill,
+        staged(lambda text: None) as stage,
+    ):
+        fill(stage)
+        yield Tables(stage.db, "stage")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """The tables of the sample."""
+    with tables_of(SAMPLE) as tables:
+        yield tables
+
+
+def parts_in(tables, years=None, has_ids=True):
+    return [part for part, _ in tables.parts(1, years, has_ids)]
+
+
+@pytest.mark.parametrize("kind", sorted({*PARTS} - {"entries"}))
+def test_the_parts_of_a_kind_have_all_its_rows_one_part_for_each_race(tables, kind):
+    parts = [part for part in parts_in(tables) if part.kind == kind]
+    sql = f"SELECT count(*) FROM {of_kind(kind, 'stage')}"
+    assert tables.db.execute(sql).fetchone() == (sum(len(part.rows) for part in parts),)
+    assert len({(part.season, part.round) for part in parts}) == len(parts) > 0
+
+
+def test_rows_with_ids_are_in_their_order(tables):
+    for part in parts_in(tables):
+        if part.kind in BY_NAME and (id := BY_NAME[part.kind].id):
+            ids = [row[part.columns.index(id)] for row in part.rows]
+            assert ids == sorted(ids)
+
+
+def test_a_release_of_a_dump_may_give_everything_another_id(tables, tmp_path):
+    names = ("raceId", "circuitId", "driverId", "constructorId")
+
+    def renumbered(row):
+        return row | {name: str(9000 - int(row[name])) for name in names if name in row}
+
+    every = dict.fromkeys((path.stem for path in SAMPLE.glob("*.csv")), renumbered)
+    with tables_of(edited(SAMPLE, tmp_path / "dump", **every)) as other:
+        found, before = (sorted(parts_in(each, has_ids=False), key=str) for each in (other, tables))
+    assert found == before
+
+
+def test_only_the_seasons_that_are_asked_for_are_given(tables):
+    assert {part.season for part in parts_in(tables, [2023])} == {2023}
+    assert [each.season for each in tables.calendars(1, [2023])] == [2023]
+    seasons = select_in(tables, "SELECT DISTINCT year FROM stage.races ORDER BY year")
+    assert [each.season for each in tables.calendars(1, None)] == seasons
+
+
+def select_in(tables, sql):
+    return [value for (value,) in tables.db.execute(sql)]
+
+
+def test_a_source_that_gave_nothing_has_no_parts_and_no_calendars(tables):
+    assert [*tables.calendars(2, None)] == [*tables.parts(2, None, True)] == []
+
+
+def test_a_calendar_counts_only_for_the_source_that_gave_the_races(database):
+    changed(
+        database,
+        """INSERT INTO sources (sourceId, name, address, readAt, isLoaded, gave)
+           VALUES (2, 'other', 'other', '2023-10-23T06:00:00Z', 1, '')""",
+        "UPDATE origins SET sourceId = 2 WHERE kind = 'pit_stops' AND RACE(2023/18)",
+    )
+    with closing(sqlite3.connect(database)) as db:
+        tables = Tables(db, "main")
+        (calendar,) = tables.calendars(2, None)
+        assert (calendar.season, calendar.counts) == (2023, False)
+        ((part, fetched_at),) = tables.parts(2, None, False)
+        assert part[:3] == (2023, 18, "pit_stops") and fetched_at is None
+        assert all(each.counts for each in tables.calendars(1, None))
+
+
+def test_sessions_are_from_the_source_that_gave_them(database):
+    changed(
+        database,
+        """INSERT INTO sources (sourceId, name, address, readAt, isLoaded, gave)
+           VALUES (2, 'other', 'other', '2023-10-23T06:00:00Z', 1, '')""",
+        """INSERT INTO origins SELECT raceId, 'sessions', 2, NULL FROM races WHERE RACE(2023/18)""",
+    )
+    with closing(sqlite3.connect(database)) as db:
+        tables = Tables(db, "main")
+        calendars = {source: next(tables.calendars(source, [2023])) for source in (1, 2)}
+    with_sessions = {
+        source: [race["round"] for race in calendar.races if race["sessions"]]
+        for source, calendar in calendars.items()
+    }
+    assert with_sessions[2] == [18] and 18 not in with_sessions[1]
+    assert len(with_sessions[1]) == 21
+
+
+def test_a_race_has_its_sessions_and_the_reference_of_its_circuit(tables):
+    (calendar,) = tables.calendars(1, [2023])
+    race = calendar.races[17]
+    assert (race["round"], race["circuitId"]) == (18, "americas")
+    assert [each["session"] for each in race["sessions"]] == ["fp1", "quali", "sprint", "sq"]
+    assert {*race} == {*BY_NAME["races"].names, "sessions"}
+
+
+def test_entries_are_of_drivers_without_a_result(database):
+    changed(database, "DELETE FROM results WHERE RACE(2023/18) AND DRIVER(alonso)")
+    with closing(sqlite3.connect(database)) as db:
+        of_entries = [part for part in parts_in(Tables(db, "main")) if part.kind == "entries"]
+    assert [(part.season, part.round, *part.rows) for part in of_entries] == [
+        (2023, 18, ["alonso", "aston_martin"])
+    ]
+
+
+def test_columns_that_a_database_lacks_are_unknown_and_tables_empty(database):
+    changed(database, "UPDATE circuits SET alt = '7'")
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("ALTER TABLE circuits DROP COLUMN alt")
+        db.execute("DROP TABLE practice")
+        tables = Tables(db, "main")
+        assert {row["alt"] for row in tables.list_rows("circuits")} == {None}
+        assert "practice" not in {part.kind for part in parts_in(tables)}

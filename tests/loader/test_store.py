@@ -1,0 +1,378 @@
+"""racedata.loader.store: what it keeps, what stays when a source says something else, and what
+becomes of a file that is damaged or used twice at once.
+"""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.stores import READ_AT, a_race, a_source, an_api, results, stored_calendar
+
+from racedata.loader.errors import LoadError
+from racedata.loader.parts import Part
+from racedata.loader.store import NotAStore, Store, keyed
+
+LATER = "2023-12-02T06:00:00Z"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "racedata.sources.db"
+
+
+@pytest.fixture
+def store(path):
+    with closing(Store(path)) as store:
+        yield store
+
+
+def put(store, part, read_at=READ_AT, fetched_at=None, source="dump", race="Grand Prix 1"):
+    """Puts a part that a new reading of a source gave."""
+    store.put_source(a_source(source, read_at=read_at))
+    return store.put_part(source, race, part, fetched_at, read_at)
+
+
+# Parts.
+
+
+def test_a_part_is_given_back_as_it_was_put(store):
+    assert put(store, results(1, "clark", "hill"), fetched_at=LATER)
+    (part,) = store.parts()
+    assert part == ("dump", 2023, "Grand Prix 1", "results", LATER, READ_AT, 1, 2)
+    columns, rows = store.rows(part)
+    assert [dict(zip(columns, row))["driverId"] for row in rows] == ["clark", "hill"]
+
+
+values = st.one_of(
+    st.none(), st.integers(-(2**53), 2**53), st.text(st.characters(exclude_categories=["Cs"]))
+)
+
+
+@given(st.lists(st.tuples(st.text("abc", min_size=1), values, values), max_size=30))
+def test_all_values_and_the_order_of_rows_stay(rows):
+    with closing(Store(":memory:")) as store:
+        put(store, Part(2023, 1, "pit_stops", ("driverId", "stop", "time"), rows))
+        (part,) = store.parts()
+        assert store.rows(part) == (["driverId", "stop", "time"], [list(row) for row in rows])
+        assert part.entrants == len({row[0] for row in rows})
+
+
+def test_an_equal_part_is_only_confirmed(store):
+    put(store, results(1, "clark"), READ_AT, fetched_at=READ_AT)
+    assert not put(store, results(1, "clark"), LATER, fetched_at=LATER)
+    (part,) = store.parts()
+    assert (part.fetched_at, part.confirmed_at, part.put) == (READ_AT, LATER, 2)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        results(1, "clark"),
+        results(1, "clark", "hill", "surtees"),
+        results(1, "hill", "clark"),
+        results(1, "clark", "hill", constructor="brm"),
+        results(1, "clark", "hill")._replace(columns=("driverId", "constructorId", *"abcd")),
+    ],
+    ids=["fewer rows", "more rows", "another order", "another value", "other columns"],
+)
+def test_another_part_replaces_it_as_a_whole(store, new):
+    put(store, results(1, "clark", "hill"), READ_AT, fetched_at=READ_AT)
+    assert put(store, new, LATER, fetched_at=LATER)
+    (part,) = store.parts()
+    assert (part.fetched_at, part.confirmed_at, part.put) == (LATER, LATER, 2)
+    assert store.rows(part) == ([*new.columns], new.rows)
+    assert part.entrants == new.entrants
+
+
+def test_parts_of_other_sources_races_seasons_and_kinds_stand_side_by_side(store):
+    put(store, results(1, "clark"))
+    put(store, results(1, "hill"), source="api")
+    put(store, results(2, "hill"), race="Grand Prix 2")
+    put(store, results(1, "hill", season=2022))
+    put(store, results(1, "hill")._replace(kind="qualifying"))
+    assert len([*store.parts()]) == 5
+    store.forget("dump")
+    assert [part.source for part in store.parts()] == ["api"]
+
+
+# Sources.
+
+
+def test_the_list_has_the_sources_in_its_order(store):
+    for name in ("a", "b", "c"):
+        store.put_source(a_source(name, place=None))
+    assert store.sources() == []
+    store.order(["c", "a"])
+    assert [source.name for source in store.sources()] == ["c", "a"]
+    assert [source.name for source in store.known_sources()] == ["c", "a", "b"]
+    store.order(["b"])
+    assert [source.name for source in store.sources()] == ["b"]
+
+
+def test_a_source_is_given_back_as_it_was_put(store):
+    source = an_api("api", licence="CC BY 4.0", checksum="0" * 64, place=3)
+    store.put_source(source)
+    assert store.source("api") == source and store.source("dump") is None
+
+
+def test_each_reading_of_a_source_has_the_next_number(store):
+    for name in ("a", "b", "a"):
+        store.put_source(a_source(name))
+    assert {each.name: each.put for each in store.known_sources()} == {"a": 3, "b": 2}
+
+
+# Calendars.
+
+
+def test_a_calendar_has_changed_if_its_races_have_or_if_others_count(store):
+    calendar = stored_calendar("dump", a_race(1), a_race(2))
+    assert store.put_calendar(calendar)
+    assert not store.put_calendar(calendar._replace(fetched_at=LATER))
+    assert store.calendar("dump", 2023).fetched_at == LATER
+    assert store.put_calendar(calendar._replace(races=calendar.races[:1], lacks={"b": LATER}))
+    assert store.put_calendar(calendar._replace(counts=None))
+    assert store.calendars() == [calendar._replace(counts=None)]
+    assert store.calendar("dump", 2022) is None
+
+
+IMOLA = a_race(1, name="Imola", url="https://example.org/imola", circuitId="imola")
+MONACO = a_race(2, name="Monaco", url="https://example.org/monaco", circuitId="monaco")
+BEFORE = keyed([IMOLA, MONACO], [])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "Emilia-Romagna"},
+        {"name": "Emilia-Romagna", "url": None},
+        {"name": "Emilia-Romagna", "circuitId": "mugello", "date": "2023-09-01"},
+        {"circuitId": "mugello", "url": None, "date": "2023-09-01"},
+        {"round": 22},
+    ],
+    ids=["renamed", "without article", "renamed and moved", "moved", "renumbered"],
+)
+def test_a_race_keeps_its_key(changes):
+    races = keyed([MONACO | {"round": 1}, IMOLA | changes], BEFORE)
+    assert [race["key"] for race in races] == ["Monaco", "Imola"]
+
+
+def test_a_key_stays_when_a_race_is_renamed_again_and_again():
+    races = BEFORE
+    for name in ("Emilia-Romagna", "Made in Italy", "Monaco 2"):
+        races = keyed([IMOLA | {"name": name, "round": 5}, MONACO], races)
+    assert [race["key"] for race in races] == ["Imola", "Monaco"]
+
+
+def test_races_that_exchange_their_places_in_the_calendar_keep_their_keys():
+    swapped = [IMOLA | {"round": 2, "date": MONACO["date"]}]
+    swapped.append(MONACO | {"round": 1, "date": IMOLA["date"]})
+    assert [race["key"] for race in keyed(swapped, BEFORE)] == ["Imola", "Monaco"]
+
+
+def test_if_two_races_exchange_their_names_the_keys_follow_the_names():
+    swapped = [IMOLA | {"name": "Monaco"}, MONACO | {"name": "Imola"}]
+    assert [race["key"] for race in keyed(swapped, BEFORE)] == ["Monaco", "Imola"]
+
+
+def test_a_new_race_with_the_former_name_of_another_gets_a_key_of_its_own():
+    renamed = keyed([IMOLA | {"name": "Emilia-Romagna"}, MONACO], BEFORE)
+    new = a_race(9, name="Imola")
+    races = keyed([IMOLA | {"name": "Emilia-Romagna"}, new, MONACO], renamed)
+    assert [race["key"] for race in races] == ["Imola", "Imola 2", "Monaco"]
+    again = keyed([new | {"name": "Other"}, IMOLA | {"name": "Emilia-Romagna"}], races)
+    assert [race["key"] for race in again] == ["Imola 2", "Imola"]
+
+
+@given(st.lists(st.sampled_from("abcdef"), unique=True), st.lists(st.sampled_from("abcdef")))
+def test_no_two_races_of_a_calendar_have_the_same_key(names, former):
+    def races(names):
+        return [a_race(at, name=name) for at, name in enumerate(dict.fromkeys(names), 1)]
+
+    found = [race["key"] for race in keyed(races(names), keyed(races(former), []))]
+    assert len({*found}) == len(names)
+
+
+FP1 = [{"session": "fp1", "date": IMOLA["date"], "time": "12:00:00"}]
+
+
+@pytest.mark.parametrize(
+    ("date", "sessions", "time"),
+    [("2023-01-15", FP1, "13:00:00"), ("2023-01-16", FP1, None), ("2023-01-17", [], None)],
+)
+def test_sessions_and_the_start_stay_known_unless_the_race_has_moved(date, sessions, time):
+    before = keyed([IMOLA | {"sessions": FP1, "time": "13:00:00"}], [])
+    (race,) = keyed([IMOLA | {"date": date}], before)
+    assert (race["sessions"], race["time"]) == (sessions, time)
+
+
+def test_new_sessions_and_a_new_start_replace_those_from_before():
+    before = keyed([IMOLA | {"sessions": FP1, "time": "13:00:00"}], [])
+    new = {"sessions": [FP1[0] | {"session": "fp2"}], "time": "14:00:00"}
+    (race,) = keyed([IMOLA | new], before)
+    assert race == IMOLA | new | {"key": "Imola"}
+
+
+# Lists.
+
+
+def test_a_list_keeps_its_order_and_what_is_not_said_again(store):
+    def row(name, **facts):
+        return name, {"driverRef": name, **facts}
+
+    assert store.put_list("dump", "drivers", [row("hill"), row("clark")])
+    assert not store.put_list("dump", "drivers", [row("hill")])
+    assert store.put_list("dump", "drivers", [row("hill", code="HIL"), row("amon")])
+    assert store.list_rows("dump", "drivers") == [
+        {"driverRef": "hill", "code": "HIL"},
+        {"driverRef": "clark"},
+        {"driverRef": "amon"},
+    ]
+    assert store.list_rows("api", "drivers") == []
+
+
+# The file.
+
+
+def test_a_transaction_that_raises_changes_nothing(path, store):
+    put(store, results(1, "clark"))
+    with closing(sqlite3.connect(path)) as reader:
+        before = [*reader.iterdump()]
+        with pytest.raises(KeyboardInterrupt), store.transaction():
+            put(store, results(1, "hill"), LATER)
+            store.order(["dump"])
+            store.put_calendar(stored_calendar("dump", a_race(1)))
+            store.remember("dump", {"refreshedAt": LATER})
+            store.state = "other", 7
+            assert len(store.calendars()) == 1
+            raise KeyboardInterrupt
+        assert [*reader.iterdump()] == before
+    with store.transaction():  # the next one is possible
+        assert put(store, results(1, "hill"), LATER)
+
+
+def test_others_see_a_transaction_only_when_it_has_ended(path, store):
+    with closing(Store(path)) as other:
+        with store.transaction():
+            put(store, results(1, "clark"))
+            assert [*other.parts()] == []
+        assert len([*other.parts()]) == 1
+
+
+def test_a_store_that_is_opened_again_has_the_same_state(path, store):
+    id, changes = store.state
+    assert len(id) == 16 and changes == 0
+    store.state = id, 5
+    with closing(Store(path)) as again:
+        assert again.state == (id, 5)
+
+
+def test_a_store_that_forgets_all_is_another_store_and_remembers_what_checks_need(store):
+    put(store, results(1, "clark"))
+    store.put_calendar(stored_calendar("dump", a_race(1)))
+    store.put_statuses({"Finished": 1})
+    store.remember("dump", {"etag": "x"})
+    before = store.state
+    store.clear()
+    assert store.state[0] != before[0]
+    assert ([*store.parts()], store.calendars(), store.known_sources()) == ([], [], [])
+    assert store.statuses() == {} and store.recalled("dump") == {"etag": "x"}
+
+
+CREATE = """
+import sys
+from pathlib import Path
+from racedata.loader.store import Store
+sys.stdin.read()
+print(Store(Path(sys.argv[1])).state[0])
+"""
+
+
+def test_programs_that_create_a_store_at_once_have_the_same_one(path):
+    command = [sys.executable, "-W", "ignore", "-c", CREATE, path]
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    programs = [subprocess.Popen(command, **options) for _ in range(4)]
+    for program in programs:  # each one waits until its stdin is closed
+        program.stdin.close()
+    said = [program.stdout.read() for program in programs]
+    for program in programs:
+        program.stdout.close()
+        assert program.wait() == 0
+    with closing(Store(path)) as store:
+        assert said == [f"{store.state[0]}\n"] * 4
+
+
+def test_a_store_that_another_program_has_just_created_stays_as_it_is(path, store):
+    put(store, results(1, "clark"))
+    before = store.state
+    with closing(Store(path)) as other:
+        other.create()
+        assert (other.state, len([*other.parts()])) == (before, 1)
+        assert other.db.execute("SELECT count(*) FROM store").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"SQLite format 3\0" + b"\xff" * 5000, b"not a database" * 100],
+    ids=["damaged", "text"],
+)
+def test_a_file_that_is_no_database_is_no_store_and_stays_as_it_is(path, content):
+    path.write_bytes(content)
+    with pytest.raises(NotAStore, match="sources"):
+        Store(path)
+    assert path.read_bytes() == content
+
+
+def test_a_store_with_a_damaged_page_is_no_store(path, store):
+    put(store, results(1, "clark"))
+    content = path.read_bytes()
+    pages = range(4096, len(content), 4096)
+    for start in pages:
+        path.write_bytes(content[:start] + b"\xff" * 4096 + content[start + 4096 :])
+        with pytest.raises(NotAStore):
+            Store(path)
+    path.write_bytes(content)
+    Store(path).close()
+
+
+@pytest.mark.parametrize("pragma", ["user_version = 99", "application_id = 7"])
+def test_a_store_of_another_version_or_program_is_refused_and_stays_as_it_is(path, store, pragma):
+    store.db.execute(f"PRAGMA {pragma}")
+    before = path.read_bytes()
+    with pytest.raises(LoadError, match="exists and is not a store that this version of racedata"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_store(path):
+    path.touch()
+    with closing(Store(path)) as store:
+        assert store.known_sources() == []
+
+
+# What people read.
+
+
+@pytest.mark.skipif(not shutil.which("sqlite3"), reason="needs the program sqlite3")
+def test_the_sqlite3_program_shows_what_each_source_says(path, store):
+    put(store, results(1, "clark", "hill"))
+    put(store, results(1, "clark"), source="api")
+    store.put_calendar(stored_calendar("dump", a_race(1), a_race(2)))
+    store.order(["api", "dump"])
+
+    def shown(sql):
+        command = ["sqlite3", "-json", path, sql]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    assert shown("SELECT name FROM sources ORDER BY place") == [{"name": "api"}, {"name": "dump"}]
+    assert shown("SELECT source, race, kind, entrants FROM parts ORDER BY entrants") == [
+        {"source": "api", "race": "Grand Prix 1", "kind": "results", "entrants": 1},
+        {"source": "dump", "race": "Grand Prix 1", "kind": "results", "entrants": 2},
+    ]
+    races = "SELECT value ->> 'name' AS race FROM calendars, json_each(races)"
+    assert shown(races) == [{"race": "Grand Prix 1"}, {"race": "Grand Prix 2"}]

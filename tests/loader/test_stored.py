@@ -1,0 +1,90 @@
+"""racedata.loader.stored: the commands that show what the store has, and build from it."""
+
+import subprocess
+import sys
+
+import pytest
+from support import SAMPLE
+from support.apis import refreshed
+from support.loads import built, rows_of, select
+from support.refreshes import F1DB
+
+
+def said(command, database, *arguments):
+    """What a command prints."""
+    program = [sys.executable, "-m", "racedata", command, *arguments, "--database", database]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    return ended.returncode, ended.stdout.splitlines(), ended.stderr
+
+
+def test_the_list_of_sources_says_when_each_was_read_and_what_counts_of_it(api, behind):
+    refreshed(behind, api.url)
+    status, lines, _ = said("sources", behind)
+    assert status == 0
+    names = [line.partition(":")[0] for line in lines]
+    assert [name[:2] for name in names] == ["1.", "2.", "3.", "4."]
+    assert f"1. {api.url}: read " in lines[0] and "counts: results of 1 race (2023)" in lines[0]
+    assert lines[-1] == "4. openf1: never read"
+
+
+def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, complete):
+    before = rows_of(behind)
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+    status, lines, _ = said("sources", behind, "--remove", api.url)
+    assert (status, lines[-1].endswith(f"without {api.url}")) == (0, True)
+    assert rows_of(behind) == before
+    assert said("sources", behind)[1][-1].startswith(f"-  {api.url}: read ")
+    refreshed(behind, api.url)  # joins again
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_name_that_is_not_in_the_list_is_refused_with_the_names_in_it(database):
+    status, _, error = said("sources", database, "--remove", "nobody")
+    assert status == 1 and "'nobody': not in the list; expected one of https://" in error
+
+
+def test_the_parts_of_a_race_are_those_of_each_source_and_what_counts_comes_first(tmp_path):
+    database = built([SAMPLE, F1DB], tmp_path / "x.db")
+    status, lines, _ = said("parts", database, "2023/18", "results")
+    assert status == 0
+    assert [line for line in lines if "20 rows" in line] == [
+        line for line in lines if line.startswith((f"{SAMPLE}, ", "f1db, "))
+    ]
+    assert lines[0].startswith(f"{SAMPLE}, ") and lines[0].endswith("20 rows, counts")
+    assert "123,max_verstappen,red_bull,1,6,1,1,25,56,5721362,Finished" in lines
+
+
+@pytest.mark.parametrize(
+    ("race", "kind", "fault"),
+    [
+        ("2023", "results", "'2023': expected a season and a round, such as 2023/18"),
+        ("2023/18", "result", "'result': expected one of results, fastest_laps, "),
+        ("2023/99", "results", "2023/99: no source has results; expected a race"),
+    ],
+)
+def test_a_wrong_race_or_kind_is_refused_with_what_is_expected(database, race, kind, fault):
+    status, _, error = said("parts", database, race, kind)
+    assert status == 1 and fault in error
+
+
+def test_a_build_needs_no_source_and_leaves_an_equal_database_as_it_is(tmp_path):
+    database = built(SAMPLE, tmp_path / "x.db", None)
+    before = database.read_bytes()
+    assert said("build", database, "--corrections", "none")[1] == [f"{database}: nothing new"]
+    assert database.read_bytes() == before
+    rows = rows_of(database)
+    database.unlink()
+    assert "from its store" in said("build", database, "--corrections", "none")[1][-1]
+    assert rows_of(database) == rows
+
+
+def test_a_correction_is_taken_back_by_a_build(tmp_path):
+    file = tmp_path / "corrections.csv"
+    line = "results,2023/18/max_verstappen,grid,6,16,a test"
+    file.write_text(f"table,key,column,wrong,right,source\n{line}\n", encoding="utf-8")
+    database = built(SAMPLE, tmp_path / "x.db", file)
+    corrected = "SELECT count(*) FROM corrections"
+    assert select(database, corrected) == [(1,)]
+    assert "corrections" not in said("build", database, "--corrections", "none")[2]
+    assert select(database, corrected) == [(0,)]
