@@ -152,5 +152,5 @@ audit: python  ## check the packages in the image for known vulnerabilities (nee
 		|| { tail -n 1 build/audit.log >&2; echo "audit: vulnerabilities found, or the audit failed; see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything that was built, including the database
-	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.refreshed.json
+	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.sources.db
 	find . -name __pycache__ -prune -exec rm -r {} +
