@@ -318,7 +318,7 @@ def id_of(db: sqlite3.Connection, column: str, text: str) -> int | None:
 def store_corrections(stage: Stage) -> None:
     """Copies the table into the database, in the order of answers.
 
-    Leaves out corrections whose value a merge has replaced with another one.
+    Leaves out corrections whose value is not the one that counts.
     """
     db = stage.db
     rows = db.execute(
@@ -346,7 +346,7 @@ def has_value(
 ) -> bool:
     """Whether the row of a correction still has the corrected value.
 
-    Ids name the row: a merge may have given a race another round, or a driver another reference.
+    Ids name the row: sources may give a race another round, or a driver another reference.
     """
     terms, values, parts = [], list[Value](), key.split("/")
     own = table.names[0]

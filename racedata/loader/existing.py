@@ -1,7 +1,7 @@
 """The database that exists: opened and checked once, asked what it has, and read into a Stage.
 
-Its schema version may be older, from OLDEST_VERSION on: then only `fill`, `fill_with` and the
-attributes work. Columns that it lacks are unknown, and tables that it lacks are empty.
+Its schema version may be older, from OLDEST_VERSION on: then only `fill` and the attributes work.
+Columns that it lacks are unknown, and tables that it lacks are empty.
 """
 
 import os

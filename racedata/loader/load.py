@@ -1,7 +1,7 @@
-"""Reads sources whole: `racedata load`.
+"""Reads dumps whole: `racedata load`.
 
-The first source is the base; the others fill its gaps, and add the seasons that it lacks. What
-refreshes have stored stays. Without an argument, the sources are those of the last load.
+They take the place of the dumps in the list of sources, the most trusted first. What APIs have said
+stays. Without an argument, the dumps are those of the last load.
 """
 
 import argparse
@@ -318,9 +318,9 @@ def main(arguments: Sequence[str]) -> None:
         nargs="*",
         metavar="SOURCE",
         help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
-        f"{', '.join(PUBLISHED)}. The first source is the base; the others fill its gaps, and add "
-        "the seasons that it lacks. A file or URL that ends with .db is a database, which is "
-        "copied unchanged. By default, load reads the sources of the existing database again, or "
+        f"{', '.join(PUBLISHED)}. Name the most trusted source first: of each race and kind of "
+        "records, the first that has it counts. A file or URL that ends with .db is a database, "
+        "which is copied unchanged. By default, load reads the dumps of the list of sources, or "
         "else the sample",
     )
     parser.add_argument(

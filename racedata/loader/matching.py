@@ -1,4 +1,4 @@
-"""Matches the races, drivers and constructors of two databases that are merged or compared.
+"""Matches the races and drivers of two sources, or of two databases that are compared.
 
 Drivers and the like are matched by reference, races by circuit and date, and never by an id or a
 round. What follows from a match does not belong here.

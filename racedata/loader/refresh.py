@@ -1,9 +1,8 @@
 """Brings the database up to date from its sources.
 
-It updates every season from the first unfinished one to the latest. A new database, built from the
-old one's own tables and the source's records, replaces the old one. If nothing has changed, the old
-one stays. This module decides the order of the sources; sources/ decides what to ask each one for,
-and rules.py which record wins.
+It updates every season from the first unfinished one to the latest: what a source says goes into
+the store, and a new database, built from that, replaces the old one. If nothing has changed, the
+old one stays. sources/ decides what to ask each source for, and choose.py what counts.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -50,7 +49,7 @@ class NothingNew(Exception):
 
 
 class Refresh:
-    """A refresh of the database at `path` from sources at `addresses`, the preferred one first.
+    """A refresh of the database at `path` from sources at `addresses`.
 
     `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace`
     makes the pace of the requests to a source. A refresh that `waits` does not fail if another
@@ -88,7 +87,6 @@ class Refresh:
         with closing(self.existing()) as existing:
             # before any source adds to it: each source brings the same seasons
             self.first = existing.first_season([])
-        # Ask the preferred source last, so that it wins.
         for source in reversed(self.sources):
             try:
                 changes += self.ask(source)

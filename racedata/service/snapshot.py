@@ -60,7 +60,7 @@ class Snapshot:
         )
 
     def sources(self) -> list[sqlite3.Row]:
-        """The sources of the data, the base first: `(name, address, licence, checksum, readAt,
+        """The sources of the data, dumps first: `(name, address, licence, checksum, readAt,
         gave, isProvisional)`.
         """
         return self.rows(

@@ -67,7 +67,7 @@ class ApiSource(Source):
         if task.season:
             check_season(task.season, list(seasons), api.address("seasons"))
         with closing(ExistingDatabase(task.history.path)) as old:
-            # Seasons filled in by a less preferred source still need laps.
+            # Seasons filled in by another source still need laps.
             filled_in = old.without_laps(also_from_apis=False).values()
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
         seen = seen_before(task.history)

@@ -160,8 +160,8 @@ class SeasonFetch:
     def has_news(self, race: FetchedRace) -> bool:
         """Whether the records of a race differ from the stored ones and from the last fetched ones.
 
-        Records that were fetched before may differ from the stored ones because of corrections or a
-        preferred source.
+        Records that were fetched before may differ from the stored ones because of corrections or
+        another source.
         """
         return any(
             self.seen.get(f"{self.year}/{race.round}/{endpoint}") != digest_of(records)
