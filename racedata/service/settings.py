@@ -329,12 +329,10 @@ class Settings:
         """
         by_variable = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:
-            if (
-                variable.startswith("RACEDATA_")
-                and variable not in by_variable
-                and variable != LIST_OF_SOURCES
-            ):
-                names = ", ".join(name for name in by_variable if name.startswith("RACEDATA_"))
+            known = [name for name in by_variable if name.startswith("RACEDATA_")]
+            known.append(LIST_OF_SOURCES)
+            if variable.startswith("RACEDATA_") and variable not in known:
+                names = ", ".join(known)
                 raise SettingError(
                     f"{variable}={environ[variable]!r}: no such setting; expected one of {names}"
                 )
