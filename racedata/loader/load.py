@@ -218,15 +218,18 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
 def load_unread(path: str, corrections: Path | None, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
     with store_of(Path(path)) as store:
-        dumps = dumps_in(listed(store))
+        dumps = [address for address in dumps_in(listed(store)) if address != SAMPLE]
         read = {source.address for source in store.known_sources() if source.is_loaded}
-        if read >= {*dumps}:
-            if listed(store) != list_that_counts(store):
-                with store.transaction():
-                    put_list(store, listed(store))
-            return ""
-    make_default_folder(path)
-    return load(dumps, path, corrections, progress)[-1]
+        has_changed = listed(store) != list_that_counts(store)
+        if read >= {*dumps} and has_changed:
+            with store.transaction():
+                put_list(store, listed(store))
+    if not read >= {*dumps}:
+        make_default_folder(path)
+        return load(dumps, path, corrections, progress)[-1]
+    if has_changed and not is_missing(Path(path)):
+        return rebuild(path, corrections, progress, "the list of sources has changed")[-1]
+    return ""
 
 
 @contextmanager

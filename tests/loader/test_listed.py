@@ -6,11 +6,12 @@ import shutil
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
-from support.loads import built, changed, rows_of, run_loader, without
+from support.loads import built, changed, rows_of, run_loader, select, without
 from support.processes import following
 from support.refreshes import F1DB, assert_ends_at_once
 
 from racedata.database import store_path
+from racedata.loader import listed
 from racedata.loader.errors import LoadError
 from racedata.loader.listed import after_load, after_refresh, configured, dumps_in
 from racedata.loader.load import load_unread
@@ -67,10 +68,19 @@ def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkey
     assert unread(F1DB).endswith(f" from {F1DB}")
     assert unread(F1DB) == ""
     assert unread(dump, F1DB).endswith(f" from {dump} and {F1DB}")
-    assert unread(F1DB, dump) == ""  # both were read
+    assert "the list of sources has changed" in unread(F1DB, dump)  # both were read
+    assert unread(F1DB, dump) == ""
     database.unlink()
     store_path(database).unlink()
     assert unread(F1DB).endswith(f" from {F1DB}")
+
+
+def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, monkeypatch):
+    monkeypatch.setattr(listed, "DEFAULT_LIST", [JOLPICA, str(F1DB), OPENF1])
+    database = built(SAMPLE, tmp_path / "x.db")
+    assert load_unread(str(database), None, lambda text: None).endswith(f" from {F1DB}")
+    assert select(database, "SELECT isSample FROM build") == [(0,)]
+    assert load_unread(str(database), None, lambda text: None) == ""
 
 
 @pytest.mark.parametrize("content", [b"?", None], ids=["no database", "a newer version"])

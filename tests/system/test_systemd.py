@@ -127,12 +127,11 @@ def test_the_command_that_follows_asks_each_source_until_sigterm(units, sample_d
     database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(sample_database))) as server:
         missing = f"http://127.0.0.1:{free_port()}/f1"
-        words = command(
-            units / "racedata-follow.service", FROM=f"{missing} {server.url}", CORRECTIONS=""
-        )
+        words = command(units / "racedata-follow.service", CORRECTIONS="")
         program = [sys.executable, "-m", "racedata", "refresh", "--follow"]
         assert words[:3] == [str(Path(sys.executable).parent / "racedata"), *program[3:]]
-        with following(database, *words[3:]) as follow:
+        names = {"RACEDATA_SOURCES": f"{missing} {server.url}"}
+        with following(database, *words[3:], **names) as follow:
             assert follow.stdout and follow.stderr
             assert "Connection refused; " in follow.stderr.readline()
             assert f"{database}: new data after" in follow.stdout.readline()
