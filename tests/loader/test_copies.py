@@ -9,7 +9,6 @@ from support.files import answer, served_file
 from support.loads import assert_refused, built, changed, refused, remembered, run_loader, without
 from support.processes import following, until
 
-from racedata.database import store_path
 from racedata.loader.against import compare
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
@@ -261,7 +260,7 @@ def test_the_same_database_from_a_server_without_entity_tags_changes_nothing(dat
         assert refreshed(database, server.url)[0] == [f"{database}: nothing new at {server.url}"]
         # A follower asks each minute, and must not download each minute.
         assert not has_news(database, server.url)
-    assert server.asked == [("GET", 200), ("GET", 200), ("HEAD", 200)]
+    assert server.asked == [("GET", 200), ("GET", 200)]
     assert database.stat() == before
 
 
@@ -307,6 +306,7 @@ class FollowedServer:
         def new_pace():
             pace = hurried()
             pace.clock = lambda: self.clock
+            pace.now = lambda: 1_700_000_000 + self.clock
             return pace
 
         self.refresh = Refresh(
@@ -324,11 +324,12 @@ def test_a_follower_downloads_an_unusable_database_only_once(database, other):
         follower = FollowedServer(database, server)
         follower.check()
         server.publish(changed(other, "CREATE TABLE x (y)").read_bytes())
-        with refused_again(database), pytest.raises(LoadError, match="has an extra table 'x'"):
+        with refused(database), pytest.raises(LoadError, match="has an extra table 'x'"):
             follower.check()
         asked = len(server.asked)
-        assert follower.check() is None and follower.check() is None
-        assert server.asked[asked:] == [("HEAD", 304)] * 2
+        assert follower.check() is None and server.asked[asked:] == []
+        follower.clock = 3601.0
+        assert follower.check() is None and server.asked[asked:] == [("HEAD", 304)]
         # The daily refresh complains again, without a download.
         with pytest.raises(LoadError, match="has an extra table 'x'"):
             follower.followed.refresh()
@@ -338,10 +339,19 @@ def test_a_follower_downloads_an_unusable_database_only_once(database, other):
     assert database.read_bytes() == other.read_bytes()
 
 
-def refused_again(database):
-    """As `refused`, beside the notes of a refresh."""
-    store_path(database).unlink()
-    return refused(database)
+def test_backends_with_different_entity_tags_cause_one_download_in_an_hour(database, other):
+    with served_file(other.read_bytes()) as server:
+        follower = FollowedServer(database, server)
+        assert "new data" in follower.check()
+        for minute in range(1, 130):
+            server.etag = f'"backend-{minute}"'
+            follower.clock = 60.0 * minute
+            follower.check()
+        downloads = [status for method, status in server.asked if method == "GET"]
+        assert downloads == [200, 200, 200, 200]  # the first, and in minutes 1, 61 and 121
+        server.publish(changed(other, "UPDATE build SET builtAt = '2101-01-01'").read_bytes())
+        follower.clock += 3600.0
+        assert "new data" in follower.check()
 
 
 def test_a_follower_waits_as_long_as_retry_after_says(database, other):

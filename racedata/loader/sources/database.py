@@ -7,19 +7,20 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import IO, Never, Self
 
 from racedata import __version__
 from racedata.database import OLDEST_VERSION, is_replaceable
-from racedata.formats import HTTP, counted, without_query
+from racedata.formats import HTTP, counted, is_timestamp, timestamp, without_query
 from racedata.loader.copies import Copy
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import DOWNLOAD_BYTES, DOWNLOAD_SECONDS, download
 from racedata.loader.foreign import EXPECTED, Refused, check_foreign
+from racedata.loader.memory import recalled, remember
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task
@@ -28,6 +29,7 @@ from racedata.loader.temporary import temporary_folder
 
 SUFFIX = ".db"
 QUESTION_SECONDS = 60
+IDLE = timedelta(hours=1)  # after a download of no use, at least
 
 
 class Unchanged(Exception):
@@ -128,8 +130,22 @@ class DatabaseSource(Source):
         found = [quoted(checksum_at_end(history.path)), noted, self.refused[0]]
         return list(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
 
+    def is_idle(self, history: History) -> bool:
+        """Whether the last download was of no use, within the hour: of a database that we have, or
+        that cannot be used. Servers without entity tags, or several with different ones, cause
+        such downloads.
+        """
+        since = recalled(history.path, self.name).get("uselessSince")
+        now = datetime.fromtimestamp(self.pace.now(), UTC)
+        return is_timestamp(since) and timestamp(now - IDLE) < since <= timestamp(now)
+
+    def note_use(self, history: History, was_useful: bool) -> None:
+        if HTTP.match(self.address):
+            now = timestamp(datetime.fromtimestamp(self.pace.now(), UTC))
+            remember(history.path, self.name, {"uselessSince": None if was_useful else now})
+
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
-        if self.not_before > self.pace.clock():
+        if self.not_before > self.pace.clock() or self.is_idle(history):
             return False
         try:
             self.fetch(io.BytesIO(), self.etags(history), progress, method="HEAD")
@@ -141,14 +157,19 @@ class DatabaseSource(Source):
         place = without_query(self.address)
         if task.season:
             raise LoadError(f"{place}: a database is always copied whole; expected no --season")
+        if self.is_idle(task.history):
+            return f" at {place}: its last download, within the hour, was of no use"
+        before = checksum_at_end(task.history.path)
         try:
             with self.copied(task.progress, self.etags(task.history)) as copy:
                 task.replace_with(copy)
+            self.note_use(task.history, checksum_at_end(task.history.path) != before)
         except Unchanged as unchanged:
             if unchanged.etag and unchanged.etag == self.refused[0]:  # a 304 may have none
                 raise Refused(self.refused[1]) from None
         except Refused as error:
             self.refused = self.etag, str(error)
+            self.note_use(task.history, False)
             raise
         return f" at {place}"
 
