@@ -22,8 +22,20 @@ def listed(store: Store) -> list[str]:
     """The list."""
     own = configured()
     if own and own != store.recalled(KEY).get("configured"):
-        return own
+        # Without a dump, it only says whom to ask: the dumps that were read stay.
+        return own if any(map(has_history, own)) else after_load(own, dumps_read(store))
     return list_that_counts(store)
+
+
+def has_history(address: str) -> bool:
+    source = source_at(address)
+    return source.is_dump or source.is_whole
+
+
+def dumps_read(store: Store) -> list[str]:
+    """The dumps in the list that counts that were read."""
+    read = {source.address for source in store.known_sources() if source.is_loaded}
+    return [address for address in dumps_in(list_that_counts(store)) if address in read]
 
 
 def list_that_counts(store: Store) -> list[str]:

@@ -57,6 +57,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
             say=lines.append,
             new_pace=partial(Pace, sleep=sleep),
             waits=True,
+            is_named=bool(parsed.addresses),
         )
         return followed_source(refresh.sources[number], refresh, lines)
 

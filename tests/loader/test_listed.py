@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import closing
 
 import pytest
 from support import SAMPLE
@@ -16,6 +17,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.listed import after_load, after_refresh, configured, dumps_in
 from racedata.loader.load import load_unread
 from racedata.loader.sources import DEFAULT_LIST
+from racedata.loader.store import Store
 
 JOLPICA, TRACINGINSIGHTS, RELEASE, OPENF1 = DEFAULT_LIST
 OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
@@ -73,6 +75,16 @@ def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkey
     database.unlink()
     store_path(database).unlink()
     assert unread(F1DB).endswith(f" from {F1DB}")
+
+
+def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path, monkeypatch):
+    database = built(F1DB, tmp_path / "x.db", None)
+    before = rows_of(database)
+    monkeypatch.setenv("RACEDATA_SOURCES", f"{API} openf1")
+    assert "the list of sources has changed" in load_unread(str(database), None, lambda text: None)
+    assert rows_of(database) == before
+    with closing(Store(store_path(database))) as store:
+        assert listed.listed(store) == [API, str(F1DB), "openf1"]
 
 
 def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, monkeypatch):
