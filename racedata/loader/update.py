@@ -254,12 +254,16 @@ def changed_store(database: Path) -> Iterator[Store]:
 def synced_store(database: Path) -> Store:
     """The store of a database, which is taken apart if that was built from another one."""
     store = opened_store(database)
-    if not is_missing(database):
-        with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
-            id, changes = existing.store
-            if id != store.state[0] or changes > store.state[1]:
-                with store.transaction():
-                    synced(store, existing)
+    try:
+        if not is_missing(database):
+            with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
+                id, changes = existing.store
+                if id != store.state[0] or changes > store.state[1]:
+                    with store.transaction():
+                        synced(store, existing)
+    except BaseException:
+        store.close()
+        raise
     return store
 
 
