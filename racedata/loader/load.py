@@ -218,7 +218,9 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
 def load_unread(path: str, corrections: Path | None, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
     with store_of(Path(path)) as store:
-        dumps = [address for address in dumps_in(listed(store)) if address != SAMPLE]
+        dumps = dumps_in(listed(store))
+        if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded
+            dumps = [address for address in dumps if address != SAMPLE]
         read = {source.address for source in store.known_sources() if source.is_loaded}
         has_changed = listed(store) != list_that_counts(store)
         if read >= {*dumps} and has_changed:
