@@ -310,7 +310,7 @@ class Filling:
     def with_ids(
         self, source: str, columns: Sequence[str], rows: list[list[Any]]
     ) -> list[list[Any]]:
-        """Replaces the references in rows by ids."""
+        """Puts ids in the place of references."""
         for at, column in enumerate(columns):
             if column in LIST_OF:
                 for row in rows:
@@ -374,8 +374,8 @@ class Filling:
         part = race.parts.get("fastest_laps")
         if not part:
             return list(columns), list(rows)
-        names, found = self.store.rows(part)
-        laps = {row[0]: row for row in reversed(self.with_ids(part.source, names, found))}
+        names, of_laps = self.store.rows(part)
+        laps = {row[0]: row for row in reversed(self.with_ids(part.source, names, of_laps))}
         is_same = race.parts["results"].source == part.source
         at = [columns.index(name) for name in ("driverId", "laps", *OF_CAR[1:])]
 
@@ -401,17 +401,11 @@ class Filling:
                 row[driver] not in firsts or order(row) < order(firsts[row[driver]])
             ):
                 firsts[row[driver]] = row
-        return [*columns, *FASTEST_LAP], [
-            [
-                *row,
-                *(
-                    laps[row[driver]][-len(nothing) :]
-                    if row is firsts.get(row[driver])
-                    else nothing
-                ),
-            ]
-            for row in rows
-        ]
+        found = []
+        for row in rows:
+            is_first = row is firsts.get(row[driver])
+            found.append([*row, *(laps[row[driver]][len(OF_CAR) :] if is_first else nothing)])
+        return [*columns, *FASTEST_LAP], found
 
     # Where it is from.
 
@@ -462,10 +456,10 @@ def without(
 
 def base_of(sources: Sequence[StoredSource]) -> StoredSource:
     """The first source whose ids are kept; or else, the first dump."""
-    if not sources:
-        raise LoadError(f"no source of the list was read; to read one, run: {COMMAND} load SOURCE")
     dumps = [each for each in sources if not each.is_api and not each.is_provisional]
-    return next((each for each in sources if each.has_ids), (dumps or sources)[0])
+    if not dumps:  # only they have lists of all drivers, constructors and circuits
+        raise LoadError(f"no dump of the list was read; to read one, run: {COMMAND} load SOURCE")
+    return next((each for each in dumps if each.has_ids), dumps[0])
 
 
 def in_order(sources: Sequence[StoredSource]) -> list[StoredSource]:

@@ -39,6 +39,15 @@ def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, c
     assert rows_of(behind) == rows_of(complete)
 
 
+def test_the_last_dump_of_the_list_cannot_be_removed(api, behind):
+    refreshed(behind, api.url)
+    before = rows_of(behind)
+    (dump,) = select(behind, "SELECT name FROM sources WHERE isLoaded")[0]
+    status, _, error = said("sources", behind, "--remove", dump)
+    assert status == 1 and "no dump of the list was read; to read one, run: " in error
+    assert error.count("\n") == 1 and rows_of(behind) == before
+
+
 def test_a_name_that_is_not_in_the_list_is_refused_with_the_names_in_it(database):
     status, _, error = said("sources", database, "--remove", "nobody")
     assert status == 1 and "'nobody': not in the list; expected one of https://" in error
