@@ -121,7 +121,7 @@ def calendar_that_counts(
     given: Mapping[str, StoredCalendar],
     newest: Mapping[str, str],
 ) -> StoredCalendar | None:
-    """The calendar of a season: that of the first source whose calendar may count."""
+    """The calendar of a season. It is from the first source whose calendar may count."""
     calendars = [given[name] for name in listed if name in given and given[name].counts is not None]
 
     def is_old(calendar: StoredCalendar) -> bool:

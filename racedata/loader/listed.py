@@ -1,7 +1,7 @@
-"""The list of sources, the most trusted first: whom a refresh asks, and whose parts count.
+"""The list of sources, the most trusted first. A refresh asks them, and their parts count.
 
-It is the one of the last command that changed it; or that of RACEDATA_SOURCES, if that has changed
-since; or else the default. It has addresses, because a source that nobody has read has no name yet.
+The last command that changed the list decides. If RACEDATA_SOURCES has changed since, that decides.
+Otherwise, it is the default. The list has addresses: a source that was never read has no name.
 """
 
 import os
@@ -22,7 +22,7 @@ def listed(store: Store) -> list[str]:
     """The list."""
     own = configured()
     if own and own != store.recalled(KEY).get("configured"):
-        # Without a dump, it only says whom to ask: the dumps that were read stay.
+        # A list without a dump only names the sources to ask. The dumps that were read stay.
         return own if any(map(has_history, own)) else after_load(own, dumps_read(store))
     return list_that_counts(store)
 

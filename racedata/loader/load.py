@@ -218,15 +218,16 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
 def load_unread(path: str, corrections: Path | None, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
     with store_of(Path(path)) as store:
-        dumps = dumps_in(listed(store))
+        addresses = listed(store)
+        dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded
             dumps = [address for address in dumps if address != SAMPLE]
         read = {source.address for source in store.known_sources() if source.is_loaded}
-        has_changed = listed(store) != list_that_counts(store)
-        if read >= {*dumps} and has_changed:
+        is_unread, has_changed = {*dumps} - read, addresses != list_that_counts(store)
+        if has_changed and not is_unread:
             with store.transaction():
-                put_list(store, listed(store))
-    if not read >= {*dumps}:
+                put_list(store, addresses)
+    if is_unread:
         make_default_folder(path)
         return load(dumps, path, corrections, progress)[-1]
     if has_changed and not is_missing(Path(path)):

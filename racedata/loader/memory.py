@@ -4,50 +4,53 @@ A fact is lost if it cannot be written: then, the next refresh only asks for mor
 """
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
 from racedata.loader.existing import checksum_at_end, open_read_only
 from racedata.loader.store import NotAStore, Store, StoredSource, opened_store
 
+T = TypeVar("T")
+
 # the longest time for which a refusal is believed
 LONGEST_REFUSAL = timedelta(days=1)
 
 
-def recalled(database: Path, name: str) -> Mapping[str, Any]:
-    """All that is remembered of a source; nothing if that cannot be read."""
+def answer(database: Path, question: Callable[[Store], T], otherwise: T) -> T:
+    """The store's answer to a question; the other one if there is no store that can be read."""
     with suppress(OSError, sqlite3.Error, NotAStore):
         if store_path(database).is_file():
             with closing(Store(store_path(database))) as store:
-                return store.recalled(name)
-    return {}
+                return question(store)
+    return otherwise
+
+
+def recalled(database: Path, name: str) -> Mapping[str, Any]:
+    """All that is remembered of a source; nothing if that cannot be read."""
+    return answer(database, lambda store: store.recalled(name), {})
 
 
 def noted(database: Path, name: str) -> Mapping[str, Any]:
     """What the last refresh from a source has noted for this database; nothing for another one."""
-    with suppress(OSError, sqlite3.Error, NotAStore):
-        if store_path(database).is_file():
-            with closing(open_read_only(database)) as db:
-                (id,) = db.execute("SELECT storeId FROM build").fetchone()
-            with closing(Store(store_path(database))) as store:
-                facts = store.recalled(name)
-                if id == store.state[0] or facts.get("copied") == checksum_at_end(database):
-                    return facts
-    return {}
+
+    def of_database(store: Store) -> Mapping[str, Any]:
+        with closing(open_read_only(database)) as db:
+            (id,) = db.execute("SELECT storeId FROM build").fetchone()
+        facts = store.recalled(name)
+        is_ours = id == store.state[0] or facts.get("copied") == checksum_at_end(database)
+        return facts if is_ours else {}
+
+    return answer(database, of_database, {})
 
 
 def stored_source(database: Path, name: str) -> StoredSource | None:
     """What the store says about a source; None if it was not read, or that cannot be read."""
-    with suppress(OSError, sqlite3.Error, NotAStore):
-        if store_path(database).is_file():
-            with closing(Store(store_path(database))) as store:
-                return store.source(name)
-    return None
+    return answer(database, lambda store: store.source(name), None)
 
 
 def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
@@ -68,12 +71,11 @@ def remember_copied(database: Path, name: str, etag: str) -> None:
 
 def copied_from(database: Path) -> list[str]:
     """The address of the database that this one is a copy of; empty if it is not, or no longer."""
-    with suppress(OSError, sqlite3.Error, NotAStore):  # there may be no database
-        checksum = checksum_at_end(database)
-        if store_path(database).is_file():
-            with closing(Store(store_path(database))) as store:
-                return store.sources_remembering("copied", checksum)
-    return []
+
+    def copies(store: Store) -> list[str]:
+        return store.sources_remembering("copied", checksum_at_end(database))
+
+    return answer(database, copies, [])
 
 
 def remember_refused(database: Path, name: str, now: datetime, seconds: float) -> None:

@@ -29,7 +29,7 @@ from racedata.loader.memory import (
     remembered_requests,
 )
 from racedata.loader.program import fault_text
-from racedata.loader.replacement import replacement
+from racedata.loader.replacement import NothingNew, replacement
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
@@ -42,10 +42,6 @@ from racedata.loader.update import (
 )
 
 CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
-
-
-class NothingNew(Exception):
-    """The new database would have the same rows as the old one."""
 
 
 class Refresh:

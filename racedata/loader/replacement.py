@@ -18,6 +18,10 @@ from racedata.loader.temporary import remove_left
 FREE_BYTES = 1_000_000  # a disk with this much free is not full
 
 
+class NothingNew(Exception):
+    """The new database would have the same rows as the old one, so that stays."""
+
+
 @contextmanager
 def replacement(path: str, wait: bool = False) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path` unless the block raises.

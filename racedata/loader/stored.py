@@ -20,13 +20,9 @@ from racedata.loader.listed import list_that_counts, listed, names_at, put_list
 from racedata.loader.load import built, rebuild, store_of
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.replacement import replacement
+from racedata.loader.replacement import NothingNew, replacement
 from racedata.loader.store import Store, StoredPart
 from racedata.loader.update import changed_store, synced
-
-
-class NothingNew(Exception):
-    """The new database would have the same rows as the old one."""
 
 
 def build_again(database: str, corrections: Path | None, progress: Progress) -> list[str]:

@@ -90,8 +90,7 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
     put_lists(store, delivery)
 
 
-def put_lists(store: Store, delivery: Delivery) -> bool:
-    changed = False
+def put_lists(store: Store, delivery: Delivery) -> None:
     for name, rows in delivery.lists.items():
         keys = {"seasons": "year", "status": "status"}.get(name) or f"{name[:-1]}Ref"
         keyed_rows = [
@@ -103,8 +102,7 @@ def put_lists(store: Store, delivery: Delivery) -> bool:
             )
             for row in rows
         ]
-        changed |= store.put_list(delivery.source.name, name, keyed_rows)
-    return changed
+        store.put_list(delivery.source.name, name, keyed_rows)
 
 
 def put_news(
