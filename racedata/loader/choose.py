@@ -47,6 +47,7 @@ class Choice(NamedTuple):
     races: Sequence[ChosenRace]  # by season and round
     unmatched: Sequence[str]  # races with records that the chosen calendars lack
     smaller: Sequence[str]  # parts of APIs that have fewer entrants than others
+    newest: Mapping[str, str]  # the date of the newest result of each source
 
 
 def choose(
@@ -86,7 +87,7 @@ def choose(
                     candidates.setdefault(part.kind, []).append(part)
             smaller += choose_parts(race, candidates, listed, newest)
         races += of_season
-    return Choice(races, list(dict.fromkeys(unmatched)), smaller)
+    return Choice(races, list(dict.fromkeys(unmatched)), smaller, newest)
 
 
 def unmatched_races(

@@ -107,11 +107,26 @@ class Filling:
                     source, name, [row for row in rows if row[reference] in used]
                 )
             self.ids[source.name] = ids
+        self.number_drivers()
         for name, found in self.lists.items():
             names = BY_NAME[name].names
             values = [[row.get(column) for column in names] for row in found.rows.values()]
             self.stage.insert(name, names, list(zip(*values)))
         self.keep_statuses()
+
+    def number_drivers(self) -> None:
+        """Gives drivers the permanent number of the source with the newest result.
+
+        A driver may change it from one season to the next, so older sources may be out of date.
+        """
+        numbers = self.lists["drivers"].rows
+        final = [source for source in self.sources if not source.is_provisional]
+        final.sort(key=lambda each: (self.choice.newest.get(each.name, ""), -(each.place or 0)))
+        for source in final:  # the newest comes last
+            ids = self.ids[source.name]["drivers"]
+            for row in self.store.list_rows(source.name, "drivers"):
+                if row["driverRef"] in ids and row.get("number") is not None:
+                    numbers[ids[row["driverRef"]]]["number"] = row["number"]
 
     def keep_statuses(self) -> None:
         """Keeps the ids of statuses in the store: also of those that no record has any more."""

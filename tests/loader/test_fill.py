@@ -674,6 +674,21 @@ def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(s
     assert rows("SELECT forename, surname, code FROM drivers") == [("Graham", "Hill", None)]
 
 
+@pytest.mark.parametrize(("round_of_other", "expected"), [(3, 3), (1, 33)])
+def test_a_drivers_number_is_that_of_the_source_with_the_newest_result(
+    store, rows, round_of_other, expected
+):
+    races = a_calendar(*(a_race(n, raceId=70 + n) for n in (1, 2, 3)))
+    of_base = results(2, "verstappen", first_id=1)
+    of_other = results(round_of_other, "verstappen")
+    put(
+        store,
+        a_delivery(BASE, races, of_base, drivers=[driver("verstappen", number=33)]),
+        a_delivery(OTHER, races, of_other, drivers=[driver("verstappen", number=3)]),
+    )
+    assert rows("SELECT number FROM drivers") == [(expected,)]
+
+
 # Which car a record is about.
 
 
