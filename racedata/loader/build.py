@@ -21,7 +21,7 @@ from racedata.loader.correct import (
     store_corrections,
 )
 from racedata.loader.correction_lines import NOTED, Correction
-from racedata.loader.corrections import CorrectedRows, corrections_at
+from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.fill import Filling
 from racedata.loader.report import (
@@ -64,13 +64,13 @@ class Report(NamedTuple):
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
 
 
-def build(path: Path, store: Store, corrections: Path | None, progress: Progress) -> Report:
+def build(path: Path, store: Store, corrections: Named, progress: Progress) -> Report:
     """Builds the database at `path` from what counts in the store.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
-    lines = corrections_at(corrections, progress)
-    file = corrections.name if corrections else ""
+    used = corrections_file(store, corrections)
+    lines, file = corrections_at(used, progress), used.name if used else ""
     matching = CorrectedRows(lines)
     progress("choosing")
     choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)

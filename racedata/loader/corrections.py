@@ -3,15 +3,17 @@
 docs/data.md describes it, correction_lines.py says what a line may say, correct.py applies it.
 """
 
+import os
 import re
 from argparse import ArgumentParser
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from racedata.loader.correction_lines import DRIVER, Correction, Line
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.store import Store
 from racedata.model import TABLES
 from racedata.values import Parser, one_of, plain_text, text
 
@@ -34,19 +36,47 @@ FIELDS = [
 HEADER = ",".join(field.name for field in FIELDS)
 
 
-def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`: a path, or None for `none`.
+# The value of `--corrections`: None for the word none, empty for what the store remembers.
+Named = Path | Literal[""] | None
+REMEMBERED: Literal[""] = ""
+WORDS: dict[str, Path | None] = {"none": None, "default": CORRECTIONS}
+OF_NO_SOURCE, KEY_OF_FILE = "", "corrections"  # where the store remembers it
 
-    An empty value, as `make` passes, means the project's own file.
-    """
+
+def add_corrections_argument(parser: ArgumentParser) -> None:
+    """Adds `--corrections`. An empty value, as `make` passes, is the same as none at all."""
     parser.add_argument(
         "--corrections",
         metavar="FILE",
-        default=CORRECTIONS,
-        type=lambda text: None if text == "none" else Path(text) if text else CORRECTIONS,
-        help="a file that lists known errors in sources and the right values; the word none "
-        "leaves the data as it is",
+        default=REMEMBERED,
+        type=lambda text: WORDS.get(text, Path(text)) if text else REMEMBERED,
+        help="a file that lists known errors in sources and what is right; the word default means "
+        "the project's own, and none leaves the data as it is. It is used until a later command "
+        "names another",
     )
+
+
+def corrections_file(store: Store, named: Named) -> Path | None:
+    """The file that a command names, or else the one that the store remembers.
+
+    Raises LoadError if that is gone.
+    """
+    if named != REMEMBERED:
+        return named
+    text = str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default"))
+    path = WORDS.get(text, Path(text))
+    if path and not path.exists():
+        what = "no such file, but corrections were read from it before; name another: --corrections"
+        raise LoadError(f"{path}: {what} FILE, default (the project's own) or none")
+    return path
+
+
+def remember_corrections(store: Store, named: Named) -> None:
+    """Remembers the file that a command names, for later commands."""
+    if named != REMEMBERED:
+        words = {path: text for text, path in WORDS.items()}
+        text = words.get(named) or os.path.abspath(str(named))
+        store.remember(OF_NO_SOURCE, {KEY_OF_FILE: text})
 
 
 def corrections_at(path: Path | None, progress: Progress) -> list[Correction]:
@@ -55,7 +85,7 @@ def corrections_at(path: Path | None, progress: Progress) -> list[Correction]:
         return []
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
-        raise LoadError(f"{path}: {what}; expected a file of corrections, or the word none")
+        raise LoadError(f"{path}: {what}; expected a file of corrections, or default or none")
     return corrections_in(path, progress)
 
 
