@@ -128,10 +128,13 @@ class Target:
 
     @property
     def is_right(self) -> bool:
+        """Whether the table has what it has after the correction. Another one may have put another
+        row in the place of this one.
+        """
         if self.line.step is Step.REMOVE:
-            return not self.count() and self.has_others()
+            return not self.count(self.line.old) and self.has_others()
         if self.line.step is Step.MOVE:
-            return not self.count() and Target(self.db, self.line, self.line.driver).count() > 0
+            return Target(self.db, self.line, self.line.driver).count() > 0
         return self.count(self.line.new) > 0
 
     def moved(self) -> Iterator["Target"]:
@@ -146,8 +149,9 @@ class Target:
         """What the row has, as the file writes it. None if it has no value, or there is no row."""
         names = self.line.old or self.line.new or {}
         same = [self.line.columns[name].same for name in facts or ()]
+        shown = [self.line.columns[name].shown for name in names]
         row = self.db.execute(
-            f"""SELECT {", ".join(self.line.columns[name].shown for name in names)}
+            f"""SELECT {", ".join(shown) or "1"}
                 FROM stage.{self.name} AS corrected WHERE {" AND ".join([self.where, *same])}""",
             [*self.ids.values(), *(facts or {}).values()],
         ).fetchone()
@@ -161,7 +165,8 @@ class Target:
                 remarks.append(f"correction not applied: {line.correction}: {obstacle}")
             return not obstacle
         # The source may have it right, or have no such row.
-        if line.step is not Step.MOVE and not self.is_right and (found := self.found()) is not None:
+        is_right = line.step in (Step.CHANGE, Step.ADD) and self.is_right
+        if not is_right and (found := self.found()) is not None:
             what = f"{line.correction} is {found}, not {in_file(line.correction.wrong)}"
             remarks.append(f"obsolete correction, not applied: {what}")
         return False

@@ -1,5 +1,7 @@
 """racedata.loader.correct: another driver, a row too many, a row missing, and rules."""
 
+import random
+
 import pytest
 from support import SAMPLE
 from support.answers import client
@@ -11,6 +13,8 @@ from racedata.loader.corrections import corrections_at
 from racedata.loader.load import rebuild
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
+from racedata.loader.stored import build_again
+from racedata.model import BY_NAME
 
 HEADER = "table,key,column,wrong,right,source"
 TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"
@@ -435,3 +439,79 @@ def test_the_endpoint_shows_every_kind(build):
     ]
     sentences = served.get("/ergast/f1/2023/corrections.csv").text
     assert sentences.count("The dump has local times, a test") == 2
+
+
+# Many at once.
+
+CHANGED = {
+    "results": ("laps", "77"),
+    "sprint_results": ("laps", "77"),
+    "qualifying": ("q1", "1:11.111"),
+    "sprint_qualifying": ("q1", "1:11.111"),
+    "practice": ("laps", "77"),
+    "pit_stops": ("lap", "77"),
+    "lap_times": ("position", "77"),
+    "driver_standings": ("points", "77"),
+    "constructor_standings": ("points", "77"),
+}
+
+
+def drawn(rng, database, count):
+    """Lines that correct different rows of a database, each in one of four ways or two of them."""
+    drivers = [ref for (ref,) in select(database, "SELECT driverRef FROM drivers ORDER BY 1")]
+    rng.shuffle(drivers)  # each is the right one at most once: two rows need two drivers
+    lines = {}
+    for _ in range(count):
+        table, (column, value) = rng.choice([*CHANGED.items()])
+        of_table = BY_NAME[table]
+        *key, old, team = rng.choice(select(database, row_query(of_table, column)))
+        key = "/".join(str(part) for part in key if part is not None)
+        new = drivers.pop()
+        driver = key.split("/")[3 if table == "practice" else 2]
+        row = f"{table},{key}"
+        old = r"\N" if old is None else old
+        changed = f"{row},{column},{old},{value},a test"
+        moved = f"{row},driver,{driver},{new},a test"
+        added = f"{row.replace(driver, new)},row,\\N,{column}={value}"
+        added += f"; constructor={team}" * (team is not None)
+        added += "; positionOrder=30" * table.endswith("results") + ",a test"
+        removed = f"{row},row,{column}={old},\\N,a test"
+        ways = [[changed], [removed]]
+        if table != "constructor_standings":
+            ways += [[moved], [changed, moved], [added]]
+        lines.setdefault((table, key), rng.choice(ways))
+    names = [(line.split(",")[:3], line) for of_row in lines.values() for line in of_row]
+    return [line for _, line in sorted({tuple(name): line for name, line in names}.items())]
+
+
+def row_query(table, column):
+    """The SQL for the keys of a table's rows, with a column and the constructor."""
+    parts = {"raceId": "year, round", "driverId": "driverRef", "constructorId": "constructorRef"}
+    key = ", ".join(parts.get(name, name) for name in table.unique)
+    joined = [name for name in ("driver", "constructor") if f"{name}Id" in table.names]
+    joins = " ".join(f"JOIN {name}s AS {name} USING ({name}Id)" for name in joined)
+    key = key.replace("number", "this.number")
+    team = "constructorRef" if joined[-1] == "constructor" and "driver" in joined else "NULL"
+    rows = f"{table.name} AS this JOIN races USING (raceId) {joins}"
+    return f"SELECT {key}, this.{column}, {team} FROM {rows} ORDER BY 1, 2, 3, 4"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_corrections_that_are_taken_back_leave_no_trace(tmp_path, uncorrected, seed):
+    """In between, a database that is taken apart shows the same corrections and facts."""
+    rng = random.Random(seed)
+    lines = listed(tmp_path, *drawn(rng, uncorrected, 120))
+    database = built(SAMPLE, tmp_path / "x.db", lines)
+    told = select(database, TOLD)
+    assert len({name for _, _, name, *_ in told}) > 3
+    build_again(str(database), None, nothing)
+    assert rows_of(database) == rows_of(uncorrected)
+    ids = "SELECT resultId, raceId, driverId, number FROM results"
+    assert select(database, ids) == select(uncorrected, ids)
+    build_again(str(database), lines, nothing)
+    assert select(database, TOLD) == told
+    facts = facts_of(database)
+    store_path(database).unlink()
+    build_again(str(database), None, nothing)
+    assert facts_of(database) == facts
+    assert select(database, TOLD) == told
