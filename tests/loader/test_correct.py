@@ -10,6 +10,7 @@ from support.loads import built, edited, facts_of, rows_of, select, with_ids
 from racedata.database import store_path
 from racedata.loader.correct import apply_corrections, note_corrections
 from racedata.loader.corrections import corrections_at
+from racedata.loader.export import export
 from racedata.loader.load import rebuild
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
@@ -424,6 +425,17 @@ def test_a_correction_whose_row_has_other_facts_is_not_noted(applied, tmp_path):
     _, stage = applied(listed(tmp_path / "..", *()))
     note_corrections(stage, "x", corrections_at(path, nothing))
     assert stage.db.execute("SELECT * FROM stage.corrections").fetchall() == []
+
+
+def test_an_export_has_the_corrected_rows_and_says_so(build, tmp_path):
+    database = build(*ALL)
+    files = [str(tmp_path / name) for name in ("dump.zip", "more.zip")]
+    export(str(database), files[0], nothing, more=files[1])
+    again = built(files, tmp_path / "again.db", None)
+    assert select(again, TOLD) == select(database, TOLD)
+    assert facts_of(again) == facts_of(database)
+    ids = "SELECT resultId, raceId, driverId, number FROM results"
+    assert select(again, ids) == select(database, ids)
 
 
 def test_the_endpoint_shows_every_kind(build):
