@@ -1,7 +1,6 @@
 """What a line of the file of corrections says: which row, what is wrong about it, what is right.
 
-Nothing here needs a database, except that it runs the SQL for a row and its facts. docs/data.md
-describes the file.
+It has the SQL for a row and its facts, and runs none. docs/data.md describes the file.
 """
 
 from collections.abc import Iterable, Mapping

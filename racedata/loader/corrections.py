@@ -44,7 +44,7 @@ OF_NO_SOURCE, KEY_OF_FILE = "", "corrections"  # where the store remembers it
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`. An empty value, as `make` passes, is the same as none at all."""
+    """Adds `--corrections`. An empty value, as `make` passes, chooses nothing."""
     parser.add_argument(
         "--corrections",
         metavar="FILE",
