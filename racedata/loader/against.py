@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.formats import counted, listed
-from racedata.loader.corrections import CORRECTIONS, apply_corrections, corrections_at
+from racedata.loader.correct import apply_corrections
+from racedata.loader.corrections import CORRECTIONS, corrections_at
 from racedata.loader.differences import (
     GROUPS,
     LACKED_BY_OURS,

@@ -5,7 +5,7 @@ in place.
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -14,15 +14,14 @@ from typing import NamedTuple
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import counted, listed, utc_now
 from racedata.loader.choose import Choice, choose
-from racedata.loader.corrections import (
-    NOTED,
-    CorrectedRows,
-    Correction,
+from racedata.loader.correct import (
+    Applied,
     apply_corrections,
-    corrections_at,
     note_corrections,
     store_corrections,
 )
+from racedata.loader.correction_lines import NOTED, Correction
+from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.fill import Filling
 from racedata.loader.report import (
@@ -65,13 +64,13 @@ class Report(NamedTuple):
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
 
 
-def build(path: Path, store: Store, corrections: Path | None, progress: Progress) -> Report:
+def build(path: Path, store: Store, corrections: Named, progress: Progress) -> Report:
     """Builds the database at `path` from what counts in the store.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
-    lines = corrections_at(corrections, progress)
-    file = corrections.name if corrections else ""
+    used = corrections_file(store, corrections)
+    lines, file = corrections_at(used, progress), used.name if used else ""
     matching = CorrectedRows(lines)
     progress("choosing")
     choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)
@@ -85,8 +84,8 @@ def build(path: Path, store: Store, corrections: Path | None, progress: Progress
         db.execute("BEGIN")
         filling = Filling(stage, store, choice, matching)
         filling.fill_results()
-        # Other records of a car take its constructor from the results.
-        first = [each for each in lines if (each.table, each.column) == ("results", "constructor")]
+        # Other records of a car take its driver and constructor from the results.
+        first = [each for each in lines if each.table == "results"]
         applied = [apply_corrections(stage, file, first)]
         filling.fill_others()
         applied.append(
@@ -99,13 +98,9 @@ def build(path: Path, store: Store, corrections: Path | None, progress: Progress
         store_all(stage, progress)
         describe(db, store, filling.base.is_sample)
         check_required(db)
-        count = sum(rows for rows, _ in applied)
-        corrected = (
-            [f"corrected: {counted(count, 'value')}; see the corrections endpoint"] if count else []
-        )
         about = [
-            *corrected,
-            *chain(*(remarks for _, remarks in applied)),
+            *corrected(applied),
+            *chain(*(each.remarks for each in applied)),
             *contributions(db),
             licence(db),
             *unknown_values(db),
@@ -130,6 +125,14 @@ def remarks_of(choice: Choice) -> list[str]:
         (choice.smaller, "fewer records than another source has; not used"),
     )
     return [f"{listed(names)}: {what}" for names, what in remarks if names]
+
+
+def corrected(applied: Sequence[Applied]) -> Iterator[str]:
+    """A line that says how much was corrected, if anything was."""
+    counts = {name: sum(getattr(each, f"{name}s") for each in applied) for name in ("value", "row")}
+    if any(counts.values()):
+        what = " and ".join(counted(count, name) for name, count in counts.items() if count)
+        yield f"corrected: {what}; see the corrections endpoint"
 
 
 def store_all(stage: Stage, progress: Progress) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from racedata.loader.corrections import NOTED
+from racedata.loader.correction_lines import NOTED
 from racedata.loader.parts import LISTS, Calendar, Part, Row, Tables
 from racedata.loader.store import StoredSource
 

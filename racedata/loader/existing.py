@@ -215,10 +215,14 @@ class ExistingDatabase:
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
-    def differences(self, path: Path) -> list[str]:
-        """A line for each table that has other rows in the database at `path`."""
+    def differences(self, path: Path, *others: str) -> list[str]:
+        """A line for each table that has other rows in the database at `path`.
+
+        The tables are those that sources fill, and these others.
+        """
         with closing(open_read_only(path)) as new:
-            lines = [line for table in TABLES if (line := difference(table.name, self.db, new))]
+            names = (*(table.name for table in TABLES), *others)
+            lines = [line for name in names if (line := difference(name, self.db, new))]
             before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
             if not lines and now < before:
                 sets = counted(before - now, "set")

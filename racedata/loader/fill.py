@@ -59,6 +59,7 @@ class Filling:
 
     def __init__(self, stage: Stage, store: Store, choice: Choice, matching: CorrectedRows) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
+        self.matching = matching
         used = {part.source for race in choice.races for part in race.parts.values()}
         used |= {race.calendar.source for race in choice.races}
         used |= {race.sessions.source for race in choice.races if race.sessions}
@@ -390,13 +391,22 @@ class Filling:
         if not part:
             return list(columns), list(rows)
         names, of_laps = self.store.rows(part)
-        laps = {row[0]: row for row in reversed(self.with_ids(part.source, names, of_laps))}
+        moved = self.moved(race)
+
+        def driver_of(driver: int, number: int) -> int:
+            """The driver of a row, after corrections."""
+            return moved.get((driver, number)) or moved.get((driver, None), driver)
+
+        # The lap of a driver counts before one that is only his after a correction.
+        of_laps = self.with_ids(part.source, names, of_laps)[::-1]
+        of_laps.sort(key=lambda row: driver_of(row[0], row[1]) == row[0])
+        laps = {driver_of(row[0], row[1]): row for row in of_laps}
         is_same = race.parts["results"].source == part.source
         at = [columns.index(name) for name in ("driverId", "laps", *OF_CAR[1:])]
 
-        def order(row: Sequence[Any]) -> tuple[Any, ...]:
+        def order(driver: int, row: Sequence[Any]) -> tuple[Any, ...]:
             """The first row of a driver gets the lap."""
-            driver, driven, number, text, place = (row[each] for each in at)
+            driven, number, text, place = (row[each] for each in at[1:])
             _, number_of_lap, text_of_lap, place_of_lap, lap, *_ = laps[driver]
             unknown = driven is None or lap is None
             return (
@@ -408,19 +418,32 @@ class Filling:
                 place,
             )
 
-        driver = at[0]
         nothing = [None] * len(FASTEST_LAP)
         firsts: dict[int, Sequence[Any]] = {}
-        for row in rows:
-            if row[driver] in laps and (
-                row[driver] not in firsts or order(row) < order(firsts[row[driver]])
+        of_drivers = [(driver_of(row[at[0]], row[at[2]]), row) for row in rows]
+        for driver, row in of_drivers:
+            if driver in laps and (
+                driver not in firsts or order(driver, row) < order(driver, firsts[driver])
             ):
-                firsts[row[driver]] = row
+                firsts[driver] = row
         found = []
-        for row in rows:
-            is_first = row is firsts.get(row[driver])
-            found.append([*row, *(laps[row[driver]][len(OF_CAR) :] if is_first else nothing)])
+        for driver, row in of_drivers:
+            is_first = row is firsts.get(driver)
+            found.append([*row, *(laps[driver][len(OF_CAR) :] if is_first else nothing)])
         return [*columns, *FASTEST_LAP], found
+
+    def moved(self, race: ChosenRace) -> dict[tuple[int | None, int | None], int]:
+        """The right drivers of results that have a wrong one, by that and the number of the car.
+
+        The number is None if the correction does not name it.
+        """
+        ids, found = self.lists["drivers"].ids, {}
+        for wrong, number, right in self.matching.drivers.get(
+            f"{race.season}/{race.facts['round']}", ()
+        ):
+            if id := ids.get(right.lower()):
+                found[ids.get(wrong.lower()), int(number) if number else None] = id
+        return found
 
     # Where it is from.
 

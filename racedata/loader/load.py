@@ -23,9 +23,13 @@ from racedata.loader.build import Report, build
 from racedata.loader.copies import install_copy
 from racedata.loader.corrections import (
     CORRECTIONS,
+    REMEMBERED,
     CorrectedRows,
+    Named,
     add_corrections_argument,
     corrections_at,
+    corrections_file,
+    remember_corrections,
 )
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
@@ -38,7 +42,7 @@ from racedata.loader.listed import (
     listed,
     put_list,
 )
-from racedata.loader.memory import copied_from, remember_copied
+from racedata.loader.memory import answer, copied_from, remember_copied
 from racedata.loader.parts import Tables
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.replacement import (
@@ -60,7 +64,7 @@ SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 def load(
     sources: Sequence[str],
     database: str,
-    corrections: Path | None,
+    corrections: Named,
     progress: Progress,
     replace: bool = False,
     only: bool = False,
@@ -99,10 +103,11 @@ def load(
     return [*table_of_rows(rows, report.rows), *lines, *report.lines, *report.remarks, last]
 
 
-def built(new: Path, store: Store, corrections: Path | None, progress: Progress) -> Report:
+def built(new: Path, store: Store, corrections: Named, progress: Progress) -> Report:
     """Builds a database from a store that has changed. Its new state is in both."""
     id, changes = store.state
     store.state = id, changes + 1
+    remember_corrections(store, corrections)
     with full_disk_named(new.parent):  # before the store takes its changes back: that frees space
         return build(new, store, corrections, progress)
 
@@ -146,11 +151,10 @@ def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     return [*listed(store), SAMPLE] if [*loaded] == [SAMPLE] else after_load(listed(store), loaded)
 
 
-def stored(
-    store: Store, groups: Sequence[Group], corrections: Path | None, progress: Progress
-) -> None:
+def stored(store: Store, groups: Sequence[Group], corrections: Named, progress: Progress) -> None:
     """Puts what was read into the store."""
-    corrected = CorrectedRows(corrections_at(corrections, progress))
+    file = corrections_file(store, corrections)
+    corrected = CorrectedRows(corrections_at(file, progress))
     has_ids = False  # whether the ids of a source are kept
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
     for sources, stage, *_ in groups:
@@ -215,7 +219,7 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
     return [SAMPLE]
 
 
-def load_unread(path: str, corrections: Path | None, progress: Progress) -> str:
+def load_unread(path: str, corrections: Named, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
     with store_of(Path(path)) as store:
         addresses = listed(store)
@@ -246,7 +250,7 @@ def store_of(database: Path) -> Iterator[Store]:
             yield store
 
 
-def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
+def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> list[str]:
     """Reads the sources of the last load again.
 
     If that fails and an earlier version built the database, builds it from the store. Returns a
@@ -260,7 +264,7 @@ def load_or_rebuild(database: str, corrections: Path | None, progress: Progress)
         return rebuild(database, corrections, progress, f"its source failed: {error}")
 
 
-def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
+def rebuild(database: str, corrections: Named, progress: Progress, reason: str) -> list[str]:
     """Builds `database` from the store, without a request. Returns a report.
 
     If the store is lost, the database is taken apart.
@@ -292,6 +296,8 @@ def provide(database: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         before = replaced_file(database)
         has_database = not is_missing(path)
+        default: Path | None = CORRECTIONS
+        corrections = answer(path, lambda store: corrections_file(store, REMEMBERED), default)
         # Not with `replacement`: a load that is running has locked the folder.
         with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:
             new = folder / path.name
@@ -302,9 +308,9 @@ def provide(database: str) -> None:
                         synced(store, existing)
                 else:
                     with read(groups_of([SAMPLE])[0], progress) as group:
-                        stored(store, [group], CORRECTIONS, progress)
+                        stored(store, [group], corrections, progress)
                     put_list(store, list_after(store, [SAMPLE]))
-                build(new, store, CORRECTIONS, progress)
+                build(new, store, corrections, progress)
             if has_database:
                 copy_attributes(path, new)
             # If the file has changed, a load has ended, and its data is better.

@@ -14,7 +14,7 @@ from pathlib import Path
 from racedata.database import is_older
 from racedata.formats import timestamp, utc_now
 from racedata.loader.copies import Copy, install_copy
-from racedata.loader.corrections import CorrectedRows, corrections_at
+from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
@@ -57,7 +57,7 @@ class Refresh:
         path: str,
         addresses: Sequence[str],
         season: int | None,
-        corrections: Path | None,
+        corrections: Named,
         progress: Progress,
         say: Callable[[str], object],
         new_pace: Callable[[], Pace] = Pace,
@@ -189,7 +189,6 @@ class SourceRefresh:
         perhaps newer ones.
         """
         refresh, source = self.refresh, self.source
-        corrected = CorrectedRows(corrections_at(refresh.corrections, refresh.progress))
         with (
             suppress(NothingNew),
             replacement(str(refresh.path), refresh.waits) as new,
@@ -204,6 +203,8 @@ class SourceRefresh:
                         f"another program has stored records from {source.address} in the meantime"
                     )
                     raise LoadError(f"{refresh.path}: {what}; try again")
+                file = corrections_file(store, refresh.corrections)
+                corrected = CorrectedRows(corrections_at(file, refresh.progress))
                 remarks = put_news(
                     store,
                     delivery,

@@ -11,8 +11,10 @@ from racedata.formats import counted
 from racedata.loader.choose import Choice, choose
 from racedata.loader.corrections import (
     CorrectedRows,
+    Named,
     add_corrections_argument,
     corrections_at,
+    corrections_file,
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
@@ -25,17 +27,20 @@ from racedata.loader.store import Store, StoredPart
 from racedata.loader.update import changed_store, synced
 
 
-def build_again(database: str, corrections: Path | None, progress: Progress) -> list[str]:
+def build_again(database: str, corrections: Named, progress: Progress) -> list[str]:
     """Builds the database from its store, without a request, and replaces it if it differs."""
     path = Path(database)
     if is_missing(path) or is_older(path):
         return rebuild(database, corrections, progress, "that is what `racedata build` does")
     lines = [f"{database}: nothing new"]
-    with suppress(NothingNew), replacement(database) as new, changed_store(path) as store:
-        with closing(ExistingDatabase(path)) as existing:
+    with suppress(NothingNew), replacement(database) as new:
+        with changed_store(path) as store, closing(ExistingDatabase(path)) as existing:
             synced(store, existing)
+            state = store.state
             report = built(new, store, corrections, progress)
-            changes = existing.differences(new)
+            changes = existing.differences(new, "corrections")
+            if not changes:
+                store.state = state
         if not changes:
             raise NothingNew
         lines = [*report.lines, *changes, f"{database}: {report.seasons}"]
@@ -62,7 +67,7 @@ def source_lines(database: str) -> Iterator[str]:
                 yield f"-  {source.name}: read {source.read_at}; {why}"
 
 
-def remove(database: str, name: str, corrections: Path | None, progress: Progress) -> list[str]:
+def remove(database: str, name: str, corrections: Named, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
     path = Path(database)
     with replacement(database) as new, changed_store(path) as store:
@@ -84,7 +89,7 @@ RACE = re.compile("([0-9]{4})/([0-9]{1,2})")
 
 
 def part_lines(
-    database: str, race: str, kind: str, corrections: Path | None, progress: Progress
+    database: str, race: str, kind: str, corrections: Named, progress: Progress
 ) -> Iterator[str]:
     """What each source says about a kind of a race: as CSV, what counts first."""
     found = RACE.fullmatch(race)
@@ -94,7 +99,8 @@ def part_lines(
         raise LoadError(f"{kind!r}: expected one of {', '.join(PARTS)}")
     season, round = map(int, found.groups())
     with store_of(Path(database)) as store:
-        matching = CorrectedRows(corrections_at(corrections, progress))
+        file = corrections_file(store, corrections)
+        matching = CorrectedRows(corrections_at(file, progress))
         choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)
         parts = list(parts_in(choice, season, round, kind))
         if not parts:

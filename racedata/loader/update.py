@@ -13,7 +13,8 @@ from racedata.database import OLDEST_VERSION, is_missing, store_path
 from racedata.formats import HTTP, without_query
 from racedata.formats import listed as listed_words
 from racedata.loader.choose import ChosenRace, choose
-from racedata.loader.corrections import NOTED, CorrectedRows
+from racedata.loader.correction_lines import NOTED
+from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import Delivery, delivery_of
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase

@@ -3,6 +3,8 @@
 import csv
 import os
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from io import TextIOWrapper
 from zipfile import ZipFile
@@ -14,6 +16,8 @@ from support.apis import answers_of, hurried, served
 from support.loads import built, changed, edit, edited, run_loader, select, with_ids
 
 from racedata.database import store_path
+from racedata.formats import counted
+from racedata.loader.corrections import REMEMBERED, corrections_at
 from racedata.loader.load import rebuild
 from racedata.loader.refresh import Refresh
 
@@ -242,18 +246,85 @@ def test_a_list_that_is_not_a_file_fails_the_load(tmp_path, name, what):
     run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / name)
     assert run.stderr == (
         f"racedata load: {tmp_path / name}: {what}; "
-        "expected a file of corrections, or the word none; nothing was changed\n"
+        "expected a file of corrections, or default or none; nothing was changed\n"
     )
 
 
-def test_an_empty_name_means_the_list_of_the_project(tmp_path):
+def test_an_empty_name_means_the_list_of_the_project_at_first(tmp_path):
     assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
+
+
+def said(database, command, *arguments):
+    """What a command says."""
+    words = [sys.executable, "-m", "racedata", command, *arguments, "--database", database]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    return run.stdout + run.stderr
+
+
+def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monkeypatch):
+    """A relative name is that of the same file from another folder, too."""
+    grid = "SELECT grid FROM results WHERE RACE(2023/18) AND DRIVER(max_verstappen)"
+    listed(tmp_path, "results,2023/18/max_verstappen,grid,6,7,a test")
+    database = tmp_path / "x.db"
+    monkeypatch.chdir(tmp_path)
+    said(database, "load", str(SAMPLE), "--corrections", "corrections.csv")
+    monkeypatch.chdir("/")
+    for command, *arguments in (
+        ["build"],
+        ["build", "--corrections="],
+        ["load"],
+        ["sources", "--remove", "openf1"],
+    ):
+        said(database, command, *arguments)
+        assert select(database, with_ids(grid)) == [(7,)], command
+    refresh_from(SAMPLE, database, REMEMBERED, changes=0)
+    assert select(database, with_ids(grid)) == [(7,)]
+    for word in ("none", "default"):
+        assert "changed" in said(database, "build", "--corrections", word)
+        assert "nothing new" in said(database, "build")
+        assert select(database, with_ids(grid)) == [(6,)]
+        said(database, "build", "--corrections", str(tmp_path / "corrections.csv"))
+
+
+def test_a_remembered_file_that_is_gone_is_an_error_that_says_what_to_do(tmp_path):
+    file = listed(tmp_path, "results,2023/18/max_verstappen,grid,6,7,a test")
+    database = tmp_path / "x.db"
+    said(database, "load", str(SAMPLE), "--corrections", str(file))
+    file.unlink()
+    error = (
+        f"{file}: no such file, but corrections were read from it before; name another: "
+        "--corrections FILE, default (the project's own) or none; nothing was changed\n"
+    )
+    for command in ("load", "build"):
+        assert said(database, command) == f"racedata {command}: {error}"
+    assert "2023" in said(database, "build", "--corrections", "default")
+    assert "nothing new" in said(database, "build")
+
+
+def test_a_word_is_remembered_even_if_the_database_stays_the_same(tmp_path):
+    database = built(SAMPLE, tmp_path / "x.db", None)
+    file = listed(tmp_path, "results,2023/18/max_verstappen,grid,1,7,never applied")
+    assert "nothing new" in said(database, "build", "--corrections", str(file))
+    file.unlink()
+    assert "no such file" in said(database, "build")
+
+
+def test_another_sentence_of_a_correction_is_new(tmp_path):
+    line = "results,2023/18/max_verstappen,grid,6,7"
+    database = built(SAMPLE, tmp_path / "x.db", listed(tmp_path, f"{line},a test"))
+    listed(tmp_path, f"{line},a better test")
+    assert "corrections" in said(database, "build")
+    assert [row[-1] for row in told(database)] == ["a better test"]
 
 
 @pytest.fixture(scope="module")
 def corrections():
-    with CORRECTIONS.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    """The lines of the project's file, each with the sentence of its rule, if it has one."""
+    lines = corrections_at(CORRECTIONS, lambda text: None)
+    return [
+        {name: r"\N" if value is None else value for name, value in zip(HEADER.split(","), line)}
+        for line in lines
+    ]
 
 
 @pytest.mark.parametrize("source", ["dump", "f1db", "jolpica"])
@@ -272,7 +343,10 @@ def test_every_correction_of_the_project_is_applied_to_the_dump_that_has_the_err
     run = run_loader(path, tmp_path / "x.db", "--corrections", tmp_path / "corrections.csv")
     lines = run.stdout.splitlines()
     (line,) = [line for line in lines if line.startswith(("corrected", "obsolete"))]
-    assert f"{line}\n" == f"corrected: {len(rows):,} values{LISTED}"
+    of_rows = sum(row["column"] in ("driver", "row") for row in rows)
+    counts = [counted(len(rows) - of_rows, "value"), counted(of_rows, "row")]
+    what = " and ".join(count for count in counts if not count.startswith("0 "))
+    assert f"{line}\n" == f"corrected: {what}{LISTED}"
 
 
 @pytest.mark.parametrize("source", ["f1db", "jolpica"])
@@ -567,7 +641,7 @@ def test_after_a_refresh_the_table_is_about_the_rows_that_replaced_others(
     assert told(database) == expected
 
 
-def refresh_from(source, database, corrections):
+def refresh_from(source, database, corrections, changes=1):
     """Refreshes a database from an API that has the data of a dump."""
     api = built(source, database.parent / "api.db", None)
     with served(answers_of(client(api))) as server:
@@ -581,7 +655,7 @@ def refresh_from(source, database, corrections):
             said.append,
             hurried,
         )
-        assert refresh.run() == 1
+        assert refresh.run() == changes
 
 
 @pytest.mark.parametrize(

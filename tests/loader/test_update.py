@@ -26,7 +26,8 @@ from support.stores import (
 
 from racedata.database import store_path
 from racedata.loader.build import build
-from racedata.loader.corrections import CorrectedRows, Correction
+from racedata.loader.correction_lines import Correction
+from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.store import Store, opened_store

@@ -15,12 +15,8 @@ from typing import Any
 from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, store_path, write_checksum
 from racedata.loader import load
 from racedata.loader.build import build
-from racedata.loader.corrections import (
-    CORRECTIONS,
-    CorrectedRows,
-    apply_corrections,
-    corrections_at,
-)
+from racedata.loader.correct import apply_corrections
+from racedata.loader.corrections import CORRECTIONS, CorrectedRows, corrections_at
 from racedata.loader.delivery import delivery_of
 from racedata.loader.listed import put_list
 from racedata.loader.parts import Tables

@@ -300,12 +300,22 @@ class CsvFile:
 
     def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
         """The error for row `number`, counted from 1: an earlier row has the same `names`."""
+        line, fields = self.found_again(number)
+        row = dict(zip(self.header, fields))
+        key = ", ".join(row[name] for name in names)
+        what = f"{key[:80]!r} appears twice; expected once"
+        return self.fault(what, ", ".join(names), line)
+
+    def line_of(self, number: int) -> int:
+        """The line of row `number`, counted from 1."""
+        return self.found_again(number)[0]
+
+    def found_again(self, number: int) -> tuple[int, list[str]]:
+        """The line and the fields of row `number`. Reads the file again."""
         with self.open_rows() as reader:
             next(reader)
-            row = dict(zip(self.header, next(islice(filter(None, reader), number - 1, None))))
-            key = ", ".join(row[name] for name in names)
-            what = f"{key[:80]!r} appears twice; expected once"
-            return self.fault(what, ", ".join(names), reader.line_num)
+            row = next(islice(filter(None, reader), number - 1, None))
+            return reader.line_num, row
 
     def not_utf8(self) -> LoadError:
         """The cause of a UnicodeDecodeError, which has only a position in a buffer."""

@@ -4,7 +4,8 @@ columns by name.
 
 from collections.abc import Iterator, Sequence
 
-from racedata.loader.corrections import CORRECTIONS, corrections_in, note_corrections
+from racedata.loader.correct import note_corrections
+from racedata.loader.corrections import CORRECTIONS, corrections_in
 from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of, not_read
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field

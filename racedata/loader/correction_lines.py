@@ -1,0 +1,217 @@
+"""What a line of the file of corrections says: which row, what is wrong about it, what is right.
+
+It has the SQL for a row and its facts, and runs none. docs/data.md describes the file.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from functools import cache
+from typing import NamedTuple
+
+from racedata.formats import counted
+from racedata.loader.errors import LoadError
+from racedata.model import BY_NAME, Table
+from racedata.values import Parser, Value, number, plain_text, reference, round_number, year
+
+Facts = Mapping[str, Value]  # by the name of a column in the file
+
+# The words for a column that are about the whole row: it is of another driver; it must not be in
+# the table, or is missing from it.
+DRIVER, ROW = "driver", "row"
+# A key has years, rounds and references instead of ids: `2023/18/alonso`. By column: the SQL of the
+# id, and how each part is read.
+IN_KEY = {
+    "raceId": (
+        "(SELECT raceId FROM stage.races WHERE year = ? AND round = ?)",
+        (year, round_number),
+    ),
+    "driverId": ("(SELECT driverId FROM stage.drivers WHERE driverRef = ?)", (reference,)),
+    "constructorId": (
+        "(SELECT constructorId FROM stage.constructors WHERE constructorRef = ?)",
+        (reference,),
+    ),
+}
+# Ids differ between dumps, so the file has a text instead. By the name in the file: the column with
+# the id, the table that it refers to, and the column of that table with the text.
+REFERENCES = {
+    "constructor": ("constructorId", "constructors", "constructorRef"),
+    "status": ("statusId", "status", "status"),
+}
+
+
+class Correction(NamedTuple):
+    """A line of the file."""
+
+    table: str
+    key: str
+    column: str
+    wrong: str | None  # None for an unknown value
+    right: str | None
+    witnesses: str
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.key} {self.column}"
+
+
+# The columns of the table `corrections` that a Correction has.
+NOTED = ("tableName", "key", "columnName", "sourceValue", "value", "witnesses")
+
+
+class Step(IntEnum):
+    """What a correction does, in the order in which all are applied.
+
+    A row too many may be in the way of another. Keys name the rows as the source has them, so
+    values are corrected before drivers. A missing row may be where another one was.
+    """
+
+    REMOVE = 0
+    CHANGE = 1
+    MOVE = 2  # to another driver
+    ADD = 3
+
+
+class Corrected(NamedTuple):
+    """A column that can be corrected."""
+
+    name: str  # in the database
+    parse: Parser
+    shown: str  # the SQL of its value, as it is in the file
+    same: str  # the SQL that compares this value with another
+    required: bool  # whether each row needs a value
+
+
+class Line:
+    """A correction, parsed. Raises LoadError if it makes no sense; `file` begins the error."""
+
+    def __init__(self, file: str, correction: Correction) -> None:
+        self.correction, self.place = correction, f"{file}: {correction}"
+        self.table = BY_NAME[correction.table]
+        self.columns = columns_of(self.table.name)
+        column, wrong, right = correction[2:5]
+        words = [DRIVER] if "driverId" in self.table.key else []
+        words += [ROW] if has_rows_of_races(self.table) else []
+        if column not in (*self.columns, *words):
+            expected = ", ".join((*self.columns, *words))
+            raise LoadError(f"{self.place}: no such column; expected one of {expected}")
+        self.key = self.parsed_key()
+        self.old: Facts | None
+        self.new: Facts | None
+        if column == ROW:
+            self.old, self.new = self.facts(wrong), self.facts(right)
+            if (self.old is None) == (self.new is None):
+                what = r"\N as wrong, if the row is missing, or as right, if it is one too many"
+                raise LoadError(f"{self.place}: expected {what}")
+            self.step = Step.ADD if self.old is None else Step.REMOVE
+            self.check_required()
+        elif column == DRIVER:
+            self.old, self.new = {}, {}
+            self.step, self.driver = Step.MOVE, str(self.parsed(reference, right))
+            if (wrong or "").lower() != str(self.key["driverId"][0]).lower():
+                raise LoadError(f"{self.place}: {in_file(wrong)!r}; expected the driver in the key")
+        else:
+            parse, self.step = self.columns[column].parse, Step.CHANGE
+            self.old = {column: wrong and self.parsed(parse, wrong)}
+            self.new = {column: right and self.parsed(parse, right)}
+
+    def parsed_key(self) -> dict[str, list[Value]]:
+        """The parts of the key, by column."""
+        names, parts = self.table.key, self.correction.key.split("/")
+        lengths = [sum(map(len, map(key_parsers, columns))) for columns in keys_of(self.table)]
+        if len(parts) not in lengths:
+            had, expected = counted(len(parts), "part"), " or ".join(map(str, lengths))
+            raise LoadError(f"{self.place}: a key of {had}; expected {expected}")
+        names = keys_of(self.table)[lengths.index(len(parts))]
+        rest = iter(parts)
+        return {
+            name: [self.parsed(parse, next(rest)) for parse in key_parsers(name, self.table)]
+            for name in names
+        }
+
+    def parsed(self, parse: Parser, text: str | None) -> Value:
+        try:
+            return parse(text or "")
+        except ValueError:
+            shown = in_file(text)
+            raise LoadError(f"{self.place}: {shown!r}; expected {parse.expected}") from None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of facts about a row: its columns that are not in the key."""
+        return [name for name in self.columns if name not in self.key]
+
+    def facts(self, text: str | None) -> dict[str, Value] | None:
+        r"""The facts about a row, from `name=value; name=value`. None for `\N`."""
+        if text is None:
+            return None
+        facts: dict[str, Value] = {}
+        for part in text.split(";"):
+            name, equals, value = map(str.strip, part.partition("="))
+            if not equals or name not in self.names or name in facts:
+                expected = f"name=value, each once, with names of {', '.join(self.names)}"
+                raise LoadError(f"{self.place}: {part.strip()!r}; expected {expected}")
+            is_unknown = value == in_file(None)
+            facts[name] = None if is_unknown else self.parsed(self.columns[name].parse, value)
+        return facts
+
+    def check_required(self) -> None:
+        """Raises LoadError if a missing row would lack what each row has."""
+        required = [name for name in self.names if self.columns[name].required]
+        if self.new is not None and any(self.new.get(name) is None for name in required):
+            others = ", ".join(name for name in self.names if name not in required)
+            what = f"a row with {' and '.join(required)}, and if known {others}"
+            raise LoadError(f"{self.place}: {self.correction.right!r}; expected {what}")
+
+    def words(self, values: Iterable[Value]) -> str | None:
+        """Values of the facts, as the file has them: one, or several with their names."""
+        found = list(values)
+        if self.step is Step.CHANGE:
+            return None if found[0] is None else str(found[0])
+        names = self.old or self.new or {}
+        return "; ".join(f"{name}={in_file(value)}" for name, value in zip(names, found))
+
+
+def in_file(value: Value) -> str:
+    return r"\N" if value is None else str(value)
+
+
+def has_rows_of_races(table: Table) -> bool:
+    """Whether a row of a table can be missing, or one too many: calendars are chosen as a whole."""
+    return "raceId" in table.key and table.name != "sessions"
+
+
+def keys_of(table: Table) -> list[tuple[str, ...]]:
+    """The columns that a key may name.
+
+    If a driver has two rows, with two cars, the number of the car is the last part.
+    """
+    return list(dict.fromkeys([table.key, table.unique]))
+
+
+def key_parsers(name: str, table: Table | None = None) -> tuple[Parser, ...]:
+    """How each part of a key is read that names a value of a column."""
+    if name in IN_KEY:
+        return IN_KEY[name][1]
+    parsers = [column.parse for column in table.columns if column.name == name] if table else []
+    return tuple(parsers or [plain_text])
+
+
+@cache  # more than a thousand corrections need the columns of a few tables
+def columns_of(name: str) -> dict[str, Corrected]:
+    """The columns of a table that can be corrected, by their names in the file."""
+    table, found = BY_NAME[name], {}
+    columns = {column.name: column for column in table.columns}
+    for column in columns.values():
+        if not column.name.endswith("Id"):
+            # Some sources write 205.460, and some 205.46.
+            same = "CAST({0} AS REAL) IS CAST(? AS REAL)" if column.parse is number else "{0} IS ?"
+            name = column.name
+            found[name] = Corrected(name, column.parse, name, same.format(name), column.required)
+    for column_name, (id, parent, words) in REFERENCES.items():
+        if id in columns and id not in (*table.key, table.names[0]):
+            shown = (
+                f"(SELECT {words} FROM stage.{parent} AS other WHERE other.{id} = corrected.{id})"
+            )
+            parse = reference if parent == "constructors" else plain_text
+            same = f"{shown} COLLATE NOCASE IS ?"
+            found[column_name] = Corrected(id, parse, shown, same, columns[id].required)
+    return found

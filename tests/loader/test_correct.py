@@ -1,0 +1,529 @@
+"""racedata.loader.correct: another driver, a row too many, a row missing, and rules."""
+
+import random
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.loads import built, edited, facts_of, rows_of, select, with_ids
+
+from racedata.database import store_path
+from racedata.loader.correct import apply_corrections, note_corrections
+from racedata.loader.corrections import corrections_at
+from racedata.loader.export import export
+from racedata.loader.load import rebuild
+from racedata.loader.sources import source_at
+from racedata.loader.stage import staged
+from racedata.loader.stored import build_again
+from racedata.model import BY_NAME
+
+HEADER = "table,key,column,wrong,right,source"
+TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"
+
+
+def nothing(text):
+    pass
+
+
+def listed(tmp_path, *lines):
+    """The path of a file of corrections."""
+    path = tmp_path / "corrections.csv"
+    path.write_text("\n".join([HEADER, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Builds a database with some lines of corrections. Returns its path."""
+
+    def build(*lines, source=SAMPLE, name="x"):
+        return built(source, tmp_path / f"{name}.db", listed(tmp_path, *lines))
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def uncorrected(tmp_path_factory):
+    return built(SAMPLE, tmp_path_factory.mktemp("uncorrected") / "x.db", None)
+
+
+@pytest.fixture
+def applied():
+    """Applies lines to the sample. Returns what was changed, and the Stage while it is open."""
+    with source_at(str(SAMPLE)).opened(nothing) as fill, staged(nothing) as stage:
+        fill(stage)
+
+        def applied(path):
+            return apply_corrections(stage, path.name, corrections_at(path, nothing)), stage
+
+        yield applied
+
+
+def of(driver, table="results", race="1957/5", columns="number, laps"):
+    return with_ids(f"SELECT {columns} FROM {table} WHERE RACE({race}) AND DRIVER({driver})")
+
+
+GERARD = "results,1957/5/gerard,driver,gerard,flockhart,a test"
+MOSS = "results,1957/5/moss/18,driver,moss,flockhart,a test"
+BONNIER = "results,1957/5/bonnier,row,constructor=maserati; laps=18,\\N,a test"
+ADDED = (
+    "results,1957/5/ward,row,\\N,"
+    '"constructor=brm; number=99; positionOrder=20; positionText=R; laps=3; status=Bird strike",'
+    "a test"
+)
+
+
+# Another driver.
+
+
+def test_a_result_is_given_to_another_driver_and_nothing_else_changes(build, uncorrected):
+    database = build(MOSS)
+    assert select(database, of("moss")) == [(20, 90)]
+    assert select(database, of("flockhart")) == [(18, 51)]
+    assert select(database, TOLD) == [
+        ("results", "1957/5/moss/18", "driver", "moss", "flockhart", "a test")
+    ]
+    before, now = rows_of(uncorrected), rows_of(database)
+    assert {name for name in before if before[name] != now[name]} == {
+        # Moss has another car, so his entry stays
+        *("results", "entries", "driver_standings", "row_counts"),
+    }
+
+
+def test_what_follows_from_results_follows_the_right_driver(build):
+    database = build("results,2023/18/alonso,driver,alonso,lawson,a test")
+    assert select(database, of("alonso", "entries", "2023/18", "1")) == []
+    ((team,),) = select(database, of("lawson", "entries", "2023/18", "constructorId"))
+    name = f"SELECT constructorRef FROM constructors WHERE constructorId = {team}"
+    assert select(database, name) == [("aston_martin",)]
+
+
+def test_the_other_corrections_of_the_row_still_name_the_driver_of_the_source(build):
+    database = build(
+        "results,1957/5/gerard,driver,gerard,flockhart,a test",
+        "results,1957/5/gerard,laps,82,81,a test",
+        "results,1957/5/gerard,number,38,39,a test",
+    )
+    assert select(database, of("flockhart")) == [(39, 81)]
+    assert [row[2] for row in select(database, TOLD)] == ["driver", "laps", "number"]
+
+
+def test_two_drivers_can_have_each_others_rows(build):
+    database = build(
+        "pit_stops,2023/18/albon/1,driver,albon,bottas,a test",
+        "pit_stops,2023/18/bottas/1,driver,bottas,albon,a test",
+    )
+    stop = "stop, time"
+    assert select(database, of("albon", "pit_stops", "2023/18", stop))[0] == (1, "14:21:09")
+    assert select(database, of("bottas", "pit_stops", "2023/18", stop))[0] == (1, "14:21:07")
+    assert len(select(database, TOLD)) == 2
+
+
+def test_a_row_is_not_given_to_a_driver_who_has_one(applied, tmp_path):
+    found, stage = applied(
+        listed(
+            tmp_path,
+            "qualifying,2023/18/albon,driver,albon,bottas,a test",
+            "qualifying,2023/18/sainz,driver,sainz,albon,a test",
+            "qualifying,2023/18/norris,driver,norris,nobody,a test",
+        )
+    )
+    begins = "correction not applied: qualifying 2023/18"
+    assert sorted(found.remarks) == [
+        f"{begins}/albon driver: 'bottas' has such a row already",
+        f"{begins}/norris driver: 'nobody'; expected a driver of the source",
+        f"{begins}/sainz driver: 'albon' has such a row already",
+    ]
+    assert found.rows == 0
+    assert stage.db.execute("SELECT count(*) FROM stage.corrections").fetchone() == (0,)
+    sql = "SELECT count(*) FROM stage.qualifying JOIN stage.races USING (raceId) WHERE year = 2023"
+    assert stage.db.execute(sql).fetchone() == (40,)
+
+
+@pytest.mark.parametrize("driver", ["alonso", "lawson"])
+def test_the_fastest_lap_of_another_source_joins_the_right_driver(tmp_path, driver):
+    """The first source has the wrong driver, and no fastest laps; the other one has either."""
+
+    def without_laps(row):
+        gone = ("rank", "fastestLap", "fastestLapTime", "fastestLapSpeed")
+        return row | dict.fromkeys(gone, r"\N") if row["raceId"] == "67" else row
+
+    ids = dict(
+        select(built(SAMPLE, tmp_path / "s.db", None), "SELECT driverRef, driverId FROM drivers")
+    )
+    moved = {str(ids["alonso"]): str(ids[driver])}
+
+    def renamed(row):
+        id = row["driverId"]
+        return row | {"driverId": moved.get(id, id)} if row["raceId"] == "67" else row
+
+    base = edited(SAMPLE, tmp_path / "base", results=without_laps)
+    other = edited(SAMPLE, tmp_path / "other", results=renamed)
+    lines = listed(tmp_path, "results,2023/18/alonso,driver,alonso,lawson,a test")
+    database = built([base, other], tmp_path / "x.db", lines)
+    expected = select(tmp_path / "s.db", of("alonso", race="2023/18", columns="rank, fastestLap"))
+    found = select(database, of("lawson", race="2023/18", columns="rank, fastestLap"))
+    assert found == expected and None not in found[0]
+
+
+# A row too many.
+
+
+def test_a_row_too_many_is_removed_if_its_facts_are_those_of_the_file(build, uncorrected):
+    database = build(BONNIER)
+    assert select(database, of("bonnier")) == []
+    assert select(database, of("bonnier", "entries", columns="constructorId")) == []
+    told = ("results", "1957/5/bonnier", "row", "constructor=maserati; laps=18", None, "a test")
+    assert select(database, TOLD) == [told]
+    ids = "SELECT resultId, raceId FROM results"
+    assert len({*select(uncorrected, ids)} - {*select(database, ids)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "facts"),
+    [
+        ("qualifying", "2023/18/alonso", "number=14"),
+        ("sprint_results", "2023/18/alonso", "constructor=aston_martin"),
+        ("sprint_qualifying", "2023/18/alonso", "constructor=Aston_Martin"),
+        ("practice", "2023/18/1/alonso", "number=14"),
+        ("lap_times", "2023/18/max_verstappen/1", "position=5"),
+        ("pit_stops", "2023/18/albon/1", "lap=10; time=14:21:07"),
+        ("driver_standings", "2023/18/alonso", "wins=0"),
+        ("constructor_standings", "2023/18/ferrari", "wins=1"),
+        ("results", "1957/5/moss/18", "status=engine; rank=\\N"),
+    ],
+)
+def test_a_row_of_every_kind_can_be_one_too_many(applied, tmp_path, table, key, facts):
+    def count():
+        return stage.db.execute(f"SELECT count(*) FROM stage.{table}").fetchone()[0]
+
+    _, stage = applied(listed(tmp_path))
+    before = count()
+    found, _ = applied(listed(tmp_path, f"{table},{key},row,{facts},\\N,a test"))
+    assert (found.rows, found.remarks, count()) == (1, [], before - 1)
+
+
+def test_a_row_with_other_facts_stays_and_the_correction_is_obsolete(applied, tmp_path):
+    found, _ = applied(
+        listed(
+            tmp_path,
+            "results,1957/5/bonnier,row,constructor=ferrari; laps=18,\\N,a test",
+            "results,1957/5/naylor,row,laps=1,\\N,a test",
+            "results,1957/5/moss,row,laps=51,\\N,a test",
+        )
+    )
+    assert found.rows == 0
+    assert found.remarks == [
+        "obsolete correction, not applied: results 1957/5/bonnier row is constructor=maserati; "
+        "laps=18, not constructor=ferrari; laps=18",
+        "correction not applied: results 1957/5/moss row: 2 rows; expected a key that ends with "
+        "the number of the car",
+    ]
+
+
+# A row that is missing.
+
+
+def test_a_missing_row_is_added_and_no_other_row_has_another_id(build, uncorrected):
+    database = build(ADDED)
+    row = "number, laps, positionText, positionOrder, points, status.status"
+    sql = f"SELECT {row} FROM results JOIN status USING (statusId) WHERE "
+    sql += "RACE(1957/5) AND DRIVER(ward)"
+    assert select(database, with_ids(sql)) == [(99, 3, "R", 20, None, "Bird strike")]
+    assert len(select(database, of("ward", "entries", columns="constructorId"))) == 1
+    facts = ADDED.split('"')[1]
+    assert select(database, TOLD) == [("results", "1957/5/ward", "row", None, facts, "a test")]
+    ids = "SELECT resultId, raceId, driverId FROM results ORDER BY resultId"
+    assert select(database, ids)[:-1] == select(uncorrected, ids)
+    about = "SELECT year, raceId NOT NULL, driverRef FROM corrections JOIN drivers USING (driverId)"
+    assert select(database, about) == [(1957, 1, "ward")]
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "facts"),
+    [
+        ("results", "1957/5/moss/99", "constructor=vanwall; positionOrder=23"),
+        ("qualifying", "2023/18/lawson", "constructor=alphatauri; number=40; q1=1:40.000"),
+        ("sprint_results", "2023/18/lawson", "constructor=alphatauri; positionOrder=21"),
+        ("sprint_qualifying", "2023/18/lawson", "constructor=alphatauri; position=21"),
+        ("practice", "2023/18/1/lawson", "constructor=alphatauri; laps=9"),
+        ("lap_times", "2023/18/max_verstappen/99", "position=1; time=1:40.000"),
+        ("pit_stops", "2023/18/albon/9", "lap=50; time=15:21:07; milliseconds=23456"),
+        ("driver_standings", "2023/18/vettel", "points=0; position=23; positionText=23; wins=0"),
+        ("constructor_standings", "2023/18/brm", "points=0; position=11"),
+        ("entries", "2023/18/lawson", "constructor=alphatauri"),
+    ],
+)
+def test_a_row_of_every_kind_can_be_missing(build, uncorrected, table, key, facts):
+    database = build(f"{table},{key},row,\\N,{facts},a test")
+    before, now = rows_of(uncorrected)[table], rows_of(database)[table]
+    assert len(now) == len(before) + 1
+    told = (table, key, "row", None, facts, "a test")
+    assert select(database, TOLD) == [told]
+
+
+def test_a_row_that_is_there_is_not_added(applied, tmp_path):
+    found, _ = applied(
+        listed(
+            tmp_path,
+            "results,1957/5/bonnier,row,\\N,constructor=maserati; positionOrder=18,a test",
+            "results,1957/5/gould,row,\\N,constructor=maserati; positionOrder=23,a test",
+            "results,1957/6/gould,row,\\N,constructor=maserati; positionOrder=23,a test",
+            "results,1950/1/gould,row,\\N,constructor=maserati; positionOrder=23,a test",
+            "results,1957/5/nobody,row,\\N,constructor=maserati; positionOrder=23,a test",
+            "results,1957/5/ward,row,\\N,constructor=fiat; positionOrder=23,a test",
+        )
+    )
+    assert found.rows == 0
+    assert found.remarks == [
+        "obsolete correction, not applied: results 1957/5/gould row is constructor=maserati; "
+        "positionOrder=19, not \\N",
+        "correction not applied: results 1957/5/nobody row: 'nobody'; expected a driver of the "
+        "source",
+        "correction not applied: results 1957/5/ward row: 'fiat'; expected a constructor of the "
+        "source",
+    ]
+
+
+def test_a_row_can_be_added_where_another_one_was(build):
+    database = build(
+        MOSS, "results,1957/5/moss/18,row,\\N,constructor=brm; positionOrder=30,a test"
+    )
+    assert select(database, of("moss")) == [(20, 90), (18, None)]
+    assert select(database, of("flockhart")) == [(18, 51)]
+
+
+# Lines that make no sense.
+
+OF_RESULTS = "constructor, positionOrder"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("results,1957/5/moss,row,\\N,\\N", r": results 1957/5/moss row: expected \N as wrong"),
+        ("results,1957/5/moss,row,laps=1,laps=2", r": results 1957/5/moss row: expected \N as "),
+        (
+            "results,1957/5/moss,row,shoe=1,\\N",
+            ": results 1957/5/moss row: 'shoe=1'; expected name=value, each once, with names of "
+            "number, grid, ",
+        ),
+        ("results,1957/5/moss,row,laps=1;,\\N", ": results 1957/5/moss row: ''; expected name="),
+        ("results,1957/5/moss,row,laps,\\N", ": results 1957/5/moss row: 'laps'; expected name="),
+        ("results,1957/5/moss,row,laps=1;laps=1,\\N", ": results 1957/5/moss row: 'laps=1'; exp"),
+        ("results,1957/5/moss,row,laps=x,\\N", ": results 1957/5/moss row: 'x'; expected a whole"),
+        ("results,1957/5/moss/18,row,number=18,\\N", ": results 1957/5/moss/18 row: 'number=18'"),
+        ("results,1957/5/moss,row,driver=moss,\\N", ": results 1957/5/moss row: 'driver=moss'"),
+        (
+            "results,1957/5/moss,row,\\N,laps=1",
+            ": results 1957/5/moss row: 'laps=1'; expected a row with positionOrder and "
+            "constructor, and if known number, grid, ",
+        ),
+        ("drivers,moss,row,\\N,code=MOS", ": drivers moss row: no such column; expected one of "),
+        ("drivers,moss,driver,moss,clark", ": drivers moss driver: no such column; expected one"),
+        ("races,1957/5,row,name=x,\\N", ": races 1957/5 row: no such column; expected one of "),
+        ("sessions,2023/18/fp1,row,date=\\N,\\N", ": sessions 2023/18/fp1 row: no such column"),
+        (
+            "results,1957/5/moss,driver,brooks,moss",
+            ": results 1957/5/moss driver: 'brooks'; expected the driver in the key",
+        ),
+        (
+            "results,1957/5/moss,driver,moss,\\N",
+            r": results 1957/5/moss driver: '\\N'; expected an",
+        ),
+        ("results,1957/x/moss,laps,1,2", ": results 1957/x/moss laps: 'x'; expected a whole numb"),
+        ("lap_times,1957/5/moss/x,row,\\N,position=1", ": lap_times 1957/5/moss/x row: 'x'; exp"),
+        ("results,1957/5,driver,moss,brooks", ": results 1957/5 driver: a key of 2 parts; expecte"),
+        ("rule,x,,,", ", line 2, column key: 'x'; expected a rule that another line names: rule x"),
+        ("rule,x,laps,,", ", line 2, column column: 'laps'; expected nothing in the line of a ru"),
+        ("rule,x,,1,", ", line 2, column wrong: '1'; expected nothing in the line of a rule"),
+        ("drivers,moss,,1,2", ", line 2, column column: ''; expected the name of a column"),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_refused(tmp_path, line, said):
+    with pytest.raises(Exception) as error:
+        corrections_at(listed(tmp_path, f"{line},a test"), nothing)
+    assert str(error.value).startswith(f"corrections.csv{said}") and "\n" not in str(error.value)
+
+
+def test_two_rows_in_one_place_are_refused(applied, tmp_path):
+    facts = "constructor=brm; positionOrder=30"
+    lines = (
+        f"results,1957/5/ward/8,row,\\N,{facts},a test",
+        "results,1957/5/gerard/38,driver,gerard,ward,a test",
+        "results,1957/5/gerard/38,number,38,8,a test",
+        "qualifying,2023/18/albon,driver,albon,ward,a test",
+        "qualifying,2023/18/sainz,driver,sainz,ward,a test",
+    )
+    with pytest.raises(Exception, match="sainz driver: 'ward'; expected no two rows with the same"):
+        applied(listed(tmp_path, *lines))
+
+
+# Rules.
+
+RULE = 'rule,local-times,,,,"The dump has local times, a test"'
+RULED = [
+    f"races,{key},time,{wrong},{right},rule local-times"
+    for key, wrong, right in [("2023/18", "19:00:00", "18:00:00"), ("2023/9", "13:00:00", "\\N")]
+]
+
+
+def test_corrections_with_a_rule_have_its_sentence(tmp_path):
+    lines = corrections_at(listed(tmp_path, RULED[0], RULE, RULED[1]), nothing)
+    assert [each.key for each in lines] == ["2023/18", "2023/9"]
+    assert {each.witnesses for each in lines} == {"The dump has local times, a test"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            [RULE, "", *RULED, "drivers,alonso,number,14,41,rule other"],
+            "line 6, column source: 'rule other'; expected a sentence, or one of the rules "
+            "local-times",
+        ),
+        (RULED, "line 2, column source: 'rule local-times'; expected a sentence; there are no rul"),
+        ([*RULED, RULE, "rule,b,,,,rule local-times"], "line 5, column source: 'rule local-times'"),
+        ([*RULED, RULE, RULE], "line 5, columns table, key, column: 'rule, local-times, ' appears"),
+        ([RULE, *RULED, "rule,unused,,,,A sentence"], "line 5, column key: 'unused'; expected a "),
+    ],
+)
+def test_a_rule_that_is_unknown_unused_or_twice_is_refused_with_its_line(tmp_path, lines, said):
+    with pytest.raises(Exception) as error:
+        corrections_at(listed(tmp_path, *lines), nothing)
+    assert str(error.value).startswith(f"corrections.csv, {said}")
+
+
+# Taken back, taken apart, exported, served.
+
+ALL = [
+    MOSS,
+    "results,1957/5/moss/18,laps,51,50,a test",
+    BONNIER,
+    ADDED,
+    "pit_stops,2023/18/albon/1,driver,albon,bearman,never applied",
+    "pit_stops,2023/18/bottas/1,row,lap=10,\\N,a test",
+    RULE,
+    *RULED,
+]
+
+
+def test_a_database_that_is_taken_apart_shows_the_same_corrections(build, tmp_path):
+    database = build(*ALL)
+    everything = TOLD.replace("witnesses", "witnesses, year, raceId, driverId, constructorId")
+    told, facts = select(database, everything), facts_of(database)
+    assert len(told) == 7
+    store_path(database).unlink()
+    for corrections in (None, tmp_path / "corrections.csv"):
+        rebuild(str(database), corrections, nothing, "a test")
+        assert select(database, everything) == told
+        assert facts_of(database) == facts
+
+
+def test_a_correction_whose_row_has_other_facts_is_not_noted(applied, tmp_path):
+    path = listed(tmp_path, *ALL)
+    _, stage = applied(listed(tmp_path / "..", *()))
+    note_corrections(stage, "x", corrections_at(path, nothing))
+    assert stage.db.execute("SELECT * FROM stage.corrections").fetchall() == []
+
+
+def test_an_export_has_the_corrected_rows_and_says_so(build, tmp_path):
+    database = build(*ALL)
+    files = [str(tmp_path / name) for name in ("dump.zip", "more.zip")]
+    export(str(database), files[0], nothing, more=files[1])
+    again = built(files, tmp_path / "again.db", None)
+    assert select(again, TOLD) == select(database, TOLD)
+    assert facts_of(again) == facts_of(database)
+    ids = "SELECT resultId, raceId, driverId, number FROM results"
+    assert select(again, ids) == select(database, ids)
+
+
+def test_the_endpoint_shows_every_kind(build):
+    served = client(build(*ALL))
+    answer = served.get("/ergast/f1/1957/5/corrections.json").json["MRData"]
+    found = answer["CorrectionTable"]["Corrections"]
+    keys = [(each["key"], each.get("sourceValue"), each.get("value")) for each in found]
+    assert keys == [
+        ("1957/5/bonnier", "constructor=maserati; laps=18", None),
+        ("1957/5/moss/18", "moss", "flockhart"),
+        ("1957/5/moss/18", "51", "50"),
+        ("1957/5/ward", None, ADDED.split('"')[1]),
+    ]
+    sentences = served.get("/ergast/f1/2023/corrections.csv").text
+    assert sentences.count("The dump has local times, a test") == 2
+
+
+# Many at once.
+
+CHANGED = {
+    "results": ("laps", "77"),
+    "sprint_results": ("laps", "77"),
+    "qualifying": ("q1", "1:11.111"),
+    "sprint_qualifying": ("q1", "1:11.111"),
+    "practice": ("laps", "77"),
+    "pit_stops": ("lap", "77"),
+    "lap_times": ("position", "77"),
+    "driver_standings": ("points", "77"),
+    "constructor_standings": ("points", "77"),
+}
+
+
+def drawn(rng, database, count):
+    """Lines that correct different rows of a database, each in one of four ways or two of them."""
+    drivers = [ref for (ref,) in select(database, "SELECT driverRef FROM drivers ORDER BY 1")]
+    rng.shuffle(drivers)  # each is the right one at most once: two rows need two drivers
+    lines = {}
+    for _ in range(count):
+        table, (column, value) = rng.choice([*CHANGED.items()])
+        of_table = BY_NAME[table]
+        *key, old, team = rng.choice(select(database, row_query(of_table, column)))
+        key = "/".join(str(part) for part in key if part is not None)
+        new = drivers.pop()
+        driver = key.split("/")[3 if table == "practice" else 2]
+        row = f"{table},{key}"
+        old = r"\N" if old is None else old
+        changed = f"{row},{column},{old},{value},a test"
+        moved = f"{row},driver,{driver},{new},a test"
+        added = f"{row.replace(driver, new)},row,\\N,{column}={value}"
+        added += f"; constructor={team}" * (team is not None)
+        added += "; positionOrder=30" * table.endswith("results") + ",a test"
+        removed = f"{row},row,{column}={old},\\N,a test"
+        ways = [[changed], [removed]]
+        if table != "constructor_standings":
+            ways += [[moved], [changed, moved], [added]]
+        lines.setdefault((table, key), rng.choice(ways))
+    names = [(line.split(",")[:3], line) for of_row in lines.values() for line in of_row]
+    return [line for _, line in sorted({tuple(name): line for name, line in names}.items())]
+
+
+def row_query(table, column):
+    """The SQL for the keys of a table's rows, with a column and the constructor."""
+    parts = {"raceId": "year, round", "driverId": "driverRef", "constructorId": "constructorRef"}
+    key = ", ".join(parts.get(name, name) for name in table.unique)
+    joined = [name for name in ("driver", "constructor") if f"{name}Id" in table.names]
+    joins = " ".join(f"JOIN {name}s AS {name} USING ({name}Id)" for name in joined)
+    key = key.replace("number", "this.number")
+    team = "constructorRef" if joined[-1] == "constructor" and "driver" in joined else "NULL"
+    rows = f"{table.name} AS this JOIN races USING (raceId) {joins}"
+    return f"SELECT {key}, this.{column}, {team} FROM {rows} ORDER BY 1, 2, 3, 4"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_corrections_that_are_taken_back_leave_no_trace(tmp_path, uncorrected, seed):
+    """In between, a database that is taken apart shows the same corrections and facts."""
+    rng = random.Random(seed)
+    lines = listed(tmp_path, *drawn(rng, uncorrected, 120))
+    database = built(SAMPLE, tmp_path / "x.db", lines)
+    told = select(database, TOLD)
+    assert len({name for _, _, name, *_ in told}) > 3
+    build_again(str(database), None, nothing)
+    assert rows_of(database) == rows_of(uncorrected)
+    ids = "SELECT resultId, raceId, driverId, number FROM results"
+    assert select(database, ids) == select(uncorrected, ids)
+    build_again(str(database), lines, nothing)
+    assert select(database, TOLD) == told
+    facts = facts_of(database)
+    store_path(database).unlink()
+    build_again(str(database), None, nothing)
+    assert facts_of(database) == facts
+    assert select(database, TOLD) == told
