@@ -203,16 +203,14 @@ class Tables:
             table.name, ("raceId", *columns), f"WHERE {where} ORDER BY raceId, {order}"
         )
         references = [
-            (at, self.references[name]) for at, name in enumerate(columns) if name in REFERENCE
+            (at, self.references[name]) for at, name in enumerate(columns, 1) if name in REFERENCE
         ]
         key = itemgetter(*(columns.index(name) for name in table.key[1:]))
         for race, found in groupby(rows, itemgetter(0)):
-            named = []
-            for row in found:
-                values = list(row[1:])
-                for at, texts in references:
-                    values[at] = texts.get(values[at])
-                named.append(values)
+            values: list[Sequence[Value]] = list(zip(*found))  # column by column: much faster
+            for at, texts in references:
+                values[at] = [*map(texts.get, values[at])]
+            named = [*zip(*values[1:])]
             if not table.id:  # the ids of drivers may differ by release
                 named.sort(key=key)
             year, round = self.rounds[int(str(race))]

@@ -59,7 +59,7 @@ class Stage:
                 key = table.id or ", ".join(table.key)
                 db.execute(
                     f"""CREATE TABLE stage.{table.name} ({columns}, PRIMARY KEY ({key}))
-                        WITHOUT ROWID"""
+                        {"" if table.id else "WITHOUT ROWID"}"""
                 )
                 if table.id:  # corrections too name a row by its key
                     unique = ", ".join(table.unique)
