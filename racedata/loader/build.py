@@ -35,7 +35,7 @@ from racedata.loader.report import (
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store
-from racedata.model import COMPUTED, KINDS, TABLES, Table
+from racedata.model import COMPUTED, KINDS, RECORDS, TABLES, Table
 
 INDEXES = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL"
 # One row per season, driver and constructor: the driver's first entry for it, and all constructors
@@ -90,10 +90,12 @@ def build(path: Path, store: Store, corrections: Path | None, progress: Progress
         db.execute("BEGIN")
         filling = Filling(stage, store, choice, matching)
         filling.fill_results()
+        stage.index("results")
         # Other records of a car take its constructor from the results.
         first = [each for each in lines if (each.table, each.column) == ("results", "constructor")]
         applied = [apply_corrections(stage, file, first)]
         filling.fill_others()
+        stage.index(*(kind for kind in RECORDS if kind != "results"))
         applied.append(
             apply_corrections(stage, file, [each for each in lines if each not in first])
         )
@@ -126,7 +128,6 @@ def build(path: Path, store: Store, corrections: Path | None, progress: Progress
         db.execute("COMMIT")
         db.execute("DETACH stage")
         db.execute("ANALYZE")  # statistics for the query planner
-        db.execute("VACUUM")  # numbering leaves pages partly empty
     write_checksum(path)
     return report
 
@@ -149,7 +150,6 @@ def store_all(stage: Stage, progress: Progress) -> None:
         store(stage, table)
     store_corrections(stage)
     db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
-    db.execute("INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results")
 
 
 def check_required(db: sqlite3.Connection) -> None:
@@ -166,7 +166,10 @@ def store(stage: Stage, table: Table) -> None:
     stored = column_names(db, table.name)
     names = ", ".join(name for name in table.names if name in stored)
     if not table.is_numbered:
-        db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM stage.{table.name}")
+        sql = f"INSERT INTO {table.name} ({names}) SELECT {names} FROM stage.{table.name}"
+        if table.name == "entries":
+            sql += " UNION SELECT raceId, driverId, constructorId FROM results ORDER BY 1, 2, 3"
+        db.execute(sql)
         return
     # SQLite numbers rows from 1 if they are inserted into an empty table without a value for its
     # INTEGER PRIMARY KEY.

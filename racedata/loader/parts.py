@@ -190,18 +190,18 @@ class Tables:
     def parts_of(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
         """All parts of a kind, with their raceId."""
         columns = columns_of(kind, has_ids)
-        table, where, order = BY_NAME["results" if kind == "fastest_laps" else kind], "TRUE", "NULL"
+        table, where = BY_NAME["results" if kind == "fastest_laps" else kind], "TRUE"
+        order = "raceId"
         if kind == "fastest_laps":
             where = "coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
-            order = "positionOrder"
+            order = "raceId, positionOrder"
         elif kind == "entries":  # a database has those with a result too
             where = f"""(raceId, driverId, constructorId) NOT IN (
                 SELECT raceId, driverId, constructorId FROM {self.schema}.results)"""
         elif table.id:
-            order = table.id if table.id in column_names(self.db, kind, self.schema) else "record"
-        rows = self.rows(
-            table.name, ("raceId", *columns), f"WHERE {where} ORDER BY raceId, {order}"
-        )
+            has_id = table.id in column_names(self.db, kind, self.schema)
+            order = f"raceId, {table.id if has_id else 'record'}"
+        rows = self.rows(table.name, ("raceId", *columns), f"WHERE {where} ORDER BY {order}")
         references = [
             (at, self.references[name]) for at, name in enumerate(columns, 1) if name in REFERENCE
         ]

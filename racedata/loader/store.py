@@ -156,10 +156,11 @@ class NotAStore(Exception):
 class Store:
     """An open store. Its functions raise sqlite3.Error.
 
-    Raises LoadError for a database of another program, or a store of a newer version.
+    Raises LoadError for a database of another program, or a store of a newer version; NotAStore for
+    a store of an earlier one, or if it `checks` the file and that is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, checks: bool = True) -> None:
         self.path = path
         self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
         try:
@@ -176,7 +177,7 @@ class Store:
                 )
             elif version[1] < STORE_VERSION:
                 raise NotAStore(f"{path}: is a store of an earlier version of racedata")
-            elif self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise NotAStore(f"{path} is damaged")
         except sqlite3.DatabaseError as error:
             self.close()
@@ -303,12 +304,14 @@ class Store:
 
     # Parts.
 
-    def parts(self) -> Iterator[StoredPart]:
-        """All parts, without their rows."""
+    def parts(self, source: str = "", kind: str = "") -> Iterator[StoredPart]:
+        """All parts, or those of a source or kind, without their rows."""
         rows = self.db.execute(
-            "SELECT source, season, race, kind, fetchedAt, confirmedAt, put, entrants FROM parts"
+            """SELECT source, season, race, kind, fetchedAt, confirmedAt, put, entrants FROM parts
+               WHERE (?1 = '' OR source = ?1) AND (?2 = '' OR kind = ?2)""",
+            (source, kind),
         )
-        return (StoredPart(*row) for row in rows)
+        return map(StoredPart._make, rows)
 
     def rows(self, part: StoredPart) -> tuple[list[str], list[list[Any]]]:
         """The columns and the rows of a part."""
@@ -406,14 +409,14 @@ class Store:
                 )
 
 
-def opened_store(database: Path) -> Store:
+def opened_store(database: Path, checks: bool = True) -> Store:
     """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
     path = store_path(database)
     is_new = not path.exists()
     if not is_new:
         os.close(os.open(path, os.O_RDWR))  # its error names the file; SQLite's does not
     try:
-        store = Store(path)
+        store = Store(path, checks)
     except NotAStore:
         path.unlink()
         store, is_new = Store(path), True

@@ -4,6 +4,7 @@ load.py reads sources whole, and refresh.py asks them for news; both use this mo
 a database apart, if its store is lost.
 """
 
+import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -151,11 +152,7 @@ def put_news(
                 missing += [f"{calendar.season} {name}" for name in lacks]
                 new = new._replace(counts=before and before.counts, lacks=lacks)
         store.put_calendar(new)
-    had = {
-        each[1:4]: 0 if may_shrink else each.entrants
-        for each in store.parts()
-        if each.source == source.name
-    }
+    had = {} if may_shrink else {each[1:4]: each.entrants for each in store.parts(source.name)}
     parts = not_shorter(delivery.parts, keys, had, smaller)
     store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
@@ -207,8 +204,9 @@ def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
 
 
 def served_calendars(store: Store, corrected: CorrectedRows) -> dict[int, list[ChosenRace]]:
-    """The calendars that count, by season."""
-    choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
+    """The calendars that count, by season, with the results that count."""
+    results = store.parts(kind="results")
+    choice = choose(store.sources(), store.calendars(), results, corrected.calendar)
     found: dict[int, list[ChosenRace]] = {}
     for race in choice.races:
         found.setdefault(race.season, []).append(race)
@@ -234,7 +232,7 @@ def is_behind(database: Path) -> bool:
     """
     if not store_path(database).exists():
         return False
-    with closing(opened_store(database)) as store:
+    with closing(opened_store(database, checks=False)) as store:
         if is_missing(database):
             return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
@@ -249,12 +247,28 @@ def changed_store(database: Path) -> Iterator[Store]:
     """The store of a database, in a transaction. A new one is removed if the block raises."""
     is_new = not store_path(database).exists()
     try:
-        with closing(opened_store(database)) as store, store.transaction():
+        with (
+            without_garbage_collection(),
+            closing(opened_store(database)) as store,
+            store.transaction(),
+        ):
             yield store
     except BaseException:
         if is_new:
             store_path(database).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """A build makes very many objects and no cycles: to look for some costs 6% of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def synced_store(database: Path) -> Store:
