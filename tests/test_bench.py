@@ -16,6 +16,10 @@ def run(script, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
+def test_the_time_of_a_refresh_is_measured():
+    assert re.fullmatch(r"[0-9.]+ s, at least [0-9.]+\n", run("refresh.py", SAMPLE, "--runs", "2"))
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A dump made of the sample."""

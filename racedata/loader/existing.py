@@ -8,6 +8,9 @@ import os
 import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import closing
+from functools import lru_cache
+from itertools import starmap
+from operator import ne
 from pathlib import Path
 
 from racedata import database
@@ -55,6 +58,12 @@ def open_read_only(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(read_only_uri(path), uri=True)
 
 
+@lru_cache(maxsize=1)
+def check_once(path: Path, oldest: int, state: database.FileState | None) -> None:
+    """Checks a database file. A refresh opens the same one several times."""
+    database.read(path, oldest)
+
+
 class ExistingDatabase:
     """A database, read only.
 
@@ -64,7 +73,7 @@ class ExistingDatabase:
 
     def __init__(self, path: Path, oldest: int = database.SCHEMA_VERSION) -> None:
         try:
-            database.read(path, oldest)
+            check_once(path, oldest, database.file_state(str(path)))
         except database.DatabaseError as error:
             raise LoadError(str(error)) from None
         self.path = path
@@ -238,7 +247,7 @@ def difference(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> 
     if now != before:
         return f"{table:<22}{now:>12,} {plural('row', now)} ({now - before:+,})"
     rows = zip(*(db.execute(f"SELECT * FROM {table}") for db in (old, new)), strict=True)
-    changed = sum(old_row != new_row for old_row, new_row in rows)
+    changed = sum(starmap(ne, rows))
     return f"{table:<22}{now:>12,} {plural('row', now)}, {changed:,} changed" if changed else ""
 
 

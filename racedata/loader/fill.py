@@ -1,7 +1,7 @@
 """Fills a Stage with what was chosen from the store: gives rows ids instead of references."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress, repeat
 from typing import Any
 
 from racedata.formats import utc_now
@@ -50,6 +50,24 @@ class List:
         return max(self.rows, default=0) + 1
 
 
+class References(dict[Value, int | None]):
+    """The ids in the database of what a source refers to; None if nothing that was chosen does."""
+
+    def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
+        super().__init__(ids)
+        self.others = others
+
+    def __missing__(self, reference: Value) -> int | None:
+        # A source has facts only about some of those it names.
+        id = None if reference is None else self.others.get(str(reference).lower())
+        self[reference] = id
+        return id
+
+
+# The values of a part, by column: much faster than row by row.
+Columns = dict[str, Sequence[Any]]
+
+
 class Filling:
     """What fills a Stage from the store.
 
@@ -78,7 +96,7 @@ class Filling:
             name: List(name, store.list_rows(self.base.name, name), matching) for name in LISTS
         }
         # The ids in the database, by source, list and reference.
-        self.ids: dict[str, dict[str, dict[Value, int]]] = {}
+        self.ids: dict[str, dict[str, References]] = {}
         self.race_ids: dict[int, int] = {}  # by the place of a race in `choice.races`
         for source in self.sources:
             self.add_source(source)
@@ -92,22 +110,23 @@ class Filling:
         """Adds the rows that the chosen parts of each source refer to."""
         needed = self.needed()
         for source in sorted(self.sources, key=lambda source: source is not self.base):
-            ids: dict[str, dict[Value, int]] = {}
+            self.ids[source.name] = of_source = {}
             for name in LISTS:
                 rows = self.store.list_rows(source.name, name)
                 id = BY_NAME[name].names[0]
                 reference = REFERENCE[id]
                 if source is self.base:
-                    ids[name] = {row[reference]: int(str(row[id])) for row in rows}
+                    ids = {row[reference]: int(str(row[id])) for row in rows}
+                    of_source[name] = References(ids, self.lists[name].ids)
                     continue
                 used = needed.get((source.name, name), set())
                 if name == "status":  # an API lists only those that the database lacked
                     missing = used - {None, *(row[reference] for row in rows)}
                     rows += [{"status": text} for text in sorted(map(str, missing))]
-                ids[name] = self.add_to_list(
+                ids = self.add_to_list(
                     source, name, [row for row in rows if row[reference] in used]
                 )
-            self.ids[source.name] = ids
+                of_source[name] = References(ids, self.lists[name].ids)
         self.number_drivers()
         for name, found in self.lists.items():
             names = BY_NAME[name].names
@@ -126,8 +145,9 @@ class Filling:
         for source in final:  # the newest comes last
             ids = self.ids[source.name]["drivers"]
             for row in self.store.list_rows(source.name, "drivers"):
-                if row["driverRef"] in ids and row.get("number") is not None:
-                    numbers[ids[row["driverRef"]]]["number"] = row["number"]
+                id = ids.get(row["driverRef"])
+                if id and row.get("number") is not None:
+                    numbers[id]["number"] = row["number"]
 
     def keep_statuses(self) -> None:
         """Keeps the ids of statuses in the store: also of those that no record has any more."""
@@ -219,7 +239,7 @@ class Filling:
                 id = last
             self.race_ids[at] = id
             facts = {**race.facts, "raceId": id}
-            facts["circuitId"] = self.id_in("circuits", race.calendar.source, facts["circuitId"])
+            facts["circuitId"] = self.ids[race.calendar.source]["circuits"][facts["circuitId"]]
             self.insert("races", facts)
             for session in race.sessions.races if race.sessions else ():
                 self.insert("sessions", {"raceId": id, **session})
@@ -242,12 +262,6 @@ class Filling:
             order = [calendars.get(season, self.base.name), *urls]
             found = (urls[source].get(season) for source in order)
             self.insert("seasons", {"year": season, "url": next(filter(None, found), None)})
-
-    def id_in(self, name: str, source: str, reference: Value) -> int | None:
-        """The id of a driver and the like; None if nothing that was chosen refers to it."""
-        # A source has facts only about some of those it names.
-        ids, names = self.ids[source][name], self.lists[name].ids
-        return ids.get(reference) or names.get(str(reference).lower())
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:
         self.db.execute(insertion(f"stage.{table}", tuple(row)), list(row.values()))
@@ -280,7 +294,7 @@ class Filling:
         elif not self.base.has_ids:
             of_base, others = [], chosen
         for id, race, part in of_base:
-            self.insert_part(id, part, *self.rows_of(id, race, part, cars))
+            self.insert_part(id, part, self.values_of(id, race, part, cars))
         # Rows get the ids of those of the base that they replace, then free ones.
         replaced = [self.ids_of_base(race, kind) for _, race, _ in others]
         last = 0
@@ -288,31 +302,43 @@ class Filling:
             sql = f"SELECT ifnull(max({table.id}), 0) FROM stage.{kind}"
             last = max([*self.db.execute(sql).fetchone(), *chain(*replaced)])
         for (id, race, part), ids in zip(others, replaced):
-            columns, rows = without(table.id, *self.rows_of(id, race, part, cars))
-            free = max(0, len(rows) - len(ids))
-            numbers = [*ids[: len(rows)], *range(last + 1, last + free + 1)]
+            values = self.values_of(id, race, part, cars)
+            count = len(next(iter(values.values())))
+            free = max(0, count - len(ids))
+            values[table.id] = [*ids[:count], *range(last + 1, last + free + 1)]
             last += free
-            rows = [[number, *row] for number, row in zip(numbers, rows)]
-            self.insert_part(id, part, [table.id, *columns], rows)
+            self.insert_part(id, part, values)
 
-    def rows_of(
+    def values_of(
         self, id: int, race: ChosenRace, part: StoredPart, cars: Mapping[tuple[int, int], int]
-    ) -> tuple[list[str], list[list[Any]]]:
-        """The columns and rows of a part, with ids instead of references."""
-        columns, rows = self.store.rows(part)
-        rows = self.with_ids(part.source, columns, rows)
+    ) -> Columns:
+        """The values of a part, with ids instead of references."""
+        values = self.stored_values(part)
         if part.kind == "results":
-            return self.with_fastest_laps(race, columns, rows)
-        self.name_cars(id, race, part, columns, rows, cars)
+            self.add_fastest_laps(race, values)
+        else:
+            self.name_cars(id, race, part, values, cars)
         if part.kind == "entries" and part.source != race.parts["results"].source:
-            rows = self.without_results(id, columns, rows)
-        return columns, rows
+            # only the drivers who have no result
+            found = self.db.execute("SELECT driverId FROM stage.results WHERE raceId = ?", (id,))
+            drivers = {driver for (driver,) in found}
+            kept = [driver not in drivers for driver in values["driverId"]]
+            values = {name: [*compress(each, kept)] for name, each in values.items()}
+        return values
 
-    def insert_part(
-        self, id: int, part: StoredPart, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
-        sql = insertion(f"stage.{part.kind}", ("raceId", *columns))
-        self.db.executemany(sql, [[id, *row] for row in rows])
+    def stored_values(self, part: StoredPart) -> Columns:
+        """The values of a stored part, with ids instead of references."""
+        columns, rows = self.store.rows(part)
+        values = dict(zip(columns, zip(*rows)))
+        ids = self.ids[part.source]
+        return {
+            name: [*map(ids[LIST_OF[name]].__getitem__, each)] if name in LIST_OF else each
+            for name, each in values.items()
+        }
+
+    def insert_part(self, id: int, part: StoredPart, values: Columns) -> None:
+        sql = insertion(f"stage.{part.kind}", ("raceId", *values))
+        self.db.executemany(sql, zip(repeat(id), *values.values()))
 
     def ids_of_base(self, race: ChosenRace, kind: str) -> list[int]:
         """The ids of the rows of the base, if another source's part was chosen."""
@@ -322,25 +348,6 @@ class Filling:
                 id = BY_NAME[kind].id
                 return [row[columns.index(id)] for row in rows] if id in columns else []
         return []
-
-    def with_ids(
-        self, source: str, columns: Sequence[str], rows: list[list[Any]]
-    ) -> list[list[Any]]:
-        """Puts ids in the place of references."""
-        for at, column in enumerate(columns):
-            if column in LIST_OF:
-                for row in rows:
-                    if row[at] is not None:
-                        row[at] = self.id_in(LIST_OF[column], source, row[at])
-        return rows
-
-    def without_results(
-        self, id: int, columns: Sequence[str], rows: list[list[Any]]
-    ) -> list[list[Any]]:
-        """The entries of drivers who have no result."""
-        found = self.db.execute("SELECT driverId FROM stage.results WHERE raceId = ?", (id,))
-        drivers, at = {driver for (driver,) in found}, columns.index("driverId")
-        return [row for row in rows if row[at] not in drivers]
 
     def cars(self) -> dict[tuple[int, int], int]:
         """The constructor that the results give each driver of a race, if there is only one."""
@@ -355,8 +362,7 @@ class Filling:
         id: int,
         race: ChosenRace,
         part: StoredPart,
-        columns: Sequence[str],
-        rows: list[list[Any]],
+        values: Columns,
         cars: Mapping[tuple[int, int], int],
     ) -> None:
         """Gives a car the constructor that it has in the chosen results.
@@ -366,31 +372,27 @@ class Filling:
         results = race.parts.get("results")
         if not results or results.source == part.source or part.kind == "entries":
             return
-        if not {"driverId", "constructorId"} <= {*columns}:
+        if not {"driverId", "constructorId"} <= {*values}:
             return
         own = next((each for each in race.others["results"] if each.source == part.source), None)
         if not own:
             return
-        names, found = self.store.rows(own)
-        driver, constructor = names.index("driverId"), names.index("constructorId")
+        found = self.stored_values(own)
         of_driver: dict[object, set[object]] = {}
-        for row in found:
-            id_of_driver = self.id_in("drivers", part.source, row[driver])
-            of_car = self.id_in("constructors", part.source, row[constructor])
-            of_driver.setdefault(id_of_driver, set()).add(of_car)
-        driver, constructor = columns.index("driverId"), columns.index("constructorId")
-        for row in rows:
-            if of_driver.get(row[driver]) == {row[constructor]} and (id, row[driver]) in cars:
-                row[constructor] = cars[id, row[driver]]
+        for driver, constructor in zip(found["driverId"], found["constructorId"]):
+            of_driver.setdefault(driver, set()).add(constructor)
+        values["constructorId"] = [
+            cars.get((id, driver), constructor)
+            if of_driver.get(driver) == {constructor}
+            else constructor
+            for driver, constructor in zip(values["driverId"], values["constructorId"])
+        ]
 
-    def with_fastest_laps(
-        self, race: ChosenRace, columns: Sequence[str], rows: Sequence[list[Any]]
-    ) -> tuple[list[str], list[list[Any]]]:
-        """Results with the fastest laps. A driver has one, but may have two results."""
+    def add_fastest_laps(self, race: ChosenRace, values: Columns) -> None:
+        """Adds the fastest laps to results. A driver has one, but may have two results."""
         part = race.parts.get("fastest_laps")
         if not part:
-            return list(columns), list(rows)
-        names, of_laps = self.store.rows(part)
+            return
         moved = self.moved(race)
 
         def driver_of(driver: int, number: int) -> int:
@@ -398,39 +400,30 @@ class Filling:
             return moved.get((driver, number)) or moved.get((driver, None), driver)
 
         # The lap of a driver counts before one that is only his after a correction.
-        of_laps = self.with_ids(part.source, names, of_laps)[::-1]
-        of_laps.sort(key=lambda row: driver_of(row[0], row[1]) == row[0])
-        laps = {driver_of(row[0], row[1]): row for row in of_laps}
+        of_laps = zip(*self.stored_values(part).values())
+        laps: dict[int, Sequence[Any]] = {}
+        for driver, *lap in sorted(of_laps, key=lambda row: driver_of(row[0], row[1]) != row[0]):
+            laps.setdefault(driver_of(driver, lap[0]), lap)
         is_same = race.parts["results"].source == part.source
-        at = [columns.index(name) for name in ("driverId", "laps", *OF_CAR[1:])]
-
-        def order(driver: int, row: Sequence[Any]) -> tuple[Any, ...]:
-            """The first row of a driver gets the lap."""
-            driven, number, text, place = (row[each] for each in at[1:])
-            _, number_of_lap, text_of_lap, place_of_lap, lap, *_ = laps[driver]
-            unknown = driven is None or lap is None
-            return (
-                is_same and place != place_of_lap,
-                -1 if unknown else driven < lap,
-                # a source may have another number for the car, or mix them up
-                number != number_of_lap,
-                text != text_of_lap,
-                place,
-            )
-
-        nothing = [None] * len(FASTEST_LAP)
-        firsts: dict[int, Sequence[Any]] = {}
-        of_drivers = [(driver_of(row[at[0]], row[at[2]]), row) for row in rows]
-        for driver, row in of_drivers:
-            if driver in laps and (
-                driver not in firsts or order(driver, row) < order(driver, firsts[driver])
-            ):
-                firsts[driver] = row
-        found = []
-        for driver, row in of_drivers:
-            is_first = row is firsts.get(driver)
-            found.append([*row, *(laps[driver][len(OF_CAR) :] if is_first else nothing)])
-        return [*columns, *FASTEST_LAP], found
+        firsts: dict[int, tuple[tuple[Any, ...], int]] = {}  # the row that gets the lap of a driver
+        cars = zip(*(values[name] for name in ("driverId", "laps", *OF_CAR[1:])))
+        for at, (named, driven, number, text, place) in enumerate(cars):
+            driver = driver_of(named, number)
+            if driver in laps:
+                number_of_lap, text_of_lap, place_of_lap, lap, *_ = laps[driver]
+                order = (
+                    is_same and place != place_of_lap,
+                    -1 if driven is None or lap is None else driven < lap,
+                    # a source may have another number for the car, or mix them up
+                    number != number_of_lap,
+                    text != text_of_lap,
+                    place,
+                )
+                firsts[driver] = min((order, at), firsts.get(driver, (order, at)))
+        found: list[Sequence[Any]] = [(None,) * len(FASTEST_LAP)] * len(values["driverId"])
+        for driver, (_, at) in firsts.items():
+            found[at] = laps[driver][len(OF_CAR) - 1 :]
+        values |= zip(FASTEST_LAP, zip(*found))
 
     def moved(self, race: ChosenRace) -> dict[tuple[int | None, int | None], int]:
         """The right drivers of results that have a wrong one, by that and the number of the car.
@@ -482,14 +475,6 @@ class Filling:
         if given.fetched_at and given.fetched_at > self.now:
             return f"{min(race.facts['date'], self.now[:10])}T00:00:00Z"
         return given.fetched_at
-
-
-def without(
-    column: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> tuple[list[str], list[list[Any]]]:
-    """The same rows without a column."""
-    kept = [at for at, name in enumerate(columns) if name != column]
-    return [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def base_of(sources: Sequence[StoredSource]) -> StoredSource:

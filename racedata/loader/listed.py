@@ -82,8 +82,10 @@ def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
     """The list after a refresh. A new API joins ahead of the others, any other source behind them;
     what only counts until another source has it is last.
     """
-    known = {source_at(address).name for address in addresses}
-    new = [address for address in asked if source_at(address).name not in known]
+    new = [address for address in asked if address not in addresses]
+    if new:  # only then, because a dump must be opened for its name
+        known = {source_at(address).name for address in addresses}
+        new = [address for address in new if source_at(address).name not in known]
     apis = [address for address in new if is_ahead(source_at(address))]
     joined = [*apis, *addresses, *(address for address in new if address not in apis)]
     return sorted(joined, key=lambda address: source_at(address).is_provisional)

@@ -84,8 +84,9 @@ def load(
         if existing := existing_at(database, replace):
             stack.enter_context(closing(existing))
         loaded = loaded_before(path, existing)
+        reading = stack.enter_context(ExitStack())
         groups = [
-            stack.enter_context(
+            reading.enter_context(
                 read(group, progress, may_fail=bool(at) and group[0].address in loaded)
             )
             for at, group in enumerate(groups_of(sources or loaded))
@@ -95,6 +96,7 @@ def load(
             if existing:
                 synced(store, existing)
             stored(store, groups, corrections, progress)
+            reading.close()
             put_list(store, sources if only else list_after(store, sources or loaded))
             report = built(new, store, corrections, progress)
     rows = groups[0].stage.rows if groups[0].stage else {}

@@ -25,7 +25,7 @@ def answer(database: Path, question: Callable[[Store], T], otherwise: T) -> T:
     """The store's answer to a question; the other one if there is no store that can be read."""
     with suppress(OSError, sqlite3.Error, NotAStore):
         if store_path(database).is_file():
-            with closing(Store(store_path(database))) as store:
+            with closing(Store(store_path(database), checks=False)) as store:
                 return question(store)
     return otherwise
 
@@ -57,7 +57,7 @@ def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
     """Remembers facts about a source. A fact that is None is forgotten."""
     with suppress(OSError, sqlite3.Error):
         database.stat()  # without a database, there is nothing to remember
-        with closing(opened_store(database)) as store, store.transaction():
+        with closing(opened_store(database, checks=False)) as store, store.transaction():
             store.remember(name, facts)
 
 

@@ -190,29 +190,27 @@ class Tables:
     def parts_of(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
         """All parts of a kind, with their raceId."""
         columns = columns_of(kind, has_ids)
-        table, where, order = BY_NAME["results" if kind == "fastest_laps" else kind], "TRUE", "NULL"
+        table, where = BY_NAME["results" if kind == "fastest_laps" else kind], "TRUE"
+        order = "raceId"
         if kind == "fastest_laps":
             where = "coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
-            order = "positionOrder"
+            order = "raceId, positionOrder"
         elif kind == "entries":  # a database has those with a result too
             where = f"""(raceId, driverId, constructorId) NOT IN (
                 SELECT raceId, driverId, constructorId FROM {self.schema}.results)"""
         elif table.id:
-            order = table.id if table.id in column_names(self.db, kind, self.schema) else "record"
-        rows = self.rows(
-            table.name, ("raceId", *columns), f"WHERE {where} ORDER BY raceId, {order}"
-        )
+            has_id = table.id in column_names(self.db, kind, self.schema)
+            order = f"raceId, {table.id if has_id else 'record'}"
+        rows = self.rows(table.name, ("raceId", *columns), f"WHERE {where} ORDER BY {order}")
         references = [
-            (at, self.references[name]) for at, name in enumerate(columns) if name in REFERENCE
+            (at, self.references[name]) for at, name in enumerate(columns, 1) if name in REFERENCE
         ]
         key = itemgetter(*(columns.index(name) for name in table.key[1:]))
         for race, found in groupby(rows, itemgetter(0)):
-            named = []
-            for row in found:
-                values = list(row[1:])
-                for at, texts in references:
-                    values[at] = texts.get(values[at])
-                named.append(values)
+            values: list[Sequence[Value]] = list(zip(*found))  # column by column: much faster
+            for at, texts in references:
+                values[at] = [*map(texts.get, values[at])]
+            named = [*zip(*values[1:])]
             if not table.id:  # the ids of drivers may differ by release
                 named.sort(key=key)
             year, round = self.rounds[int(str(race))]

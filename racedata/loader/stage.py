@@ -12,7 +12,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sql import insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
-from racedata.model import KINDS, TABLES
+from racedata.model import BY_NAME, KINDS, RECORDS, TABLES
 from racedata.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
@@ -56,21 +56,24 @@ class Stage:
                     f"{column.name} {column.type}{' NOT NULL' if column.required else ''}"
                     for column in table.columns
                 )
-                key = table.id or ", ".join(table.key)
+                key, rowid = table.id or ", ".join(table.key), "" if table.id else "WITHOUT ROWID"
                 db.execute(
-                    f"""CREATE TABLE stage.{table.name} ({columns}, PRIMARY KEY ({key}))
-                        WITHOUT ROWID"""
+                    f"CREATE TABLE stage.{table.name} ({columns}, PRIMARY KEY ({key})) {rowid}"
                 )
-                if table.id:  # corrections too name a row by its key
-                    unique = ", ".join(table.unique)
-                    db.execute(
-                        f"CREATE UNIQUE INDEX stage.{table.name}_key ON {table.name} ({unique})"
-                    )
             else:
                 self.create_as_in_schema(table.name)
         self.create_as_in_schema("sources")
         self.create_as_in_schema("origins")
         self.create_as_in_schema("corrections")
+
+    def index(self, *names: str) -> None:
+        """Makes the keys of tables unique, by which corrections find rows."""
+        for table in map(BY_NAME.__getitem__, names):
+            if table.id:
+                unique = ", ".join(table.unique)
+                self.db.execute(
+                    f"CREATE UNIQUE INDEX stage.{table.name}_key ON {table.name} ({unique})"
+                )
 
     def create_as_in_schema(self, name: str) -> None:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
@@ -150,6 +153,7 @@ def staged(progress: Progress) -> Iterator[Stage]:
     ):
         db.executescript(SCHEMA)
         stage = Stage(db, progress, str(folder / "stage.db"))
+        stage.index(*RECORDS)
         db.execute("BEGIN")
         yield stage
 

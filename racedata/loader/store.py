@@ -23,6 +23,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, days_between, match_calendars
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
+from racedata.values import Value
 
 STORE = """
 -- The state of the store. A database has the id and the number of when it was built.
@@ -59,7 +60,7 @@ CREATE TABLE IF NOT EXISTS calendars (
     PRIMARY KEY (source, season)
 ) STRICT;
 
--- All rows of a kind of a race, from a source. `rows` is compressed JSON: a list of lists.
+-- All rows of a kind of a race, from a source. `rows` is JSON, a list of lists; compressed if long.
 CREATE TABLE IF NOT EXISTS parts (
     source      TEXT NOT NULL,
     season      INTEGER NOT NULL,
@@ -92,8 +93,17 @@ CREATE TABLE IF NOT EXISTS memory (
 ) STRICT;
 """
 
+PUT_PART = """
+    INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET
+        fetchedAt = iif(columns = excluded.columns AND rows = excluded.rows,
+            fetchedAt, excluded.fetchedAt),
+        confirmedAt = excluded.confirmedAt, put = excluded.put, entrants = excluded.entrants,
+        columns = excluded.columns, rows = excluded.rows"""
+
 Races = Sequence[dict[str, Any]]
 
+LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
 STORE_VERSION = 1
 
@@ -146,10 +156,11 @@ class NotAStore(Exception):
 class Store:
     """An open store. Its functions raise sqlite3.Error.
 
-    Raises LoadError for a database of another program, or a store of a newer version.
+    Raises LoadError for a database of another program, or a store of a newer version; NotAStore for
+    a store of an earlier one, or if it `checks` the file and that is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, checks: bool = True) -> None:
         self.path = path
         self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
         try:
@@ -166,7 +177,7 @@ class Store:
                 )
             elif version[1] < STORE_VERSION:
                 raise NotAStore(f"{path}: is a store of an earlier version of racedata")
-            elif self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise NotAStore(f"{path} is damaged")
         except sqlite3.DatabaseError as error:
             self.close()
@@ -279,9 +290,8 @@ class Store:
         ).fetchone()
         return row and stored_calendar(*row)
 
-    def put_calendar(self, calendar: StoredCalendar) -> bool:
-        """Replaces a calendar. Returns whether what counts has changed."""
-        old = self.calendar(calendar.source, calendar.season)
+    def put_calendar(self, calendar: StoredCalendar) -> None:
+        """Replaces a calendar."""
         self.db.execute(
             "INSERT OR REPLACE INTO calendars VALUES (?, ?, ?, ?, ?, ?)",
             (
@@ -291,16 +301,17 @@ class Store:
                 text_of(calendar.lacks),
             ),
         )
-        return not old or (old.races, old.counts) != (calendar.races, calendar.counts)
 
     # Parts.
 
-    def parts(self) -> Iterator[StoredPart]:
-        """All parts, without their rows."""
+    def parts(self, source: str = "", kind: str = "") -> Iterator[StoredPart]:
+        """All parts, or those of a source or kind, without their rows."""
         rows = self.db.execute(
-            "SELECT source, season, race, kind, fetchedAt, confirmedAt, put, entrants FROM parts"
+            """SELECT source, season, race, kind, fetchedAt, confirmedAt, put, entrants FROM parts
+               WHERE (?1 = '' OR source = ?1) AND (?2 = '' OR kind = ?2)""",
+            (source, kind),
         )
-        return (StoredPart(*row) for row in rows)
+        return map(StoredPart._make, rows)
 
     def rows(self, part: StoredPart) -> tuple[list[str], list[list[Any]]]:
         """The columns and the rows of a part."""
@@ -309,27 +320,33 @@ class Store:
                WHERE source = ? AND season = ? AND race = ? AND kind = ?""",
             part[:4],
         ).fetchone()
-        return columns.split(), orjson.loads(zlib.decompress(rows))
+        return columns.split(), unpacked(rows)
 
-    def put_part(
-        self, source: str, race: str, part: Part, fetched_at: str | None, read_at: str
-    ) -> bool:
-        """Replaces a part. Returns whether it has changed: otherwise, it is only confirmed."""
-        columns, rows = " ".join(part.columns), zlib.compress(orjson.dumps(part.rows), 1)
-        key = (source, part.season, race, part.kind)
-        old = self.db.execute(
-            """UPDATE parts SET confirmedAt = ?, put = ?
-               WHERE source = ? AND season = ? AND race = ? AND kind = ?
-                   AND columns = ? AND rows = ?""",
-            (read_at, self.puts, *key, columns, rows),
+    def put_parts(
+        self, source: str, read_at: str, parts: Iterable[tuple[str, Part, str | None]]
+    ) -> None:
+        """Replaces parts: each with the key of its race, and when a refresh fetched it. One that
+        has not changed is only confirmed.
+        """
+        put = self.puts
+        self.db.executemany(
+            PUT_PART,
+            (
+                (
+                    source,
+                    part.season,
+                    race,
+                    part.kind,
+                    fetched_at,
+                    fetched_at or read_at,
+                    put,
+                    part.entrants,
+                    " ".join(part.columns),
+                    packed(part.rows),
+                )
+                for race, part, fetched_at in parts
+            ),
         )
-        if old.rowcount:
-            return False
-        self.db.execute(
-            "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*key, fetched_at, read_at, self.puts, part.entrants, columns, rows),
-        )
-        return True
 
     # Lists.
 
@@ -340,16 +357,12 @@ class Store:
         )
         return [orjson.loads(row) for (row,) in rows]
 
-    def put_list(self, source: str, name: str, rows: Iterable[tuple[str, Row]]) -> bool:
-        """Adds rows to a list, or replaces those with the same key. Returns whether any changed."""
-        changed = 0
-        for key, row in rows:
-            changed += self.db.execute(
-                """INSERT INTO lists VALUES (?, ?, ?, ?)
-                   ON CONFLICT DO UPDATE SET row = excluded.row WHERE row <> excluded.row""",
-                (source, name, key, text_of(row)),
-            ).rowcount
-        return changed > 0
+    def put_list(self, source: str, name: str, rows: Iterable[tuple[str, Row]]) -> None:
+        """Adds rows to a list, or replaces those with the same key."""
+        self.db.executemany(
+            "INSERT INTO lists VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET row = excluded.row",
+            ((source, name, key, text_of(row)) for key, row in rows),
+        )
 
     def statuses(self) -> dict[str, int]:
         """The ids of statuses in the database, by text."""
@@ -396,14 +409,14 @@ class Store:
                 )
 
 
-def opened_store(database: Path) -> Store:
+def opened_store(database: Path, checks: bool = True) -> Store:
     """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
     path = store_path(database)
     is_new = not path.exists()
     if not is_new:
         os.close(os.open(path, os.O_RDWR))  # its error names the file; SQLite's does not
     try:
-        store = Store(path)
+        store = Store(path, checks)
     except NotAStore:
         path.unlink()
         store, is_new = Store(path), True
@@ -424,6 +437,16 @@ def stored_calendar(
         None if counts is None else orjson.loads(counts),
         orjson.loads(lacks),
     )
+
+
+def packed(rows: Sequence[Sequence[Value]]) -> bytes:
+    """Rows as JSON, compressed if that is long."""
+    text = orjson.dumps(rows)
+    return zlib.compress(text, 1) if len(text) > LONG else text
+
+
+def unpacked(stored: bytes) -> list[list[Any]]:
+    return orjson.loads(stored if stored.startswith(b"[") else zlib.decompress(stored))  # type: ignore[no-any-return]
 
 
 def text_of(value: object) -> str:

@@ -4,6 +4,7 @@ load.py reads sources whole, and refresh.py asks them for news; both use this mo
 a database apart, if its store is lost.
 """
 
+import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.listed import after_load, after_refresh, put_list
 from racedata.loader.matching import calendar_races, match_calendars, same_races
-from racedata.loader.parts import Calendar, Tables
+from racedata.loader.parts import Calendar, Part, Tables
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.sql import column_names
 from racedata.loader.store import (
@@ -84,10 +85,12 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
         store.put_calendar(
             StoredCalendar(source.name, calendar.season, fetched_at, races, counts, {})
         )
-    for part, fetched_at in delivery.parts:
-        key = keys.get((part.season, part.round))
-        if key:
-            store.put_part(source.name, key, part, fetched_at, fetched_at or source.read_at)
+    parts = (
+        (keys[part.season, part.round], part, fetched_at)
+        for part, fetched_at in delivery.parts
+        if (part.season, part.round) in keys
+    )
+    store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
 
 
@@ -150,7 +153,9 @@ def put_news(
                 missing += [f"{calendar.season} {name}" for name in lacks]
                 new = new._replace(counts=before and before.counts, lacks=lacks)
         store.put_calendar(new)
-    smaller += put_parts(store, delivery, keys, may_shrink)
+    had = {} if may_shrink else {each[1:4]: each.entrants for each in store.parts(source.name)}
+    parts = not_shorter(delivery.parts, keys, had, smaller)
+    store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
     remarks = (
         (smaller, "fewer records than the database has; not used"),
@@ -163,18 +168,19 @@ def put_news(
     return [f"{listed_words(names)}: {what}" for names, what in remarks if names]
 
 
-def put_parts(
-    store: Store, delivery: Delivery, keys: Mapping[tuple[int, int], str], may_shrink: bool
-) -> list[str]:
-    """Puts the parts of a delivery. Returns those that are shorter than before: they are not put.
+def not_shorter(
+    parts: Iterable[tuple[Part, str | None]],
+    keys: Mapping[tuple[int, int], str],
+    had: Mapping[tuple[int, str, str], int],
+    smaller: list[str],
+) -> Iterator[tuple[str, Part, str | None]]:
+    """The parts of known races, with the keys of these. Adds those that are shorter than before to
+    `smaller` instead.
 
-    `keys` has the keys of races, by season and round.
+    `keys` are by season and round. `had` has the entrants, by season, key and kind.
     """
-    source = delivery.source
-    had = {each[1:4]: each.entrants for each in store.parts() if each.source == source.name}
-    smaller = []
     with_results = set()
-    for part, fetched_at in delivery.parts:
+    for part, fetched_at in parts:
         key = keys.get((part.season, part.round))
         if key is None:
             continue
@@ -182,13 +188,12 @@ def put_parts(
         # A source may leave out the fastest lap of a driver who completed one lap.
         may_be_short = part.kind == "fastest_laps" and of_race in with_results
         is_short = part.entrants < had.get((*of_race, part.kind), 0)
-        if is_short and not (may_shrink or may_be_short or part.kind == "entries"):
+        if is_short and not (may_be_short or part.kind == "entries"):
             smaller.append(f"{part.kind} of {part.season}/{part.round} {key}")
             continue
         if part.kind == "results":
             with_results.add(of_race)
-        store.put_part(source.name, key, part, fetched_at, source.read_at)
-    return smaller
+        yield key, part, fetched_at
 
 
 def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
@@ -200,8 +205,9 @@ def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
 
 
 def served_calendars(store: Store, corrected: CorrectedRows) -> dict[int, list[ChosenRace]]:
-    """The calendars that count, by season."""
-    choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
+    """The calendars that count, by season, with the results that count."""
+    results = store.parts(kind="results")
+    choice = choose(store.sources(), store.calendars(), results, corrected.calendar)
     found: dict[int, list[ChosenRace]] = {}
     for race in choice.races:
         found.setdefault(race.season, []).append(race)
@@ -227,7 +233,7 @@ def is_behind(database: Path) -> bool:
     """
     if not store_path(database).exists():
         return False
-    with closing(opened_store(database)) as store:
+    with closing(opened_store(database, checks=False)) as store:
         if is_missing(database):
             return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
@@ -242,12 +248,28 @@ def changed_store(database: Path) -> Iterator[Store]:
     """The store of a database, in a transaction. A new one is removed if the block raises."""
     is_new = not store_path(database).exists()
     try:
-        with closing(opened_store(database)) as store, store.transaction():
+        with (
+            without_garbage_collection(),
+            closing(opened_store(database)) as store,
+            store.transaction(),
+        ):
             yield store
     except BaseException:
         if is_new:
             store_path(database).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """A build makes very many objects and no cycles: to look for some costs 6% of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def synced_store(database: Path) -> Store:

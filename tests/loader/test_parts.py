@@ -281,7 +281,7 @@ def test_entries_are_of_drivers_without_a_result(database):
     with closing(sqlite3.connect(database)) as db:
         of_entries = [part for part in parts_in(Tables(db, "main")) if part.kind == "entries"]
     assert [(part.season, part.round, *part.rows) for part in of_entries] == [
-        (2023, 18, ["alonso", "aston_martin"])
+        (2023, 18, ("alonso", "aston_martin"))
     ]
 
 

@@ -182,7 +182,7 @@ SHARED_CARS = """
     SET laps = car.laps, timeMillis = car.timeMillis, gapLaps = car.gapLaps,
         reasonRetired = car.reasonRetired
     FROM (SELECT * FROM f1db_races_race_results WHERE sharedCar = 'false') AS car
-    WHERE f1db.sharedCar = 'true' AND f1db.laps IS NULL AND f1db.raceId = car.raceId
+    WHERE unlikely(f1db.sharedCar = 'true') AND f1db.laps IS NULL AND f1db.raceId = car.raceId
         AND f1db.driverNumber = car.driverNumber AND f1db.positionText = car.positionText"""
 
 # The places on the grid that the results have are sometimes those before a penalty, or the last
@@ -306,6 +306,7 @@ FILL_STANDINGS = (
                min(round) FILTER (WHERE positionText GLOB '[0-9]*') AS classified
            FROM stage.results JOIN stage.races USING (raceId) WHERE {counts}
            GROUP BY year, {of}Id""",
+    "CREATE INDEX temp.f1db_{of}_seasons_year ON f1db_{of}_seasons (year)",
     """CREATE TEMP TABLE f1db_{of}_wins (
            year, id, round, PRIMARY KEY (year, id, round)) WITHOUT ROWID""",
     """INSERT INTO f1db_{of}_wins
