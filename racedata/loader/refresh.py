@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from racedata.database import is_older
-from racedata.formats import timestamp, utc_now
+from racedata.formats import timestamp, utc_now, without_query
 from racedata.loader.copies import Copy, install_copy
 from racedata.loader.corrections import CorrectedRows, corrections_at
 from racedata.loader.delivery import Delivery
@@ -129,7 +129,9 @@ class Refresh:
         raises NotYet without a request as long as it refuses.
         """
         if until := refused_until(self.path, source.name, self.now()):
-            raise NotYet(f"{source.address}: refuses requests until {until}; try again then")
+            raise NotYet(
+                f"{without_query(source.address)}: refuses requests until {until}; try again then"
+            )
         source.pace.resume(remembered_requests(self.path, source.name))
         try:
             yield
