@@ -12,7 +12,7 @@ from pathlib import Path
 
 from racedata import database
 from racedata.formats import counted, plural
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
@@ -215,10 +215,14 @@ class ExistingDatabase:
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
-    def differences(self, path: Path) -> list[str]:
+    def differences(self, path: Path, progress: Progress) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""
         with closing(open_read_only(path)) as new:
-            lines = [line for table in TABLES if (line := difference(table.name, self.db, new))]
+            lines = []
+            for table in TABLES:
+                progress(f"comparing {table.name}")
+                if line := difference(table.name, self.db, new):
+                    lines.append(line)
             before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
             if not lines and now < before:
                 sets = counted(before - now, "set")

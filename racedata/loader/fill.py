@@ -295,6 +295,7 @@ class Filling:
     def insert_part(
         self, id: int, part: StoredPart, columns: Sequence[str], rows: Iterable[Sequence[Any]]
     ) -> None:
+        self.stage.progress(f"{part.season}: {part.kind}")
         sql = insertion(f"stage.{part.kind}", ("raceId", *columns))
         self.db.executemany(sql, [[id, *row] for row in rows])
 

@@ -219,7 +219,7 @@ class SourceRefresh:
                 put_list(store, addresses, is_read=False)
                 state = store.state
                 report = built(new, store, refresh.corrections, refresh.progress)
-                changes = existing.differences(new)
+                changes = existing.differences(new, refresh.progress)
                 if not changes:
                     store.state = state
                 store.remember(source.name, delivery.notes)
@@ -239,7 +239,7 @@ class SourceRefresh:
                 closing(ExistingDatabase(refresh.path)) as existing,
             ):
                 install_copy(copy, new, existing)
-                changes = existing.differences(new)
+                changes = existing.differences(new, refresh.progress)
             for line in changes:
                 refresh.say(line)
             self.changes += 1

@@ -35,7 +35,7 @@ def build_again(database: str, corrections: Path | None, progress: Progress) -> 
         with closing(ExistingDatabase(path)) as existing:
             synced(store, existing)
             report = built(new, store, corrections, progress)
-            changes = existing.differences(new)
+            changes = existing.differences(new, progress)
         if not changes:
             raise NothingNew
         lines = [*report.lines, *changes, f"{database}: {report.seasons}"]
