@@ -372,7 +372,7 @@ def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
         until(lambda: lines() != [])
         ((ended, started),) = lines()
         assert int(ended) == session
-        until(lambda: len(commands_in(int(started))) == 2, 60)
+        until(lambda: len(commands_in(int(started))) == 1, 60)
     until(lambda: commands_in(int(started)) == {})
 
 
@@ -396,7 +396,7 @@ def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database,
 def test_the_follower_ends_with_the_service_however_that_ends(database, number):
     names = {"PORT": str(free_port()), "RACEDATA_SOURCES": f"http://127.0.0.1:{free_port()}/f1"}
     with service_that_follows(database, **names) as (process, session):
-        until(lambda: len(commands_in(session)) == 2, 60)  # one for each source, and one for these
+        until(lambda: len(commands_in(session)) == 1, 60)
         process.send_signal(number)
         process.wait(timeout=40)
         until(lambda: commands_in(session) == {})

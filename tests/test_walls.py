@@ -61,7 +61,7 @@ def test_neither_half_imports_the_other(half, other):
 
 
 # The modules of the loader that may import a package.
-LOADER_MAY_IMPORT = {"racedata.loader.store": {"orjson"}}
+LOADER_MAY_IMPORT = {"racedata.loader.store": {"orjson"}, "racedata.loader.http": {"urllib3"}}
 
 
 @pytest.mark.parametrize("module", sorted(OFFLINE | SHARED | COMMAND))

@@ -120,6 +120,7 @@ def build(path: Path, store: Store, corrections: Named, progress: Progress) -> R
             remarks_of(choice),
             seasons_of(db),
         )
+        progress("writing the database")
         db.execute("COMMIT")
         db.execute("DETACH stage")
         db.execute("ANALYZE")  # statistics for the query planner

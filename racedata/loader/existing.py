@@ -15,7 +15,7 @@ from pathlib import Path
 
 from racedata import database
 from racedata.formats import counted, plural
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
@@ -224,14 +224,17 @@ class ExistingDatabase:
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
-    def differences(self, path: Path, *others: str) -> list[str]:
+    def differences(self, path: Path, progress: Progress, *others: str) -> list[str]:
         """A line for each table that has other rows in the database at `path`.
 
         The tables are those that sources fill, and these others.
         """
         with closing(open_read_only(path)) as new:
-            names = (*(table.name for table in TABLES), *others)
-            lines = [line for name in names if (line := difference(name, self.db, new))]
+            lines = []
+            for name in (*(table.name for table in TABLES), *others):
+                progress(f"comparing {name}")
+                if line := difference(name, self.db, new):
+                    lines.append(line)
             before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
             if not lines and now < before:
                 sets = counted(before - now, "set")

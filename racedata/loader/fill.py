@@ -337,6 +337,7 @@ class Filling:
         }
 
     def insert_part(self, id: int, part: StoredPart, values: Columns) -> None:
+        self.stage.progress(f"{part.season}: {part.kind}")
         sql = insertion(f"stage.{part.kind}", ("raceId", *values))
         self.db.executemany(sql, zip(repeat(id), *values.values()))
 

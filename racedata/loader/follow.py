@@ -1,23 +1,21 @@
 """Keeps the database fresh: `racedata refresh --follow`, until a signal ends it.
 
-Each source has its own process, so a slow or failing one does not delay the others. The rules for
+Each source has its own thread, so a slow or failing one does not delay the others. The rules for
 the times of checks are in schedule.py.
 """
 
-import math
 import sys
-import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Never
+from typing import NamedTuple, Never
 
-from racedata.loader.errors import FAULTS, LoadError, NotYet
+from racedata.loader.errors import FAULTS, NotYet
 from racedata.loader.existing import open_read_only
-from racedata.loader.processes import Children, Sleep, Waiter
 from racedata.loader.program import fault_text, progress_of_terminal, say
 from racedata.loader.schedule import (
     DAY,
@@ -32,12 +30,13 @@ from racedata.loader.schedule import (
     soon_after,
     to_ask,
 )
-from racedata.loader.signals import interrupted_by_end_signals
 from racedata.loader.sources import Source
+from racedata.loader.threads import Sleep, Threads
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 # the longest sleep, to notice that the machine was suspended or its clock set
-WAIT_SECONDS = 600
+WAIT_SECONDS = 15
+PREPARED_AGAIN = timedelta(minutes=10)  # the database may vanish
 
 
 @dataclass
@@ -55,14 +54,21 @@ class FollowedSource:
     is_refused: bool = False  # whether the last check was refused
 
 
+class Preparation(NamedTuple):
+    """The step before sources can be followed, repeated if the database vanishes."""
+
+    prepare: Callable[[Sleep], str]  # returns what it did, in one line, or raises one of FAULTS
+    is_enough: Callable[[], bool]  # whether the sources can be followed even if it fails
+
+
 class CheckLoop:
-    """The loop of a source's process. Everything outside it is passed in."""
+    """The loop of each source's thread. Everything outside it is passed in."""
 
     def __init__(
         self,
         expected: Callable[[], list[Expected]],
         clock: Callable[[], datetime],
-        wait: Callable[[float], None],
+        wait: Sleep,
         report: Callable[[str], object],
         complain: Callable[[Exception, datetime], None],  # gets the time of the next try
     ) -> None:
@@ -73,15 +79,38 @@ class CheckLoop:
         self.complain = complain
 
     def run(self, followed: FollowedSource) -> Never:
-        """Checks a source again and again, until the process ends."""
+        """Checks a source again and again, until `wait` ends it."""
         while True:
             self.check(followed)
 
+    def wait_until(self, due: datetime) -> None:
+        # If the clock was set back, `due` may be far in the future: then it is due now.
+        while 0 < (seconds := (due - self.clock()).total_seconds()) <= DAY.total_seconds():
+            self.wait(min(seconds, WAIT_SECONDS))
+
+    def prepare(self, preparation: Preparation, begin: Callable[[], object]) -> Never:
+        """Prepares the database, again and again. Calls `begin` once when sources can be
+        followed.
+        """
+        failures, has_begun = 0, False
+        while True:
+            try:
+                if done := preparation.prepare(self.wait):
+                    self.report(done)
+                failures, wait, is_ready = 0, PREPARED_AGAIN, True
+            except Exception as error:
+                failures += 1
+                wait, is_ready = retry_wait(failures), preparation.is_enough()
+                self.complain(error, self.clock() + wait)
+            due = self.clock() + wait
+            if is_ready and not has_begun:
+                has_begun = True
+                begin()
+            self.wait_until(due)
+
     def check(self, followed: FollowedSource) -> None:
         """Waits until a source is due, checks it, and decides when it is due again."""
-        # If the clock was set back, `due` may be far in the future: then the source is due now.
-        while 0 < (seconds := (followed.due - self.clock()).total_seconds()) <= DAY.total_seconds():
-            self.wait(min(seconds, WAIT_SECONDS))
+        self.wait_until(followed.due)
         try:
             self.refresh_if_needed(followed)
             followed.failures = 0
@@ -92,7 +121,7 @@ class CheckLoop:
             if not followed.is_refused:  # one line, however long it takes
                 self.complain(error, followed.due)
             followed.is_refused = True
-        except FAULTS as error:
+        except Exception as error:
             followed.failures += 1
             followed.is_refused = False
             followed.due = self.clock() + retry_wait(followed.failures)
@@ -131,42 +160,16 @@ class CheckLoop:
         ]
 
 
-class Preparation:
-    """The step before sources can be followed, repeated if the database vanishes."""
-
-    def __init__(self, prepare: Callable[[], str], is_enough: Callable[[], bool]) -> None:
-        """`prepare` returns what it did, in one line, or raises one of FAULTS.
-
-        `is_enough` says whether the sources can be followed even if it fails.
-        """
-        self.prepare, self.is_enough = prepare, is_enough
-        self.due, self.failures, self.is_done = time.monotonic(), 0, False
-
-    def run(self, complain: Callable[[Exception, datetime], None]) -> None:
-        """Prepares, if that is due."""
-        if self.due > time.monotonic():
-            return
-        try:
-            if done := self.prepare():
-                say(done)
-            self.failures, wait, self.is_done = 0, timedelta(seconds=WAIT_SECONDS), True
-        except FAULTS as error:
-            self.failures += 1
-            wait, self.is_done = retry_wait(self.failures), self.is_done or self.is_enough()
-            complain(error, utc() + wait)
-        self.due = time.monotonic() + wait.total_seconds()
-
-
-def follow_in_processes(
+def follow_in_threads(
     database: str,
-    sources: Sequence[tuple[str, Callable[[Sleep], FollowedSource]]],
+    sources: Sequence[Callable[[Sleep], FollowedSource]],
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
     """Follows the sources until a signal, or until the process `parent` ends.
 
-    Both leave the database intact. Each source has a name and a function that makes it, which is
-    called in the source's process with a function to sleep.
+    Both leave the database intact. `sources` has functions that make them; each gets a function to
+    sleep.
     """
 
     def expected() -> list[Expected]:
@@ -174,35 +177,21 @@ def follow_in_processes(
             return expected_records(db)
 
     def complain(error: Exception, due: datetime) -> None:
+        if not isinstance(error, FAULTS):  # a defect
+            traceback.print_exception(error)
         with suppress(OSError):
             progress_of_terminal()("")
-            line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
-            print(line, file=sys.stderr, flush=True)
+            line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC\n"
+            sys.stderr.write(line)  # at once: other threads print lines too
 
-    def run_loop(make: Callable[[Sleep], FollowedSource], sleep: Sleep) -> None:
-        loop = CheckLoop(expected=expected, clock=utc, wait=sleep, report=say, complain=complain)
-        loop.run(make(sleep))
+    def begin() -> None:
+        for make in sources:
+            threads.start(partial(loop.run, make(threads.sleep)))
 
-    def complain_of_process(name: str, how: str, failures: int) -> float:
-        wait = retry_wait(failures)
-        complain(LoadError(f"the process that follows {name} {how}"), utc() + wait)
-        return wait.total_seconds()
-
-    waiter = Waiter(parent)
-    children = Children(
-        [(name, partial(run_loop, make)) for name, make in sources], complain_of_process
-    )
-    try:
-        with interrupted_by_end_signals():
-            while True:
-                preparation.run(complain)
-                next_start = children.start() if preparation.is_done else math.inf
-                waiter.wait(max(0.0, min(preparation.due, next_start) - time.monotonic()))
-                children.collect()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        children.end()
+    threads = Threads(parent)
+    loop = CheckLoop(expected, utc, threads.sleep, say, complain)
+    threads.start(partial(loop.prepare, preparation, begin))
+    threads.wait()
 
 
 def utc() -> datetime:

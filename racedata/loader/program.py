@@ -104,7 +104,7 @@ def what_to_do(error: Exception, folder: str) -> str:
 def say(text: str) -> str:
     """Writes lines to stdout immediately. Returns the error: empty on success or a closed pipe."""
     try:
-        print(text, flush=True)
+        print(f"{text}\n", end="", flush=True)  # at once: other threads print lines too
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
         if not isinstance(error, BrokenPipeError):  # `| head` has read enough

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from racedata.database import is_older
-from racedata.formats import timestamp, utc_now
+from racedata.formats import timestamp, utc_now, without_query
 from racedata.loader.copies import Copy, install_copy
 from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
 from racedata.loader.delivery import Delivery
@@ -33,6 +33,7 @@ from racedata.loader.replacement import NothingNew, replacement
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
+from racedata.loader.threads import Sleep
 from racedata.loader.update import (
     changed_store,
     is_behind,
@@ -48,8 +49,8 @@ class Refresh:
     """A refresh of the database at `path` from sources at `addresses`.
 
     `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace`
-    makes the pace of the requests to a source. A refresh that `waits` does not fail if another
-    program is replacing the database.
+    makes the pace of the requests to a source. With `sleep`, a refresh does not fail if another
+    program or thread is replacing the database: it waits.
     """
 
     def __init__(
@@ -61,12 +62,12 @@ class Refresh:
         progress: Progress,
         say: Callable[[str], object],
         new_pace: Callable[[], Pace] = Pace,
-        waits: bool = False,
+        sleep: Sleep | None = None,
         is_named: bool = True,
     ) -> None:
         self.sources = [source_at(address, new_pace()) for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
-        self.progress, self.say, self.waits = progress, say, waits
+        self.progress, self.say, self.sleep = progress, say, sleep
         self.is_named = is_named  # whether the command names the sources
         self.addresses = addresses
         # The first season to bring, which `run` sets before any source has changed the database.
@@ -129,7 +130,9 @@ class Refresh:
         raises NotYet without a request as long as it refuses.
         """
         if until := refused_until(self.path, source.name, self.now()):
-            raise NotYet(f"{source.address}: refuses requests until {until}; try again then")
+            raise NotYet(
+                f"{without_query(source.address)}: refuses requests until {until}; try again then"
+            )
         source.pace.resume(remembered_requests(self.path, source.name))
         try:
             yield
@@ -191,7 +194,7 @@ class SourceRefresh:
         refresh, source = self.refresh, self.source
         with (
             suppress(NothingNew),
-            replacement(str(refresh.path), refresh.waits) as new,
+            replacement(str(refresh.path), refresh.sleep) as new,
         ):
             with (
                 changed_store(refresh.path) as store,
@@ -217,7 +220,7 @@ class SourceRefresh:
                 put_list(store, addresses, is_read=False)
                 state = store.state
                 report = built(new, store, refresh.corrections, refresh.progress)
-                changes = existing.differences(new)
+                changes = existing.differences(new, refresh.progress)
                 if not changes:
                     store.state = state
                 store.remember(source.name, delivery.notes)
@@ -233,11 +236,11 @@ class SourceRefresh:
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
             with (
-                replacement(str(refresh.path), refresh.waits) as new,
+                replacement(str(refresh.path), refresh.sleep) as new,
                 closing(ExistingDatabase(refresh.path)) as existing,
             ):
                 install_copy(copy, new, existing)
-                changes = existing.differences(new)
+                changes = existing.differences(new, refresh.progress)
             for line in changes:
                 refresh.say(line)
             self.changes += 1

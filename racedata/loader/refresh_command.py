@@ -14,15 +14,13 @@ from pathlib import Path
 
 from racedata import values
 from racedata.database import OLDEST_VERSION, is_older
-from racedata.formats import without_query
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
+from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
 from racedata.loader.listed import configured, listed
 from racedata.loader.load import SAMPLE, load, load_or_rebuild, load_unread, rebuild, store_of
 from racedata.loader.memory import remember_followed
-from racedata.loader.processes import Sleep
 from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.sources import (
@@ -33,6 +31,7 @@ from racedata.loader.sources import (
     source_at,
     whole_database,
 )
+from racedata.loader.threads import Sleep
 from racedata.loader.update import is_behind
 
 
@@ -53,16 +52,21 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
             addresses=addresses,
             season=None,
             corrections=corrections,
-            progress=lambda text: None,
+            progress=lambda text: sleep(0),  # which ends it if the program is to end
             say=lines.append,
             new_pace=partial(Pace, sleep=sleep),
-            waits=True,
+            sleep=sleep,
             is_named=bool(parsed.addresses),
         )
         return followed_source(refresh.sources[number], refresh, lines)
 
-    def prepare() -> str:
-        progress, line = progress_of_terminal(), ""
+    def prepare(sleep: Sleep) -> str:
+        show, line = progress_of_terminal(), ""
+
+        def progress(text: str) -> None:
+            sleep(0)
+            show(text)
+
         if whole_database(addresses):
             if not has_more_than_the_sample(Path(path)):
                 line = load(addresses, path, corrections, progress)[-1]
@@ -78,10 +82,9 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
 
     whole_database(addresses)
     # At first, all are due at once: what is known sooner comes last.
-    numbered = reversed(list(enumerate(addresses)))
-    sources = [(without_query(address), partial(make, number)) for number, address in numbered]
+    sources = [partial(make, number) for number in reversed(range(len(addresses)))]
     can_follow = partial(has_more_than_the_sample, Path(path))
-    return partial(follow_in_processes, path, sources, Preparation(prepare, can_follow))
+    return partial(follow_in_threads, path, sources, Preparation(prepare, can_follow))
 
 
 def listed_at(database: str) -> list[str]:

@@ -14,7 +14,9 @@ from pathlib import Path
 from racedata.database import file_state, is_replaceable
 from racedata.loader.errors import LoadError, no_space_for_temporary_files
 from racedata.loader.temporary import remove_left
+from racedata.loader.threads import Sleep
 
+LOOK_SECONDS = 0.1  # how often a locked folder is tried again
 FREE_BYTES = 1_000_000  # a disk with this much free is not full
 
 
@@ -23,17 +25,17 @@ class NothingNew(Exception):
 
 
 @contextmanager
-def replacement(path: str, wait: bool = False) -> Iterator[Path]:
+def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path` unless the block raises.
 
-    If another program is replacing it, waits for that program, or raises LoadError.
+    If another program or thread is replacing it, sleeps until that is done, or raises LoadError.
     """
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
         raise LoadError(
             f"{old}: exists and is not a racedata database; remove it, or name another file"
         )
-    with locked(old.parent, wait) as folder:
+    with locked(old.parent, sleep) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
         remove_left(f".{old.name}.", old.name, old.parent)  # by `provide` in load.py
@@ -79,19 +81,27 @@ def replaced_file(path: str) -> tuple[int, int, int] | None:
 
 
 @contextmanager
-def locked(folder: Path, wait: bool) -> Iterator[int]:
+def locked(folder: Path, sleep: Sleep | None) -> Iterator[int]:
     """Locks a folder: gives its descriptor.
 
-    If another program has locked it, waits for that program, or raises LoadError.
+    If another program or thread has locked it, sleeps until it is free, or raises LoadError.
     """
     # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            what = "another load or refresh is running in this folder; try again when it has ended"
-            raise LoadError(f"{folder}: {what}") from None
+        while not is_locked(descriptor):
+            if not sleep:
+                what = "another load or refresh is running in this folder"
+                raise LoadError(f"{folder}: {what}; try again when it has ended")
+            sleep(LOOK_SECONDS)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def is_locked(descriptor: int) -> bool:
+    """Locks a folder, unless it is locked already."""
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False

@@ -413,8 +413,10 @@ def opened_store(database: Path, checks: bool = True) -> Store:
     """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
     path = store_path(database)
     is_new = not path.exists()
-    if not is_new:
-        os.close(os.open(path, os.O_RDWR))  # its error names the file; SQLite's does not
+    if not is_new and (path.is_dir() or not os.access(path, os.R_OK | os.W_OK)):
+        # Its error names the file; SQLite's does not. If the file could be opened, closing it would
+        # unlock it for other threads.
+        os.close(os.open(path, os.O_RDWR))
     try:
         store = Store(path, checks)
     except NotAStore:

@@ -38,7 +38,7 @@ def build_again(database: str, corrections: Named, progress: Progress) -> list[s
             synced(store, existing)
             state = store.state
             report = built(new, store, corrections, progress)
-            changes = existing.differences(new, "corrections")
+            changes = existing.differences(new, progress, "corrections")
             if not changes:
                 store.state = state
         if not changes:

@@ -1,36 +1,22 @@
-"""racedata.loader.files.archives and download: a dump is found in a folder, a zip or a zip at a
-URL.
-"""
+"""racedata.loader.files.archives: a dump is found in a folder, a zip, or a zip in a zip."""
 
-import functools
 import gzip
-import http.server
-import io
 import re
 import shutil
 import tempfile
-import threading
-import urllib.error
-import urllib.request
 import zipfile
-from contextlib import suppress
-from email.message import Message
 
 import pytest
 from support import SAMPLE
-from support.releases import released
 
 from racedata.loader.errors import LoadError
-from racedata.loader.files import archives, download
+from racedata.loader.files import archives
 from racedata.loader.load import load
-
-REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
-PORTS = ("port", "0", "65536", "99999999999999999999")
 
 
 def contents(source):
     """The files of a dump: `{name: bytes}`."""
-    with archives.opened(str(source), ["races.csv"], [], lambda text: None) as (_, folder, _):
+    with archives.opened(str(source), ["races.csv"], []) as (_, folder, _):
         return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
@@ -234,159 +220,6 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "UNPACKED_BYTES", 50_000)
     with refused("unpacks to more than 50,000 bytes"):
         contents(zipped(tmp_path / "data.zip"))
-
-
-@pytest.fixture
-def server(tmp_path):
-    """A web server over a folder of its own. Yields the folder and the server's address."""
-    folder = tmp_path / "www"
-    folder.mkdir()
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-        def do_GET(self):
-            if self.path == "/short":
-                self.send_response(200)
-                self.send_header("Content-Length", "1000")
-                self.end_headers()
-                self.wfile.write(b"PK")
-                self.close_connection = True
-            elif self.path == "/endless":
-                self.redirect("/data.zip")
-                with suppress(OSError):
-                    while True:
-                        self.wfile.write(bytes(1 << 16))
-            elif self.path in REDIRECTS:
-                self.redirect(f"{REDIRECTS[self.path]}data.zip?secret")
-            elif self.path == "/babble":
-                self.wfile.write(b"\0\1\2\x1b[31m not HTTP\r\n\r\n")
-                self.close_connection = True
-            elif self.path == "/silent":
-                stopped.wait(20)
-                self.close_connection = True
-            else:
-                super().do_GET()
-
-        def redirect(self, url):
-            self.send_response(302)
-            self.send_header("Location", url)
-            self.end_headers()
-
-    stopped = threading.Event()
-    handler = functools.partial(Handler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
-        threading.Thread(target=httpd.serve_forever, args=(0.01,)).start()
-        yield folder, f"http://127.0.0.1:{httpd.server_port}"
-        stopped.set()
-        httpd.shutdown()
-
-
-def test_a_url_is_downloaded(server):
-    folder, address = server
-    zipped(folder / "data.zip")
-    assert contents(f"{address}/data.zip") == contents(SAMPLE)
-
-
-def test_a_zip_in_the_latest_release_on_github_is_downloaded(tmp_path):
-    """As TracingInsights publishes its dump."""
-    content = zipped(tmp_path / "data.zip").read_bytes()
-    with released(lambda file: (200, {}, content)) as release:
-        assert contents(f"{release.url}/data.zip") == contents(SAMPLE)
-        assert release.paths == ["data.zip"]
-
-
-def test_a_url_that_returns_no_zip_is_refused(server):
-    folder, address = server
-    (folder / "page.html").write_text("<html>")
-    for path, *said in [
-        ("none.zip", "expected the zip of a dump"),
-        ("short", "the connection ended 998 bytes before the file did"),
-        ("babble", "expected the zip of a dump"),
-        ("page.html", "broken zip (File is not a zip file)"),
-    ]:
-        with refused(f"{address}/{path}: ", *said):
-            contents(f"{address}/{path}")
-    with refused(":1/data.zip: Connection refused"):
-        contents("http://127.0.0.1:1/data.zip")
-
-
-def test_a_redirect_with_an_endless_body_is_followed_at_once(server):
-    folder, address = server
-    zipped(folder / "data.zip")
-    assert contents(f"{address}/endless") == contents(SAMPLE)
-
-
-@pytest.mark.parametrize("path", REDIRECTS)
-def test_a_redirect_away_from_http_is_refused_without_showing_a_possible_key(server, path):
-    _, address = server
-    with refused(f"{address}{path}: redirects to ") as error:
-        contents(f"{address}{path}")
-    assert "secret" not in str(error.value)
-
-
-def test_a_full_disk_of_temporary_files_is_named(server):
-    folder, address = server
-    zipped(folder / "data.zip")
-    with (
-        open("/dev/full", "wb", buffering=0) as full,
-        refused(": no space left for temporary files; set TMPDIR to an"),
-    ):
-        download.download(f"{address}/data.zip", full, lambda text: None)
-
-
-def test_a_redirect_from_https_to_http_is_refused():
-    request = urllib.request.Request("https://127.0.0.1/data.zip")
-    redirect = functools.partial(
-        download.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message()
-    )
-    with pytest.raises(
-        urllib.error.URLError, match=r"redirects from https to 'http'; expected https"
-    ):
-        redirect("http://127.0.0.1/data.zip")
-    assert redirect("https://127.0.0.1/data.zip").full_url == "https://127.0.0.1/data.zip"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://",
-        "http:///x.zip",
-        "ftp://127.0.0.1/",
-        "http://[::1/",
-        *(f"http://127.0.0.1:{port}/" for port in PORTS),
-    ],
-)
-def test_a_url_that_cannot_be_requested_is_refused(url):
-    with refused(
-        f"{url}: not the URL of a source; "
-        "expected an http(s) URL with a host and, if any, a port from 1 to"
-    ):
-        download.download(url, io.BytesIO(), lambda text: None)
-
-
-@pytest.mark.parametrize(
-    "url", ["http://user:secret@127.0.0.1:1/x.zip", "HTTPS://secret@[::1", "http://a:secret@b@c/x"]
-)
-def test_a_url_with_a_user_or_password_is_refused_without_showing_it(url):
-    with refused("the URL of a source has a user or password in it; expected one without") as error:
-        contents(url)
-    assert "secret" not in str(error.value)
-
-
-def test_a_download_has_a_limit_of_size_and_of_time(server):
-    folder, address = server
-    (folder / "large").write_bytes(bytes(100_000))
-    with refused("more than 99,999 bytes"):
-        download.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
-    with refused("not complete in 0.2 seconds, or no data for 30; got 0 bytes"):
-        download.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
-    file = io.BytesIO()
-    shown = []
-    download.download(f"{address}/large", file, shown.append)
-    assert file.getvalue() == bytes(100_000)
-    assert shown[-1] == "downloading: 100,000 bytes"
 
 
 def test_a_tar_gz_is_called_what_it_is(tmp_path):

@@ -11,7 +11,7 @@ from support.processes import following, until
 
 from racedata.loader.against import compare
 from racedata.loader.corrections import CORRECTIONS
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.load import load, load_or_rebuild
 from racedata.loader.memory import remember_copied
 from racedata.loader.refresh import Refresh, followed_source
@@ -105,13 +105,17 @@ FAULTS = {
         answer(599),
         "status 599; expected an unmodified racedata database",
     ),
-    "304 to no condition": (answer(304), "status 304, but the request has no If-None-Match"),
+    "304 to no condition": (
+        answer(304),
+        "status 304 Not Modified; expected an unmodified",
+    ),
     "HTML": (answer(200, b"<!doctype html>"), "is not an SQLite database; expected"),
     "nothing": (answer(200), "is not an SQLite database"),
     "10 GB": (answer(200, Content_Length=str(10**10)), "more than 200,000,000 bytes; expected"),
-    "a loop": (loops, "redirect error that would lead to an infinite loop"),
+    "a loop": (loops, "more than 10 redirects; expected an unmodified racedata database"),
     "a file": (answer(302, Location="file:///etc/passwd"), "redirects to 'file'"),
-    "refused": (answer(503), "status 503: try again in 30 seconds"),
+    "refused": (answer(503), "status 503 Service Unavailable; expected an unmodified"),
+    "too often": (answer(429), "status 429: try again in 30 seconds"),
     "garbage": (
         lambda handler: handler.wfile.write(b"?" * 99),
         "?; expected an unmodified racedata database",
@@ -130,7 +134,7 @@ def test_a_wrong_answer_is_refused_in_one_line(database, name):
 def test_an_answer_that_is_cut_off_is_refused(database, other):
     with served_file(b"") as server:
         server.fault = cut_off(other.read_bytes())
-        assert_refused(server.url, database, "the connection ended", "before the file did")
+        assert_refused(server.url, database, "the connection ended", "before the answer did")
 
 
 def test_an_endless_answer_ends_at_the_limit(database):
@@ -361,9 +365,9 @@ def test_a_follower_waits_as_long_as_retry_after_says(database, other):
         with pytest.raises(LoadError, match="status 429: try again in 3,000 seconds"):
             follower.check()
         server.fault, follower.clock = None, 2999.0
-        assert follower.check() is None
-        with pytest.raises(LoadError, match="try again in 1 seconds"):
-            follower.followed.refresh()
+        for check in (follower.check, follower.followed.refresh):
+            with pytest.raises(NotYet, match="refuses requests until 2023-11-14T23:03:20Z"):
+                check()
         assert len(server.asked) == 1
         follower.clock = 3000.0
         assert "new data" in follower.check()

@@ -137,7 +137,7 @@ def test_an_expired_address_of_a_file_is_one_line_without_the_signature(release,
         release.paths.clear()
         release.faults = {number: lambda body: EXPIRED}
         with pytest.raises(
-            LoadError, match=rf"^{release.url}/{file}: Forbidden; expected"
+            LoadError, match=rf"^{release.url}/{file}: status 403 Forbidden; expected"
         ) as error:
             refreshed(behind, f"{release.url}/f1db-csv.zip")
         assert "sig" not in str(error.value)

@@ -2,24 +2,24 @@
 ends it.
 """
 
-import os
 import re
-import signal
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from statistics import median
+from time import sleep
 
 import pytest
 from support import SAMPLE, spoiling
 from support.answers import client
 from support.apis import answers_of, hanging, served
+from support.files import served_file
 from support.loads import (
     changed,
     remembered,
     rows_of,
 )
-from support.processes import children_of, following, has_ended, until
+from support.processes import following, until
 from support.refreshes import (
     F1DB,
     assert_ends_at_once,
@@ -36,8 +36,9 @@ from support.season import (
     source_that,
 )
 
-from racedata.database import SCHEMA_VERSION
+from racedata.database import SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError, NotYet
+from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import CheckLoop, FollowedSource, Preparation
 from racedata.loader.replacement import locked
 from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
@@ -199,7 +200,7 @@ def test_a_source_is_refreshed_at_once_if_the_clock_is_set_back_while_it_waits()
 
     with pytest.raises(KeyboardInterrupt):
         CheckLoop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
-    assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:10 new", "03 Dec 12:10 new"]
+    assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:01 new", "03 Dec 12:01 new"]
 
 
 def test_a_source_with_an_interval_is_asked_that_often_whatever_the_calendar_says():
@@ -263,22 +264,41 @@ def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     assert asked == []
 
 
-def test_the_database_is_prepared_first_until_that_succeeds():
-    complaints = []
-    preparation = Preparation(failing(2, ""), lambda: False)
-    for is_done in (False, False, True):
-        preparation.due = 0
-        preparation.run(lambda error, due: complaints.append(str(error)))
-        assert preparation.is_done == is_done
-        preparation.run(lambda error, due: pytest.fail("it is not due"))
-    assert complaints == ["down", "down"]
+def test_a_source_with_a_defect_is_asked_again_as_after_a_failure():
+    defects = iter([ZeroDivisionError("division by zero")] * 2)
+
+    def refresh():
+        if defect := next(defects, None):
+            raise defect
+        return "new"
+
+    waits = ["12:00 division by zero 12:05", "12:05 division by zero 12:15", "12:15 new"]
+    assert said(1, source(refresh)) == waits
+
+
+@pytest.mark.parametrize("is_enough", [False, True])
+def test_the_database_is_prepared_until_that_succeeds_and_then_every_ten_minutes(is_enough):
+    clock, lines = Clock(0.5), []
+
+    def say(text, due=None):
+        lines.append(f"{clock.now:%H:%M} {text}" + (f" {due:%H:%M}" if due else ""))
+
+    work = failing(2, "built")
+    preparation = Preparation(lambda sleep: work(), lambda: is_enough)
+    with pytest.raises(KeyboardInterrupt):
+        loop = CheckLoop(lambda: [], lambda: clock.now, clock.wait, say, say)
+        loop.prepare(preparation, lambda: say("begins"))
+    begins = lines.pop(lines.index("12:00 begins" if is_enough else "12:15 begins"))
+    assert begins and lines == ["12:00 down 12:05", "12:05 down 12:15"] + [
+        f"12:{minute} built" for minute in (15, 25)
+    ]
 
 
 # The command.
 
 
 @pytest.mark.parametrize("number", END_SIGNALS)
-def test_a_signal_ends_all_processes_in_the_middle_of_a_refresh(database, number):
+def test_a_signal_ends_it_in_the_middle_of_a_refresh(database, number):
     before = database.read_bytes()
     with (
         hanging() as one,
@@ -286,11 +306,44 @@ def test_a_signal_ends_all_processes_in_the_middle_of_a_refresh(database, number
         following(database, "--from", one.url, "--from", two.url) as follow,
     ):
         until(lambda: one.paths and two.paths)
-        children = children_of(follow.pid)
         follow.send_signal(number)
         assert (follow.communicate(timeout=20), follow.returncode) == (("", ""), 0)
-    assert len(children) == 2 and all(map(has_ended, children))
     assert database.read_bytes() == before
+
+
+def drip(handler):
+    """Sends a database byte by byte."""
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b"S")
+        handler.wfile.flush()
+
+
+def test_a_signal_in_a_download_leaves_no_file_behind(database, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    before = {path.name for path in database.parent.iterdir()}
+    with (
+        served_file(b"") as server,
+        following(database, "--from", server.url, TMPDIR=str(tmp_path / "tmp")) as follow,
+    ):
+        server.fault = drip
+        until(lambda: any(path.stat().st_size for path in tmp_path.glob("tmp/*/racedata.db")))
+        assert_ends_at_once(follow)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert {path.name for path in database.parent.iterdir()} - before <= {"racedata.sources.db"}
+
+
+@pytest.mark.parametrize("requests", range(8, 12))
+def test_a_signal_in_a_refresh_leaves_no_file_behind(api, behind, requests):
+    """Eleven requests are needed; then, the database is built."""
+    with following(behind, "--from", api.url) as follow:
+        until(lambda: len(api.paths) >= requests)
+        follow.terminate()
+        _, errors = follow.communicate(timeout=20)
+    assert (errors, follow.returncode) == ("", 0)
+    assert {path.name for path in behind.parent.iterdir()} <= {behind.name, store_path(behind).name}
+    ExistingDatabase(behind).close()
 
 
 def test_a_source_that_does_not_answer_delays_no_other(database, sample_database):
@@ -311,34 +364,6 @@ def test_a_failure_is_one_line_with_the_next_try(database):
         r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n",
         line,
     )
-
-
-def test_a_process_that_is_killed_is_one_line_and_the_others_go_on(database):
-    with (
-        hanging() as one,
-        hanging() as two,
-        following(database, "--from", one.url, "--from", two.url) as follow,
-    ):
-        until(lambda: one.paths and two.paths)
-        first, second = children_of(follow.pid)  # the preferred source is the second
-        os.kill(first, signal.SIGKILL)
-        line = follow.stderr.readline()
-        assert line.startswith(
-            f"racedata refresh: the process that follows {two.url} was terminated by signal 9; "
-            "next try"
-        )
-        assert not has_ended(second) and follow.poll() is None
-
-
-def test_if_the_program_is_killed_its_processes_end(database, sample_database):
-    with (
-        served(answers_of(client(sample_database))) as api,
-        following(database, "--from", api.url) as follow,
-    ):
-        until(lambda: "refreshedAt" in remembered(database).get(api.url, {}))
-        (child,) = children_of(follow.pid)
-        follow.kill()
-        until(lambda: has_ended(child))
 
 
 def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
@@ -417,7 +442,7 @@ def test_a_followed_api_that_allows_two_requests_per_second_is_asked_at_its_pace
 
 def test_a_follower_waits_until_another_program_has_replaced_the_database(api, behind, complete):
     with following(behind, "--from", api.url) as follow:
-        with locked(behind.parent, wait=True):
+        with locked(behind.parent, sleep):
             until(lambda: len(api.paths) == 11)
         assert "new data" in follow.stdout.readline()
         assert_ends_at_once(follow)

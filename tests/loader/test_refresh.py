@@ -531,10 +531,10 @@ def followed(monkeypatch):
     found = []
 
     def followed(database, *arguments):
-        def follow_in_processes(path, sources, preparation, parent):
-            found[:] = [make(lambda seconds: None) for _, make in sources], preparation.prepare
+        def follow_in_threads(path, sources, preparation, parent):
+            found[:] = [make(lambda seconds: None) for make in sources], preparation.prepare
 
-        monkeypatch.setattr(refresh_command, "follow_in_processes", follow_in_processes)
+        monkeypatch.setattr(refresh_command, "follow_in_threads", follow_in_threads)
         refresh_command.main(["--follow", "--database", str(database), *arguments])
         return tuple(found)
 

@@ -31,7 +31,7 @@ API_KINDS = {kind.name for kind in KINDS.values() if kind.endpoint and kind.is_i
 F1DB_KINDS = {*RECORDS} - {"lap_times"}
 
 
-class SeasonOver(Exception):
+class SeasonOver(BaseException):
     """The simulated year has ended."""
 
 
@@ -100,7 +100,7 @@ class Season:
             loop = CheckLoop(
                 self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault
             )
-            while True:  # of several processes, the one that is due first
+            while True:  # of several threads, the one that is due first
                 loop.check(min(followed, key=lambda each: each.due))
 
     def note_fault(self, fault: Exception, due: datetime) -> None:

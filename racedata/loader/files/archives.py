@@ -1,6 +1,4 @@
-"""Finds the files of a dump: in a folder, a zip, a zip in a zip, or a zip at a URL. download.py
-downloads it.
-"""
+"""Finds the files of a dump: in a folder, a zip, or a zip in a zip."""
 
 import difflib
 import errno
@@ -15,12 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
-from urllib.request import BaseHandler
 
-from racedata.formats import HTTP, listed, without_query
-from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
+from racedata.formats import listed
+from racedata.loader.errors import LoadError, no_space_for_temporary_files
 from racedata.loader.files.csvfile import AnyPath
-from racedata.loader.files.download import DOWNLOAD_BYTES, download
+from racedata.loader.http import DOWNLOAD_BYTES
 
 # Limits of memory, far above what any dump needs.
 UNPACKED_BYTES = 2_000_000_000
@@ -82,18 +79,13 @@ def files_of(
 
 
 @contextmanager
-def opened(
-    source: str, recognised_by: Collection[str], names: Collection[str], progress: Progress
-) -> Iterator[Dump]:
-    """The dump that `source` names: its folder has a file with one of the names in `recognised_by`.
+def opened(source: str, recognised_by: Collection[str], names: Collection[str]) -> Iterator[Dump]:
+    """The dump at a path: its folder has a file with one of the names in `recognised_by`.
 
     `names` are the names of published sources, for errors.
     """
     source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
-    if HTTP.match(source):
-        with downloaded(source, None, recognised_by, progress) as dump:
-            yield dump
-    elif os.path.isdir(source):
+    if os.path.isdir(source):
         yield Dump(source, dump_in(Path(source), source, recognised_by), None)
     elif os.path.isfile(source):
         with open(source, "rb") as file, unzipped(file, source, recognised_by) as dump:
@@ -108,27 +100,6 @@ def opened(
             what = str(error.strerror)
         expected = "a folder of CSV files, a zip of them, the URL of such a zip, or a name"
         raise LoadError(f"{source}: {what}; expected {expected}: {', '.join(names)}")
-
-
-@contextmanager
-def downloaded(
-    url: str,
-    expected: tuple[str, str] | None,
-    recognised_by: Collection[str],
-    progress: Progress,
-    handlers: Sequence[BaseHandler] = (),
-) -> Iterator[Dump]:
-    """The dump in the zip at a URL.
-
-    `expected` is the SHA-256 and its source; `handlers` are for urllib.
-    """
-    with tempfile.TemporaryFile() as file:
-        download(url, file, progress, handlers=handlers)
-        if expected and (actual := checksum_of(file)) != expected[0]:
-            what = f"its SHA-256 is {actual}; expected {expected[0]}, as {expected[1]} says"
-            raise LoadError(f"{without_query(url)}: {what}")
-        with unzipped(file, url, recognised_by) as dump:
-            yield dump
 
 
 def checksum_of(file: IO[bytes]) -> str:

@@ -5,18 +5,13 @@ Requests, their pace, pages and the check of each page belong here. The meaning 
 not.
 """
 
+import io
 import json
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.client import HTTPException
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from racedata import __version__
 from racedata.formats import Json, counted
-from racedata.loader.errors import LoadError, NotYet, Progress
-from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.http import Request, TooLarge, WrongStatus, check_address
 from racedata.loader.sources.pace import PACE, Pace
 from racedata.model import API_ENDPOINTS
 from racedata.values import whole_number
@@ -27,7 +22,6 @@ JOLPICA_LIMITS = (*PACE, (200, 3600))
 
 # For an answer with status 429 or 503.
 TRIES = 5
-MAX_WAIT_SECONDS = 600
 
 ANSWER_SECONDS = 60
 # For all answers of a season together, with the pauses between them: far above what it needs.
@@ -70,15 +64,7 @@ class AnswerPage(NamedTuple):
     records: list[Record]
 
 
-class WrongStatus(LoadError):
-    """An answer with a status that is not 200. `type` is its media type."""
-
-    def __init__(self, url: str, status: int, type: str, hint: str = "") -> None:
-        super().__init__(f"{url}: status {status}; expected 200{hint}")
-        self.status, self.type = status, type
-
-
-class NotServed(WrongStatus):
+class NotServed(LoadError):
     """The API does not have the endpoint at an address."""
 
 
@@ -93,8 +79,6 @@ class Client:
         self.progress, self.pace = progress, pace
         self.requests_before = pace.requests
         self.deadline, self.bytes_left = pace.clock() + TOTAL_SECONDS, TOTAL_BYTES
-        self.opener = urllib.request.build_opener(PacedRedirects(self))
-        self.headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
 
     @property
     def requests(self) -> int:
@@ -103,59 +87,20 @@ class Client:
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        for attempt in range(1, TRIES + 1):
-            if self.pace.clock() > self.deadline:
-                what = f"{self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
-                raise LoadError(
-                    f"{url}: incomplete after {what}; expected a faster API, or larger pages"
-                )
-            self.pace.begin(self.progress)
-            try:
-                with errors_named(url), time_limit(ANSWER_SECONDS):
-                    return self.request(url)
-            except urllib.error.HTTPError as error:
-                error.close()
-                status, header = error.code, error.headers.get("Retry-After")
-                if status not in (429, 503):
-                    raise WrongStatus(url, status, error.headers.get_content_type()) from None
-            finally:
-                self.pace.end()
-            seconds = self.pace.retry_after(header)
-            if seconds is None:
-                what = (
-                    f"status {status} with Retry-After {str(header)[:80]!r}; "
-                    "expected seconds or a date"
-                )
-                raise LoadError(f"{url}: {what}")
-            if seconds > MAX_WAIT_SECONDS:
-                what = f"{url}: status {status}: try again in {seconds:,.0f} seconds"
-                # 429 is a limit, which is not a failure
-                raise NotYet(what, seconds) if status == 429 else LoadError(what)
-            if attempt == TRIES:
-                break
-            self.progress(f"status {status}: waiting for {counted(round(seconds), 'second')}")
-            self.pace.sleep(seconds)
-        what = f"{url}: status {status} on each of {TRIES} attempts; try again later"
-        raise NotYet(what) if status == 429 else LoadError(what)
-
-    def request(self, url: str) -> bytes:
-        with self.opener.open(
-            urllib.request.Request(url, headers=self.headers), timeout=30
-        ) as response:
-            if response.status != 200:
-                raise LoadError(f"{url}: status {response.status}; expected 200")
-            body: bytes = response.read(self.bytes_left + 1)
-            self.bytes_left -= len(body)
-            if self.bytes_left < 0:
-                raise LoadError(
-                    f"{url}: more than {TOTAL_BYTES:,} bytes in all; expected the answers of an API"
-                )
-            # bytes of Content-Length that did not arrive: read(n) does not raise IncompleteRead
-            if response.length:
-                raise LoadError(
-                    f"{url}: the connection ended {response.length:,} bytes before the answer did"
-                )
-            return body
+        if self.pace.clock() > self.deadline:
+            what = f"{self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
+            raise LoadError(
+                f"{url}: incomplete after {what}; expected a faster API, or larger pages"
+            )
+        body, expected = io.BytesIO(), "an answer from an API"
+        request = Request(url, expected, ANSWER_SECONDS, self.bytes_left, is_public=True)
+        try:
+            self.pace.fetch(request, body, self.progress, TRIES)
+        except TooLarge:
+            what = f"more than {TOTAL_BYTES:,} bytes in all; expected the answers of an API"
+            raise LoadError(f"{url}: {what}") from None
+        self.bytes_left -= body.tell()
+        return body.getvalue()
 
 
 class Api(Client):
@@ -194,7 +139,7 @@ class Api(Client):
         except WrongStatus as error:
             if error.status in NOT_SERVED:
                 hint = f"; is --from the base address, such as {JOLPICA}?"
-                raise NotServed(url, error.status, error.type, hint) from None
+                raise NotServed(f"{error}{hint}") from None
             raise
         try:
             page = read_page(path, offset, body)
@@ -207,40 +152,11 @@ class Api(Client):
         return f"{self.url}/{path}.json?limit={PAGE_LIMIT}&offset={offset}"
 
 
-class PacedRedirects(Redirects):
-    """Follows redirects at the pace of an API: each of them is a request."""
-
-    def __init__(self, api: Client) -> None:
-        self.api = api
-
-    def redirect_request(self, *args: Any, **kwargs: Any) -> urllib.request.Request | None:
-        request = super().redirect_request(*args, **kwargs)
-        self.api.pace.end()
-        self.api.pace.begin(self.api.progress)
-        return request
-
-
 def record_key(record: Record) -> str:
     """The values that identify a record, and that no correction between two requests changes. A
     driver may have had two cars.
     """
     return json.dumps([[found.get(name) for name in KEYS] for found in record])
-
-
-@contextmanager
-def errors_named(url: str) -> Iterator[None]:
-    """Turns network errors into a LoadError that names the address. HTTPError passes through."""
-    try:
-        yield
-    except urllib.error.HTTPError:
-        raise
-    except TimeoutError:
-        what = f"no complete answer in {ANSWER_SECONDS} seconds, or no data for 30"
-        raise LoadError(f"{url}: {what}") from None
-    except OSError as error:
-        raise LoadError(f"{url}: {reason_of(error)}") from None
-    except (HTTPException, ValueError) as error:
-        raise LoadError(f"{url}: {reason_of(error)}; expected an answer from an API") from None
 
 
 def read_page(path: str, offset: int, body: bytes) -> AnswerPage:

@@ -1,25 +1,20 @@
 """A database that racedata has built, in a file or at a URL. It is copied as a whole."""
 
 import io
-import re
 import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPMessage, HTTPResponse
 from pathlib import Path
-from typing import IO, Never, Self
+from typing import IO, Self
 
-from racedata import __version__
 from racedata.database import OLDEST_VERSION, is_replaceable
-from racedata.formats import HTTP, counted, is_timestamp, timestamp, without_query
+from racedata.formats import HTTP, is_timestamp, timestamp, without_query
 from racedata.loader.copies import Copy
-from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
-from racedata.loader.files.download import DOWNLOAD_BYTES, DOWNLOAD_SECONDS, download
 from racedata.loader.foreign import EXPECTED, Refused, check_foreign
+from racedata.loader.http import DOWNLOAD_BYTES, DOWNLOAD_SECONDS, Request
 from racedata.loader.memory import recalled, remember
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
@@ -48,7 +43,6 @@ class DatabaseSource(Source):
         super().__init__(address, pace)
         self.etag = ""  # the entity tag of the latest answer
         self.refused = "", ""  # the entity tag of a database that cannot be used, and why
-        self.not_before = pace.clock()  # as Retry-After said
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
@@ -93,18 +87,11 @@ class DatabaseSource(Source):
         if not HTTP.match(self.address):
             self.read(Path(self.address), file, etags, method)
             return
-        if (wait := self.not_before - self.pace.clock()) > 0:
-            raise NotYet(f"{without_query(self.address)}: try again in {wait:,.0f} seconds")
-        conditional = Conditional(self, etags)
-        download(
-            self.address,
-            file,
-            progress,
-            seconds=QUESTION_SECONDS if method == "HEAD" else DOWNLOAD_SECONDS,
-            expected=EXPECTED,
-            handlers=[conditional],
-            method=method,
-        )
+        seconds = QUESTION_SECONDS if method == "HEAD" else DOWNLOAD_SECONDS
+        request = Request(self.address, EXPECTED, seconds, method=method, known=etags)
+        self.etag, is_known = self.pace.fetch(request, file, progress)[:2]
+        if is_known:
+            raise Unchanged(self.etag)
 
     def read(self, path: Path, file: IO[bytes], etags: Sequence[str], method: str) -> None:
         """Does the same for a file on this machine."""
@@ -145,7 +132,7 @@ class DatabaseSource(Source):
             remember(history.path, self.name, {"uselessSince": None if was_useful else now})
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
-        if self.not_before > self.pace.clock() or self.is_idle(history):
+        if self.is_idle(history):
             return False
         try:
             self.fetch(io.BytesIO(), self.etags(history), progress, method="HEAD")
@@ -176,64 +163,3 @@ class DatabaseSource(Source):
 
 def quoted(checksum: str) -> str:
     return f'"{checksum}"'
-
-
-def entity_tag(headers: HTTPMessage) -> str:
-    """The entity tag of an answer; empty if it has none that can be sent back."""
-    tag: str = headers.get("ETag", "")
-    return tag if re.fullmatch('(W/)?"[!#-~]{1,200}"', tag) else ""
-
-
-class Conditional(urllib.request.BaseHandler):
-    """Sends the entity tags that are known, and reads the entity tag of the answer."""
-
-    def __init__(self, source: DatabaseSource, etags: Sequence[str]) -> None:
-        self.source, self.etags = source, etags
-
-    def http_request(self, request: urllib.request.Request) -> urllib.request.Request:
-        request.add_unredirected_header("User-agent", f"racedata/{__version__} (+refresh)")
-        if self.etags:
-            request.add_unredirected_header("If-none-match", ", ".join(self.etags))
-        return request
-
-    def http_response(
-        self, request: urllib.request.Request, response: HTTPResponse
-    ) -> HTTPResponse:
-        self.source.etag = entity_tag(response.headers)
-        if self.source.etag in self.etags:  # some servers have entity tags, but never answer 304
-            response.close()
-            raise Unchanged(self.source.etag)
-        return response
-
-    https_request, https_response = http_request, http_response
-
-    def http_error_304(
-        self,
-        request: urllib.request.Request,
-        response: IO[bytes],
-        code: int,
-        reason: str,
-        headers: HTTPMessage,
-    ) -> Never:
-        response.close()
-        if not self.etags:
-            raise urllib.error.URLError("status 304, but the request has no If-None-Match")
-        raise Unchanged(entity_tag(headers))
-
-    def http_error_429(
-        self,
-        request: urllib.request.Request,
-        response: IO[bytes],
-        code: int,
-        reason: str,
-        headers: HTTPMessage,
-    ) -> None:
-        pace = self.source.pace
-        seconds = pace.retry_after(headers.get("Retry-After"))
-        if seconds is not None:
-            response.close()
-            self.source.not_before = pace.clock() + seconds
-            what = f"status {code}: try again in {counted(round(seconds), 'second')}"
-            raise NotYet(f"{without_query(self.source.address)}: {what}")
-
-    http_error_503 = http_error_429

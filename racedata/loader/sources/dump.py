@@ -1,17 +1,19 @@
 """Dumps: folders of CSV files, zips of them and URLs of such zips, in any of the layouts."""
 
 import sqlite3
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
-from racedata.formats import HTTP, timestamp, utc_now
+from racedata.formats import HTTP, timestamp, utc_now, without_query
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
-from racedata.loader.files.archives import Dump, opened
+from racedata.loader.files.archives import Dump, checksum_of, opened, unzipped
+from racedata.loader.http import Request, Secret
 from racedata.loader.parts import Tables
 from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
@@ -75,7 +77,27 @@ class DumpSource(Source):
 
     def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
         """Opens it. Raises LoadError."""
-        return opened(self.address, RECOGNISED_BY, PUBLISHED, progress)
+        if HTTP.match(self.address):
+            return self.downloaded(self.address, progress)
+        return opened(self.address, RECOGNISED_BY, PUBLISHED)
+
+    @contextmanager
+    def downloaded(
+        self,
+        url: str,
+        progress: Progress,
+        expected: tuple[str, str] | None = None,
+        secret: Secret | None = None,
+    ) -> Iterator[Dump]:
+        """The dump in the zip at a URL. `expected` is its SHA-256, and the source of that."""
+        with tempfile.TemporaryFile() as file:
+            request = Request(url, "the zip of a dump", secret=secret)
+            self.pace.fetch(request, file, progress)
+            if expected and (actual := checksum_of(file)) != expected[0]:
+                what = f"its SHA-256 is {actual}; expected {expected[0]}, as {expected[1]} says"
+                raise LoadError(f"{without_query(url)}: {what}")
+            with unzipped(file, url, RECOGNISED_BY) as dump:
+                yield dump
 
     @contextmanager
     def opened(self, progress: Progress) -> Iterator[Fill]:

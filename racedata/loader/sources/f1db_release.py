@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 from racedata.formats import HTTP, counted
-from racedata.loader.errors import FAULTS, LoadError, Progress
-from racedata.loader.files.archives import Dump, downloaded
-from racedata.loader.files.download import NotDownloaded, download
+from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
+from racedata.loader.files.archives import Dump
+from racedata.loader.http import NotFetched, Request
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.dump import RECOGNISED_BY, DumpSource
+from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Task
 
@@ -49,15 +49,15 @@ class F1dbRelease(DumpSource):
         return "f1db"
 
     def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
-        expected = (release_checksum(self.address, progress), f"{CHECKSUMS} next to it")
-        return downloaded(self.address, expected, RECOGNISED_BY, progress)
+        expected = (self.release(progress), f"{CHECKSUMS} next to it")
+        return self.downloaded(self.address, progress, expected)
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
-        release = release_checksum(self.address, progress)
+        release = self.release(progress)
         return release != known_release(history) and not self.wait_for(release)
 
     def bring(self, task: Task) -> str:
-        release = release_checksum(self.address, task.progress)
+        release = self.release(task.progress)
         if not (task.season or task.lacks_cancelled) and release == known_release(task.history):
             return f": no later release at {self.address}"
         if wait := self.wait_for(release):
@@ -66,7 +66,7 @@ class F1dbRelease(DumpSource):
             raise LoadError(f"{self.address}: {what}; expected a newer release")
         try:
             return self.bring_dump(task)
-        except NotDownloaded:
+        except (NotFetched, NotYet):
             raise
         except FAULTS:
             failures = (
@@ -78,6 +78,22 @@ class F1dbRelease(DumpSource):
                 release, failures, self.pace.clock() + wait_after(failures).total_seconds()
             )
             raise
+
+    def release(self, progress: Progress) -> str:
+        """The SHA-256 of the release, from the file of checksums: one request tells whether it is
+        new.
+        """
+        address, content = self.address.removesuffix(FILE) + CHECKSUMS, io.BytesIO()
+        request = Request(address, "the checksums of a release", CHECKSUMS_SECONDS, CHECKSUMS_BYTES)
+        self.pace.fetch(request, content, progress)
+        found = re.search(
+            rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$",
+            content.getvalue().decode("latin-1"),
+            re.MULTILINE,
+        )
+        if not found:
+            raise LoadError(f"{address}: no line with the SHA-256 of {FILE}; expected one")
+        return found[1].lower()
 
     def wait_for(self, release: str) -> float:
         """For how many seconds a release is not downloaded again, because it could not be used."""
@@ -97,27 +113,3 @@ def known_release(history: History) -> str | None:
     """The SHA-256 of the latest release that was read."""
     source = history.source()
     return source and source.checksum
-
-
-def release_checksum(url: str, progress: Progress) -> str:
-    """The SHA-256 of the release at `url`, from the file of checksums. One request tells whether it
-    is new.
-    """
-    address = url.removesuffix(FILE) + CHECKSUMS
-    content = io.BytesIO()
-    download(
-        address,
-        content,
-        progress,
-        CHECKSUMS_SECONDS,
-        CHECKSUMS_BYTES,
-        expected="the checksums of a release",
-    )
-    found = re.search(
-        rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$",
-        content.getvalue().decode("latin-1"),
-        re.MULTILINE,
-    )
-    if not found:
-        raise LoadError(f"{address}: no line with the SHA-256 of {FILE}; expected one")
-    return found[1].lower()

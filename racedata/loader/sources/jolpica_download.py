@@ -6,19 +6,16 @@ import io
 import json
 import os
 import re
-import urllib.error
-import urllib.request
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from http.client import HTTPMessage
-from typing import IO, Self
+from typing import Self
 
 from racedata.formats import HTTP
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.files.archives import Dump, downloaded
-from racedata.loader.files.download import check_address, download
-from racedata.loader.sources.dump import PUBLISHED, RECOGNISED_BY, DumpSource
+from racedata.loader.files.archives import Dump
+from racedata.loader.http import Request, Secret, WrongStatus
+from racedata.loader.sources.dump import PUBLISHED, DumpSource
 from racedata.loader.sources.pace import Pace
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
@@ -43,44 +40,35 @@ class JolpicaDump(DumpSource):
     @contextmanager
     def dump(self, progress: Progress) -> Iterator[Dump]:
         token, index = os.environ.get("JOLPICA_TOKEN"), self.address.partition(":")[2] or INDEX
-        with published_dump(token, RECOGNISED_BY, progress, index) as dump:
+        with self.published(token, index, progress) as dump:
             yield dump._replace(address=self.address)  # the URL is of this release only
 
+    @contextmanager
+    def published(self, token: str | None, index: str, progress: Progress) -> Iterator[Dump]:
+        """The dump in the index at a URL: with a token the latest, else one 14 days old.
 
-@contextmanager
-def published_dump(
-    token: str | None, recognised_by: Collection[str], progress: Progress, index: str
-) -> Iterator[Dump]:
-    """The dump in the index at a URL: with a token the latest, else one 14 days old.
-
-    It has a file with one of the names in `recognised_by`.
-
-    Raises LoadError, in which the token does not appear.
-    """
-    check_address(index, "the URL of a source")
-    handlers = []
-    if token:
-        if not re.fullmatch("[!-~]+", token):  # urllib's message would contain it
+        Raises LoadError, in which the token does not appear.
+        """
+        if token and not re.fullmatch("[!-~]+", token):  # http.client's message would contain it
             raise LoadError(
                 "JOLPICA_TOKEN contains characters that no token has; "
                 "expected letters, digits and punctuation"
             )
-        handlers = [Token(token, index)]
-    try:
+        secret = Secret(f"Token {token}", index) if token else None
         content = io.BytesIO()
-        download(
-            index,
-            content,
-            progress,
-            size=INDEX_BYTES,
-            expected="Jolpica's index",
-            handlers=handlers,
-        )
-        url, checksum = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
-        with downloaded(url, (checksum, index), recognised_by, progress, handlers) as dump:
-            yield dump
-    except LoadError as error:
-        raise LoadError(str(error).replace(token, "…") if token else str(error)) from None
+        try:
+            request = Request(index, "Jolpica's index", size=INDEX_BYTES, secret=secret)
+            self.pace.fetch(request, content, progress)
+            name = "latest" if token else "delayed"
+            url, checksum = dump_in_index(content.getvalue(), name, index)
+            with self.downloaded(url, progress, (checksum, index), secret) as dump:
+                yield dump
+        except LoadError as error:
+            what = str(error)
+            if isinstance(error, WrongStatus) and error.had_secret and error.status in (401, 403):
+                what = f"{error.place}: does not accept JOLPICA_TOKEN ({error.status})"
+            error.args = (what.replace(token, "…") if token else what,)
+            raise
 
 
 def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
@@ -107,38 +95,3 @@ def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
         what = f"{name}_dumps.csv.file_hash is {str(checksum)[:80]!r}"
         raise LoadError(f"{index}: {what}; expected a SHA-256 in hexadecimal")
     return url, checksum.lower()
-
-
-class Token(urllib.request.BaseHandler):
-    """Adds a token to requests to the scheme, host and port of `index`, but not to others, such as
-    those after a redirect.
-    """
-
-    def __init__(self, token: str, index: str) -> None:
-        self.token = token
-        self.index = urllib.request.Request(index)
-
-    def is_for(self, request: urllib.request.Request) -> bool:
-        return (request.type, request.host) == (self.index.type, self.index.host)
-
-    def http_request(self, request: urllib.request.Request) -> urllib.request.Request:
-        if self.is_for(request):
-            # urllib copies other headers into the request that follows a redirect.
-            request.add_unredirected_header("Authorization", f"Token {self.token}")
-        return request
-
-    https_request = http_request
-
-    def http_error_401(
-        self,
-        request: urllib.request.Request,
-        response: IO[bytes],
-        code: int,
-        reason: str,
-        headers: HTTPMessage,
-    ) -> None:
-        if self.is_for(request):
-            response.close()
-            raise urllib.error.URLError(f"does not accept JOLPICA_TOKEN ({code})")
-
-    http_error_403 = http_error_401

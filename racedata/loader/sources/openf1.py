@@ -15,8 +15,9 @@ from racedata.formats import Json, counted
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
+from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import Client, WrongStatus, parsed_json
+from racedata.loader.sources.api_client import Client, parsed_json
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
     Entrants,
@@ -109,7 +110,7 @@ class OpenF1(Source):
             if error.type == "application/json":
                 return []
             hint = f"; is it openf1:URL with the base address, such as {OPENF1}?"
-            raise WrongStatus(url, error.status, error.type, hint) from None
+            raise LoadError(f"{error}{hint}") from None
         try:
             found = parsed_json(body)
         except ValueError as error:

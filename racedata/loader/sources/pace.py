@@ -1,17 +1,23 @@
-"""The pace of the requests to a source, and its clock."""
+"""The pace of the requests to a source: its limits, its pauses (`Retry-After`), and its clock."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import IO
 
 from racedata.formats import counted
-from racedata.loader.errors import Progress
+from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.http import Answer, Request, WrongStatus, fetch
 from racedata.values import whole_number
 
 # How many requests, in how many seconds. A source may set its own limits.
 PACE = ((4, 1),)
 WAIT_SECONDS = 30  # after a refusal without Retry-After, at least
+MAX_WAIT_SECONDS = 600  # a longer pause is left to the caller
+REFUSALS = (429, 503)
 LONGEST_REFUSAL = 86_400  # seconds for which a refusal is believed: a day
 
 
@@ -31,6 +37,49 @@ class Pace:
         self.limits: Sequence[tuple[int, int]] = PACE
         self.requests = 0
         self.ends: list[float] = []  # when the latest requests ended
+
+    def fetch(
+        self, request: Request, file: IO[bytes], progress: Progress, tries: int = 1
+    ) -> Answer:
+        """Copies what is requested into `file`, at the pace of the source. If it asks for a pause
+        of up to ten minutes, tries again after that, up to `tries` times.
+
+        Raises LoadError: NotYet, with the seconds, if it asks for a longer pause.
+        """
+        place = request.place
+        for attempt in range(1, tries + 1):
+            try:
+                return fetch(request, file, progress, partial(self.turn, progress))
+            except WrongStatus as error:
+                if error.status not in REFUSALS:
+                    raise
+                refusal = error
+            status, header = refusal.status, refusal.retry_after
+            # 429 is a limit, which is not a failure
+            is_failure = status != 429 and header is None
+            seconds = self.retry_after(header)
+            if seconds is None:
+                what = f"status {status} with Retry-After {str(header)[:80]!r}"
+                raise LoadError(f"{place}: {what}; expected seconds or a date")
+            if is_failure and tries == 1:
+                raise refusal
+            if seconds > MAX_WAIT_SECONDS or tries == 1:
+                what = f"{place}: status {status}: try again in {seconds:,.0f} seconds"
+                raise LoadError(what) if is_failure else NotYet(what, seconds)
+            if attempt < tries:
+                progress(f"status {status}: waiting for {counted(round(seconds), 'second')}")
+                self.sleep(seconds)
+        what = f"{place}: status {status} on each of {tries} attempts; try again later"
+        raise NotYet(what) if status == 429 else LoadError(what)
+
+    @contextmanager
+    def turn(self, progress: Progress) -> Iterator[None]:
+        """Waits until one more request keeps to the limits, and counts that in the block."""
+        self.begin(progress)
+        try:
+            yield
+        finally:
+            self.end()
 
     def begin(self, progress: Progress) -> None:
         """Waits until one more request keeps to the limits.

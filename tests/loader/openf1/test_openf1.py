@@ -218,7 +218,7 @@ def test_load_refuses_it(tmp_path):
 def test_a_404_that_is_not_openf1s_is_not_taken_for_missing_records(openf1, lacking):
     """A web server's own says that the base address is wrong, or that OpenF1 is being repaired."""
     openf1.faults = {0: lambda body: (404, {"Content-Type": "text/html"}, b"<h1>Not Found</h1>")}
-    said = r"/sessions\?year=2023: status 404; expected 200; is it openf1:URL with the base address"
+    said = r"/sessions\?year=2023: status 404 Not Found; expected an answer from an API; is it "
     with pytest.raises(LoadError, match=said):
         refresh(lacking, openf1)
 
