@@ -12,11 +12,11 @@ from string import Template
 
 from racedata.formats import counted
 from racedata.service import queries
-from racedata.service.addresses import FILTERS, FORMS, Rules
+from racedata.service.addresses import FILTERS, FORMS
 from racedata.service.catalogue import Catalogue, full_name
 from racedata.service.endpoint import Endpoint
 from racedata.service.html import document
-from racedata.service.openapi import PARAMETERS
+from racedata.service.openapi import PARAMETERS, accepted_filters
 from racedata.service.ratelimit.bucket import WINDOWS
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
@@ -172,19 +172,6 @@ def link(settings: Settings, address: str) -> str:
     return (
         f'<a href="{escape(settings.base_link + address)}.json"><code>{escape(address)}</code></a>'
     )
-
-
-def accepted_filters(rules: Rules) -> str:
-    """The filters that an endpoint accepts, as sentences."""
-    names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
-    text = f"Filters: {', '.join(names)}."
-    if rules.needs_season:
-        text = f"Needs a season. {text}"
-    for name, others in rules.only_beside.items():
-        *most, last = sorted(others)
-        combined = f"{', '.join(most)} and {last}" if most else last
-        text += f" Also {name}, which combines only with {combined}."
-    return text
 
 
 def filter_lists(values: Mapping[str, str]) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """The OpenAPI document of the service, made once per database.
 
 Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the
-classes of endpoints.py. The document shows no filters for spreadsheets and calendars, because they
-accept the same ones as JSON.
+endpoints. A path for each combination of filters would make clients of many thousand lines, so the
+document names the filters of an endpoint in words, and has paths for the most frequent ones.
 """
 
 import re
@@ -14,7 +14,7 @@ import orjson
 
 from racedata import __version__
 from racedata.service import download, queries
-from racedata.service.addresses import CSV, FILTERS, ICS, JSON, Grammar
+from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
 from racedata.service.endpoint import Endpoint
 from racedata.service.request import ACCEPTED, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
@@ -35,10 +35,20 @@ RATE_LIMIT_HEADERS = ("RateLimit-Policy", "RateLimit", *COMMON_HEADERS)
 CONDITION_PARAMETERS = ("If-None-Match", "If-Modified-Since")
 CACHE_HEADERS = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 PAGE_HEADERS = ("Content-Security-Policy", "Referrer-Policy")
-SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
 NOT_MODIFIED = "The client's copy is still current."
-# Filters that the document also shows after a season.
-WITH_SEASON = ("circuits", "constructors", "drivers")
+# The paths with a filter, by endpoint.
+WITH_FILTER = {
+    "races": ["/circuits/{circuitId}/races"],
+    "circuits": ["/circuits/{circuitId}"],
+    "drivers": ["/drivers/{driverId}"],
+    "constructors": ["/constructors/{constructorId}"],
+    "results": [
+        "/drivers/{driverId}/results",
+        "/{season}/drivers/{driverId}/results",
+        "/{season}/constructors/{constructorId}/results",
+    ],
+    "laps": ["/{season}/{round}/drivers/{driverId}/laps"],
+}
 # Maps the schema of a filter in a request to the schema of its echo in the answer.
 ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
@@ -51,14 +61,16 @@ def document(
     content["info"]["version"] = __version__
     content["servers"][0]["url"] = settings.base_link
     content["components"]["responses"] = dict(RESPONSES)
+    content["tags"] = [
+        {"name": endpoint.name, "description": accepted_filters(endpoint.rules)}
+        for endpoint in endpoints
+    ]
     race = "/{}/{}".format(*queries.example_race(data))
     for endpoint in endpoints:
+        name = f"{endpoint.name}-answer"
         answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
-        content["components"]["responses"][response_name(endpoint)] = answer
-        content["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(
-            endpoint
-        )
-        content["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
+        content["components"]["responses"][name] = answer
+        content["components"]["schemas"][name] = answer_schema(endpoint)
         for path in paths_of(endpoint):
             content["paths"][path] = operation(endpoint, path)
     content["paths"] |= {
@@ -68,59 +80,51 @@ def document(
     limit = content["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
     limit["schema"]["default"] = settings.usual_limit
-    return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
+    return orjson.dumps(content).decode()
+
+
+def accepted_filters(rules: Rules) -> str:
+    """The filters that an endpoint accepts, as sentences."""
+    names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
+    text = f"Filters: {', '.join(names)}."
+    if rules.needs_season:
+        text = f"Needs a season. {text}"
+    for name, others in rules.only_beside.items():
+        *most, last = sorted(others)
+        combined = f"{', '.join(most)} and {last}" if most else last
+        text += f" Also {name}, which combines only with {combined}."
+    return text
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
-    """The addresses of an endpoint as templates: no filter, with each ending; then each filter.
-
-    A filter follows the season only if many clients ask like that: the document has two kilobytes
-    for each address.
-    """
-    name, rules = endpoint.name, endpoint.rules
-    fronts = [*([] if rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
-    paths = [f"{front}/{name}" for front in fronts]
-    if name == "races":  # the only endpoint that needs no name
-        paths += ["/{season}", "/{season}/{round}"]
-    for ending in rules.endings:
-        yield from (path + ending.removeprefix(JSON) for path in paths)
-    for filter in FILTERS:
-        if filter in rules.filters:
-            value = f"{{{PARAMETERS[filter]['name']}}}"
-            for front in fronts[:2] if filter in WITH_SEASON else fronts[:1]:
-                yield (
-                    f"{front}/{name}/{value}"
-                    if filter == name
-                    else f"{front}/{filter}/{value}/{name}"
-                )
+    """The paths of an endpoint, with parameters in braces."""
+    fronts = [*([] if endpoint.rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
+    yield from (f"{front}/{endpoint.name}" for front in fronts)
+    if endpoint.name == "races":  # the only endpoint that needs no name
+        yield from fronts[1:]
+    yield from WITH_FILTER.get(endpoint.name, ())
 
 
 def parameters_of(path: str) -> Iterator[str]:
-    """The parameters of a template, as named in openapi.json: `season`, `round` and filters."""
-    segments = path.removesuffix(ending_of(path)).split("/")[1:]
+    """The parameters of a path, as named in openapi.json: `season`, `round` and filters."""
+    segments = path.split("/")[1:]
     for before, segment in zip(["", *segments], segments):
         if segment.startswith("{"):
             yield before if before in FILTERS else segment.strip("{}")
 
 
-def ending_of(path: str) -> str:
-    """The ending of a template; JSON if it has none."""
-    return next((ending for ending in (CSV, ICS) if path.endswith(ending)), JSON)
-
-
 def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
-    ending = ending_of(path)
     return {
         "parameters": [reference("parameters", name) for name in parameters_of(path)],
         "get": {
             "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
             "tags": [endpoint.name],
-            "summary": endpoint.summary + SUMMARIES[ending],
+            "summary": endpoint.summary,
             "parameters": [
-                reference("parameters", name) for name in (*ACCEPTED[ending], *CONDITION_PARAMETERS)
+                reference("parameters", name) for name in (*ACCEPTED[JSON], *CONDITION_PARAMETERS)
             ],
             "responses": {
-                "200": reference("responses", response_name(endpoint, ending)),
+                "200": reference("responses", f"{endpoint.name}-answer"),
                 **{
                     status: reference("responses", status)
                     for status in ("304", "400", "404", "414", "429", "431", "503")
@@ -140,20 +144,11 @@ def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[
         ("Content-Encoding", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),
         {
             "application/json": {
-                "schema": reference("schemas", response_name(endpoint)),
+                "schema": reference("schemas", f"{endpoint.name}-answer"),
                 "examples": {"one record": {"summary": f"{address}?limit=1", "value": answer}},
             }
         },
     )
-
-
-def spreadsheet_response(endpoint: Endpoint) -> dict[str, Any]:
-    """The 200 response of an endpoint as a spreadsheet."""
-    names = endpoint.spreadsheet.columns
-    columns = ", ".join(f"`{name}`" for name in names)
-    schema = {"type": "string", "pattern": f"^{re.escape(','.join(names))}\r\n"}
-    headers = ("Content-Encoding", "X-Total-Count", *CACHE_HEADERS, *RATE_LIMIT_HEADERS)
-    return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": schema}})
 
 
 def answer_schema(endpoint: Endpoint) -> Schema:
@@ -192,13 +187,8 @@ def with_property(schema: Schema, name: str, value: Schema) -> Schema:
     return {
         **schema,
         "required": [*schema.get("required", ()), name],
-        "additionalProperties": False,
         "properties": {**schema.get("properties", {}), name: value},
     }
-
-
-def response_name(endpoint: Endpoint, ending: str = JSON) -> str:
-    return f"{endpoint.name}-answer" + ending.removeprefix(JSON)
 
 
 def reference(kind: str, name: str) -> dict[str, Any]:
@@ -229,13 +219,8 @@ TOO_LONG = {
     },
 }
 
-# The endpoints' responses other than 200, by status; and the calendar of `races`.
+# The endpoints' responses other than 200, by status.
 RESPONSES = {
-    "races-answer.ics": response(
-        "An iCalendar file with one event for each session whose date is known.",
-        ("Content-Encoding", "X-Total-Count", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),
-        {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
-    ),
     "304": response(NOT_MODIFIED, (*CACHE_HEADERS, *RATE_LIMIT_HEADERS)),
     "400": problem(
         "The endpoint does not accept one of the filters, or needs a season; "

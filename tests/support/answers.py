@@ -79,6 +79,20 @@ def by_place(found: Iterable[Difference]) -> list[Difference]:
     return sorted(found, key=lambda difference: difference[0])
 
 
+def closed(schema: Any) -> Any:
+    """A schema that allows no properties but those that it describes.
+
+    The description itself allows more, so that clients expect new fields.
+    """
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    rest = {key: closed(each) for key, each in schema.items()}
+    is_object = isinstance(schema.get("properties"), dict) and schema.get("type") == "object"
+    return {"additionalProperties": False, **rest} if is_object else rest
+
+
 class Description:
     """The document at `/openapi.json`. Its `paths` are templates: `/{season}/{round}/laps`."""
 
@@ -99,7 +113,7 @@ class Description:
     def validate(self, schema: dict[str, Any], value: Any) -> None:
         key = json.dumps(schema)
         if key not in self._validators:
-            whole = {**schema, "components": self.document["components"]}
+            whole = closed({**schema, "components": self.document["components"]})
             self._validators[key] = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
         self._validators[key].validate(value)
 
