@@ -1,7 +1,7 @@
 """The OpenAPI document of the service, made once per database.
 
 Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the
-classes of endpoints.py. The document shows no filters for spreadsheets and calendars, because they
+records in endpoints.py. The document shows no filters for spreadsheets and calendars, because they
 accept the same ones as JSON.
 """
 
@@ -15,12 +15,10 @@ import orjson
 from racedata import __version__
 from racedata.service import download, queries
 from racedata.service.addresses import CSV, FILTERS, ICS, JSON, Grammar
-from racedata.service.endpoint import Endpoint
+from racedata.service.endpoints import ENDPOINTS, Endpoint, Served
 from racedata.service.request import ACCEPTED, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
 from racedata.service.serializers import ECHO
-from racedata.service.settings import Settings
-from racedata.service.snapshot import Snapshot
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
@@ -43,17 +41,16 @@ WITH_SEASON = ("circuits", "constructors", "drivers")
 ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
 
-def document(
-    settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar
-) -> str:
-    """The OpenAPI document of a service with these settings, as JSON text."""
+def document(served: Served, grammar: Grammar) -> str:
+    """The OpenAPI document of a service, as JSON text."""
+    settings = served.settings
     content = deepcopy(OPENAPI)
     content["info"]["version"] = __version__
     content["servers"][0]["url"] = settings.base_link
     content["components"]["responses"] = dict(RESPONSES)
-    race = "/{}/{}".format(*queries.example_race(data))
-    for endpoint in endpoints:
-        answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
+    race = "/{}/{}".format(*queries.example_race(served.data))
+    for endpoint in ENDPOINTS:
+        answer = answer_response(endpoint, served, grammar, f"{race}/{endpoint.name}")
         content["components"]["responses"][response_name(endpoint)] = answer
         content["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(
             endpoint
@@ -71,7 +68,7 @@ def document(
     return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
 
 
-def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
+def paths_of(endpoint: Endpoint) -> Iterator[str]:
     """The addresses of an endpoint as templates: no filter, with each ending; then each filter.
 
     A filter follows the season only if many clients ask like that: the document has two kilobytes
@@ -130,11 +127,12 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
     }
 
 
-def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
+def answer_response(
+    endpoint: Endpoint, served: Served, grammar: Grammar, address: str
+) -> dict[str, Any]:
     """The 200 response of an endpoint, with the real answer at `address` as its example."""
-    answer = endpoint.answer(
-        ParsedRequest(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base)
-    )
+    base_url = "http://127.0.0.1:8000" + grammar.base
+    answer = endpoint.answer(served, ParsedRequest(grammar.parse(address), 1, 0, base_url))
     return response(
         endpoint.summary + ".",
         ("Content-Encoding", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),

@@ -28,7 +28,7 @@ RESULT_COLUMNS: Mapping[str, str] = {
 CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
 # Filters that are not about a result. Queries with only these read `entries`, which includes
 # drivers without a result.
-ENTRY_FILTERS = {"race", "season", "circuits", "constructors", "drivers"}
+ENTRY_FILTERS = {"race", "season", "since", "circuits", "constructors", "drivers"}
 
 
 class Where:
@@ -55,6 +55,8 @@ class Where:
             self.add("final = 1", [])
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
+        if "since" in filters:
+            calendar.add("year >= ?", [filters["since"]])
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 

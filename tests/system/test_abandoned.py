@@ -32,7 +32,7 @@ def make_body(self, request):
                 made.write(".")
     return usual(self, request)
 
-usual, endpoint.Endpoint.make_body = endpoint.Endpoint.make_body, make_body
+usual, endpoint.Resource.make_body = endpoint.Resource.make_body, make_body
 arguments = settings.parse_arguments(sys.argv[1:])
 server.serve(arguments.settings, arguments.gunicorn_options)
 """
