@@ -18,11 +18,17 @@ import falcon
 from racedata import __version__
 from racedata.service import download, errors, home, html, interface, openapi, season
 from racedata.service.addresses import ICS, Grammar
+from racedata.service.answers import (
+    MUST_WAIT,
+    ONLY_CACHED,
+    Cache,
+    CachedAnswers,
+    Resource,
+    Validators,
+)
 from racedata.service.ask import Ask
-from racedata.service.caching import MUST_WAIT, ONLY_CACHED, Cache, CachedAnswers, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.document import Document
-from racedata.service.endpoint import Resource
 from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.health import Health
 from racedata.service.ratelimit.middleware import RateLimits

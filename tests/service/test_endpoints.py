@@ -16,8 +16,8 @@ from support.loads import changed, remember
 
 from racedata.database import SCHEMA_VERSION, store_path
 from racedata.service.addresses import CSV, ICS, JSON
+from racedata.service.answers import SMALL, decompressed
 from racedata.service.app import create_app
-from racedata.service.caching import SMALL, decompressed
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.stores import store_for
 

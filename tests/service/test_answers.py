@@ -1,4 +1,4 @@
-"""racedata.service.caching: a cached answer equals a new one, its compression, and what HTTP says
+"""racedata.service.answers: a cached answer equals a new one, its compression, and what HTTP says
 about its age.
 """
 
@@ -19,8 +19,7 @@ from support import ROOT
 from support.answers import Counted, request, settings_of
 
 from racedata.service.addresses import Address
-from racedata.service.app import create_app
-from racedata.service.caching import (
+from racedata.service.answers import (
     GZIP,
     MAGIC,
     SMALL,
@@ -31,6 +30,7 @@ from racedata.service.caching import (
     decompressed,
     size_of,
 )
+from racedata.service.app import create_app
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.request import ParsedRequest
 from racedata.service.settings import Settings
