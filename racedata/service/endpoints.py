@@ -156,9 +156,11 @@ def circuits(served: Served, filters: Filters, limit: int, offset: int) -> Total
 def races(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
     """Matching races, with their sessions."""
     catalogue = served.catalogue
-    ids = list(catalogue.races)
-    if filters:
-        ids = catalogue.in_order_of_races(queries.ids_of_races(served.data, filters))
+    ids = (
+        catalogue.in_order_of_races(queries.ids_of_races(served.data, filters))
+        if filters
+        else list(catalogue.races)
+    )
     return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
 
