@@ -39,6 +39,8 @@ TotalAndPage = tuple[int, list[Json]]
 Page = Callable[[Served, Filters, int, int], TotalAndPage]
 # The part of a table that repeats the request: `echo(catalogue, selection, filters)`.
 Echo = Callable[[Catalogue, Selection, Filters], Json]
+# The ids of the objects that match.
+Ids = Callable[[Served, Filters], Collection[int]]
 # The records that the rows of one race become, and the one that a row of standings becomes.
 RecordsOfRace = Callable[[Served, Sequence[Row]], list[Json]]
 Standing = Callable[[Catalogue, Row], Json]
@@ -115,42 +117,68 @@ class Endpoint:
         )
 
 
-def page_of(
-    objects: Mapping[int, Json], ids: Collection[int] | None, limit: int, offset: int
-) -> TotalAndPage:
-    """One page of a list of the catalogue: of the objects with these ids, or of all."""
-    found = [each for id, each in objects.items() if ids is None or id in ids]
-    return len(found), found[offset : offset + limit]
+def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
+    """An endpoint of the objects in a list of the catalogue: all, or those whose ids match."""
+
+    def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+        objects: Mapping[int, Json] = getattr(served.catalogue, name)
+        chosen = ids(served, filters) if filters else objects
+        found = [each for id, each in objects.items() if id in chosen]
+        return len(found), found[offset : offset + limit]
+
+    return Endpoint(name, keys, page=page, **facts)
 
 
-def seasons(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def seasons(served: Served, filters: Filters) -> set[int]:
     """The seasons with a matching race, or a matching standing."""
 
     def years(races: Iterable[int]) -> set[int]:
         return {served.catalogue.race_rows[id]["year"] for id in races}
 
-    found = None
     if "driverstandings" in filters or "constructorstandings" in filters:
         # Compared by season, because its two championships may end with different races.
-        found = set.intersection(
+        return set.intersection(
             *(
-                years(ids_in_standings(served, standings, "raceId", filters))
+                years(ids_in_chosen_standings(served, standings, "raceId", filters))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
                 if any(name in filters for name in standings.filter_columns)
             )
         )
-    elif filters:
-        found = years(queries.ids_of_races(served.data, filters))
-    return page_of(served.catalogue.seasons, found, limit, offset)
+    return years(queries.ids_of_races(served.data, filters))
 
 
-def circuits(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-    """The circuits of matching races."""
-    ids = None
-    if filters:
-        races = served.catalogue.race_rows
-        ids = {races[id]["circuitId"] for id in queries.ids_of_races(served.data, filters)}
-    return page_of(served.catalogue.circuits, ids, limit, offset)
+def circuits(served: Served, filters: Filters) -> set[int]:
+    """The circuitIds of matching races."""
+    races = served.catalogue.race_rows
+    return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, filters)}
+
+
+def constructors(served: Served, filters: Filters) -> Collection[int]:
+    return entrants(served, "constructors", queries.CONSTRUCTOR_STANDINGS, filters)
+
+
+def drivers(served: Served, filters: Filters) -> Collection[int]:
+    return entrants(served, "drivers", queries.DRIVER_STANDINGS, filters)
+
+
+def entrants(
+    served: Served, name: str, standings: RecordTable, filters: Filters
+) -> Collection[int]:
+    """The driverIds or constructorIds of matching results, or in matching standings."""
+    column = RESULT_COLUMNS[name]
+    if standings.kind.endpoint in filters:
+        return ids_in_chosen_standings(served, standings, column, filters)
+    if set(filters) == {name}:  # a driver who never raced is in the answer too
+        return [int(filters[name])]
+    return queries.ids_of_entrants(served.data, column, filters)
+
+
+def ids_in_chosen_standings(
+    served: Served, standings: RecordTable, column: str, filters: Filters
+) -> set[int]:
+    """The driverIds, constructorIds or raceIds in the standings that an address selects."""
+    lists = served.catalogue.standings_filters(standings.name, filters)
+    return queries.ids_in_standings(served.data, standings, column, lists) if lists else set()
 
 
 def races(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
@@ -162,42 +190,6 @@ def races(served: Served, filters: Filters, limit: int, offset: int) -> TotalAnd
         else list(catalogue.races)
     )
     return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
-
-
-def constructors(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-    """The constructors of matching results, or in matching standings."""
-    ids = ids_of_entrants(served, "constructors", queries.CONSTRUCTOR_STANDINGS, filters)
-    return page_of(served.catalogue.constructors, ids, limit, offset)
-
-
-def drivers(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-    """The drivers of matching results, or in matching standings."""
-    ids = ids_of_entrants(served, "drivers", queries.DRIVER_STANDINGS, filters)
-    return page_of(served.catalogue.drivers, ids, limit, offset)
-
-
-def ids_of_entrants(
-    served: Served, name: str, standings: RecordTable, filters: Filters
-) -> Collection[int] | None:
-    """The driverIds or constructorIds that match; None if all match."""
-    column = RESULT_COLUMNS[name]
-    if standings.kind.endpoint in filters:
-        return ids_in_standings(served, standings, column, filters)
-    if not filters:
-        return None
-    if set(filters) == {name}:  # a driver who never raced is in the answer too
-        return [int(filters[name])]
-    return queries.ids_of_entrants(served.data, column, filters)
-
-
-def ids_in_standings(
-    served: Served, standings: RecordTable, column: str, filters: Filters
-) -> set[int]:
-    """The driverIds, constructorIds or raceIds in the standings that an address selects."""
-    lists = served.catalogue.standings_filters(standings.name, filters)
-    if lists is None:
-        return set()
-    return queries.ids_in_standings(served.data, standings, column, lists)
 
 
 def statuses(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
@@ -339,7 +331,7 @@ RESULT_FILTERS = queries.RESULTS.filters
 
 # In the order of `/docs` and the OpenAPI document.
 ENDPOINTS: Sequence[Endpoint] = (
-    Endpoint(
+    of_list(
         "seasons",
         BY_NAME["seasons"].keys,
         summary="Seasons",
@@ -351,15 +343,15 @@ ENDPOINTS: Sequence[Endpoint] = (
             },
         ),
         schema="SeasonObject",
-        page=seasons,
+        ids=seasons,
     ),
-    Endpoint(
+    of_list(
         "circuits",
         ("CircuitTable", "Circuits"),
         summary="Circuits",
         rules=Rules(RESULT_FILTERS),
         schema="Circuit",
-        page=circuits,
+        ids=circuits,
     ),
     Endpoint(
         "races",
@@ -369,7 +361,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         schema="ScheduledRace",
         page=races,
     ),
-    Endpoint(
+    of_list(
         "constructors",
         ("ConstructorTable", "Constructors"),
         summary="Constructors",
@@ -378,9 +370,9 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"constructorstandings": frozenset({"constructors"})},
         ),
         schema="Constructor",
-        page=constructors,
+        ids=constructors,
     ),
-    Endpoint(
+    of_list(
         "drivers",
         ("DriverTable", "Drivers"),
         summary="Drivers",
@@ -389,7 +381,7 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"driverstandings": frozenset({"drivers"})},
         ),
         schema="Driver",
-        page=drivers,
+        ids=drivers,
     ),
     of_races(queries.RESULTS, "Race results", "Result", race_results),
     of_races(queries.QUALIFYING, "Qualifying results", "QualifyingResult", qualifying_results),
