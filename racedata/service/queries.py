@@ -6,6 +6,7 @@ belong here.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from sqlite3 import Row
 
 from racedata.model import KINDS, Table
@@ -83,7 +84,7 @@ class RecordTable:
     def name(self) -> str:
         return self.kind.name
 
-    @property
+    @cached_property
     def columns(self) -> str:
         """The columns that answers need: the race, and those of an API, in the order of schema.sql.
 
