@@ -18,11 +18,18 @@ import falcon
 from racedata import __version__
 from racedata.service import download, errors, home, html, interface, openapi, season
 from racedata.service.addresses import ICS, Grammar
+from racedata.service.answers import (
+    MUST_WAIT,
+    ONLY_CACHED,
+    Cache,
+    CachedAnswers,
+    Resource,
+    Validators,
+)
 from racedata.service.ask import Ask
-from racedata.service.caching import MUST_WAIT, ONLY_CACHED, Cache, CachedAnswers, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.document import Document
-from racedata.service.endpoints import ENDPOINTS
+from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.health import Health
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
@@ -108,6 +115,7 @@ def looks_slow(env: "WSGIEnvironment", usual_limit: int) -> bool:
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     catalogue = Catalogue(data)
+    served = Served(data, catalogue, settings)
     validators = validators_of(settings, data, "every answer", max_age=settings.max_age)
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(
@@ -123,16 +131,16 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app = App(settings.usual_limit, middleware)
 
     answers = CachedAnswers(validators, cache)
-    endpoints = [endpoint(data, catalogue, settings, answers) for endpoint in ENDPOINTS]
-    for endpoint in endpoints:
-        app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
+    for endpoint in ENDPOINTS:
+        resource = Resource(endpoint, served, answers)
+        app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
 
     notes = RefreshNotes(data.path)
     app.add_route("/healthz", Health(data, notes, settings))
     described = validators_of(
         settings, data, "every answer", "the description", max_age=settings.max_age
     )
-    document = openapi.document(settings, data, endpoints, grammar)
+    document = openapi.document(served, grammar)
     app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
     if settings.download:
         file = download.Download(data, validators, limits, settings.trusted_proxies)
@@ -142,7 +150,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         shown: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
         return validators_of(settings, data, *shown, max_age=0, refresh_times=times)
 
-    ask = Ask(data, catalogue, endpoints, grammar)
+    ask = Ask(served, grammar)
     text = home.html(settings, data, catalogue, ask)
     app.add_route("/", home.HomePage(data, notes, text, html_validators))
     docs = interface.html(settings, data, catalogue, ask.endpoints)

@@ -3,15 +3,11 @@
 So these pages know neither SQL nor database ids, and show the same facts as the answers.
 """
 
-from collections.abc import Iterable
-
 from racedata.formats import Json
 from racedata.service import queries
 from racedata.service.addresses import Grammar
-from racedata.service.catalogue import Catalogue
-from racedata.service.endpoint import Content, Endpoint
+from racedata.service.endpoints import ENDPOINTS, Content, Served
 from racedata.service.request import ParsedRequest
-from racedata.service.snapshot import Snapshot
 
 ALL = 1000  # more than any list on a page has
 
@@ -19,13 +15,10 @@ ALL = 1000  # more than any list on a page has
 class Ask:
     """Asks an endpoint: `ask("/current/last/results", limit)` returns the objects in its answer."""
 
-    def __init__(
-        self, data: Snapshot, catalogue: Catalogue, endpoints: Iterable[Endpoint], grammar: Grammar
-    ) -> None:
-        self.data = data
-        self.catalogue = catalogue
-        self.endpoints = {endpoint.name: endpoint for endpoint in endpoints}
+    def __init__(self, served: Served, grammar: Grammar) -> None:
+        self.served = served
         self.grammar = grammar
+        self.endpoints = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
     def __call__(self, address: str, limit: int) -> list[Json]:
         return self.content(address, limit).objects
@@ -36,9 +29,9 @@ class Ask:
 
     def content(self, address: str, limit: int) -> Content:
         request = ParsedRequest(self.grammar.parse(address), limit, offset=0, base_url="")
-        return self.endpoints[request.address.endpoint].content(request)
+        return self.endpoints[request.address.endpoint].content(self.served, request)
 
     def provisional_source(self, race: Json) -> str | None:
         """The source of the result of a race; None if the result is not provisional."""
-        id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
-        return queries.provisional_source(self.data, id)
+        id = self.served.catalogue.id_of_round[int(race["season"]), int(race["round"])]
+        return queries.provisional_source(self.served.data, id)

@@ -5,7 +5,6 @@ and recognise an event by its UID. endpoints.py decides which races a calendar h
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime, timedelta
 
@@ -51,7 +50,6 @@ class Calendars:
             for session in SESSION_BY_KEY.values()
         }
         self.names = names_of(catalogue)
-        self.slugs = dict(slugs_of(catalogue.races.values()))
         self._events: dict[Round, list[tuple[str, bytes]]] = {}
 
     def write(self, races: Iterable[Json], address: Address, groups: Collection[str]) -> bytes:
@@ -83,25 +81,24 @@ class Calendars:
         """The groups and events of the sessions of a race, in the order of SESSION_BY_KEY."""
         round = race["season"], race["round"]
         if round not in self._events:
-            self._events[round] = list(self.write_events(race, self.slugs[round]))
+            self._events[round] = list(self.write_events(race))
         return self._events[round]
 
-    def write_events(self, race: Json, slug: str) -> Iterator[tuple[str, bytes]]:
+    def write_events(self, race: Json) -> Iterator[tuple[str, bytes]]:
+        slug = f"{race['season']}/{slug_of(race['raceName'])}"  # no season has a name twice
         common = self.stamp + b"".join(common_lines(race))
         for session, at in sessions_of(race):
-            # In year 9999, the end could be past the last possible date.
-            if at["date"] < "9999":
-                start, end = period(at["date"], at.get("time"), session.minutes)
-                # The UID has neither round nor date, so that an event keeps it when it moves.
-                uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
-                lines = [
-                    line("UID", vText(uid)),
-                    line("DTSTART", vDDDTypes(start)),
-                    line("DTEND", vDDDTypes(end)),
-                    line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
-                    self.categories[session],
-                ]
-                yield session.group, b"".join([EVENT, *lines, common, EVENT_END])
+            start, end = period(at["date"], at.get("time"), session.minutes)
+            # The UID has neither round nor date, so that an event keeps it when it moves.
+            uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
+            lines = [
+                line("UID", vText(uid)),
+                line("DTSTART", vDDDTypes(start)),
+                line("DTEND", vDDDTypes(end)),
+                line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
+                self.categories[session],
+            ]
+            yield session.group, b"".join([EVENT, *lines, common, EVENT_END])
 
 
 def head(built_at: datetime, description: str) -> bytes:
@@ -141,20 +138,6 @@ def common_lines(race: Json) -> Iterator[bytes]:
         yield line("URL", vUri(race["url"]))
 
 
-def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
-    """The part of the UIDs for each race: the season and its name.
-
-    A number follows if an earlier race of the season has the same name. If the first of two such
-    races is cancelled, the second takes over its UIDs; no season has had two.
-    """
-    counts = Counter[str]()
-    for race in races:
-        name = f"{race['season']}/{slug_of(race['raceName'])}"
-        counts[name] += 1
-        slug = name if counts[name] == 1 else f"{name}/{counts[name]}"
-        yield (race["season"], race["round"]), slug
-
-
 def slug_of(name: str) -> str:
     """`sao-paulo-grand-prix` for `São Paulo Grand Prix`."""
     return re.sub(r"\W+", "-", without_accents(name))
@@ -166,8 +149,7 @@ def sources_in_words(data: Snapshot) -> str:
         f"{public_name(row['name'])} ({row['licence'] or 'no licence stated'})"
         for row in data.sources()
     ]
-    # a folder may have any name
-    return re.sub(r"[\x00-\x20\x7f]+", " ", f"Data: {', '.join(sources)}.")
+    return f"Data: {', '.join(sources)}."
 
 
 def names_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:

@@ -12,7 +12,7 @@ from typing import Any
 from racedata.formats import Json, without_accents
 from racedata.model import BY_NAME, STANDINGS
 from racedata.service import serializers
-from racedata.service.addresses import Address, Round, Season, Value
+from racedata.service.addresses import ICS, Address, Round, Season, Value
 from racedata.service.queries import Filters
 from racedata.service.serializers import Shared
 from racedata.service.snapshot import Snapshot
@@ -27,8 +27,8 @@ class Selection:
     """The records that an address selects, in numbers of the database.
 
     `filters` has the filters with the values of their columns. For season and round, it has `race`
-    (a raceId) if the address has a round, else `season`. `filters` is None if nothing can match,
-    because an id or a round does not exist.
+    (a raceId) if the address has a round; else `season`, or `since` if it goes on in later ones.
+    `filters` is None if nothing can match, because an id or a round does not exist.
     """
 
     season: int | None
@@ -93,7 +93,9 @@ class Catalogue:
     def select(self, address: Address) -> Selection:
         """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
-        if address.season == "current" and is_calendar(address):
+        # In winter the season has no races left, so subscribers also get the following seasons.
+        goes_on = address.season == "current" and address.ending == ICS
+        if address.season == "current" and is_calendar(address) and not goes_on:
             # D9: clients look for the next race in the current season, even in winter
             season = self.calendar_season
         filters: dict[str, Value] = {}
@@ -103,7 +105,7 @@ class Catalogue:
                 return Selection(season, round, None)  # D6
             filters["race"] = race
         elif season is not None:
-            filters["season"] = season
+            filters["since" if goes_on else "season"] = season
         for name, value in address.filters.items():
             if name in self.ids:
                 id = self.ids[name].get(str(value))

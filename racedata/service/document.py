@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import falcon
 
-from racedata.service.caching import Validators, accepts_gzip, compressed
+from racedata.service.answers import Validators, accepts_gzip, compressed
 
 
 class Document:

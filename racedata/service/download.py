@@ -13,7 +13,7 @@ from urllib.parse import quote
 import falcon
 
 from racedata.database import OpenFile
-from racedata.service.caching import Validators
+from racedata.service.answers import Validators
 from racedata.service.filepart import FilePart
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits, is_from_proxy

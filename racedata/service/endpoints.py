@@ -1,440 +1,423 @@
-"""The endpoints: one class each, which declares the endpoint and makes the objects of its answers.
+"""The endpoints: one record each, with its facts and the functions that make its answers.
 
 `ENDPOINTS` is the only list of them. Routes, messages, the page at `/docs`, the OpenAPI paths and
-the tests use it. HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
+the tests use it. HTTP and formats are in answers.py, SQL in queries.py, JSON objects in
 serializers.py.
 """
 
-from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar
+from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.model import BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.addresses import CSV, ICS, JSON, Rules
-from racedata.service.catalogue import Selection
-from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
-from racedata.service.queries import Filters, RecordTable
+from racedata.service.catalogue import Catalogue, Selection
+from racedata.service.queries import RESULT_COLUMNS, Filters, RecordTable
 from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Row
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
+from racedata.service.spreadsheets import Spreadsheet
 
-# The filters of a row of `results`: its columns, and the circuit of its race.
-RESULT_FILTERS = queries.RESULTS.filters
+
+class Served(NamedTuple):
+    """What answers are made of: a database, its catalogue, and the settings."""
+
+    data: Snapshot
+    catalogue: Catalogue
+    settings: Settings
 
 
-class Seasons(Endpoint):
-    """`/seasons`: the seasons with a matching race, or a matching standing."""
+# the number of all records that match, and the objects of the page
+TotalAndPage = tuple[int, list[Json]]
+# One page of the records that match: `page(served, filters, limit, offset)`.
+Page = Callable[[Served, Filters, int, int], TotalAndPage]
+# The part of a table that repeats the request: `echo(catalogue, selection, filters)`.
+Echo = Callable[[Catalogue, Selection, Filters], Json]
+# The ids of the objects that match.
+Ids = Callable[[Served, Filters], Collection[int]]
+# The records that the rows of one race become, and the one that a row of standings becomes.
+RecordsOfRace = Callable[[Served, Sequence[Row]], list[Json]]
+Standing = Callable[[Catalogue, Row], Json]
 
-    name = "seasons"
-    summary = "Seasons"
-    rules = Rules(
-        RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # D13
-        only_beside={
-            "driverstandings": frozenset({"constructorstandings", "drivers", "constructors"}),
-            "constructorstandings": frozenset({"driverstandings", "drivers", "constructors"}),
-        },
-    )
-    schema = "SeasonObject"
-    table, objects = BY_NAME["seasons"].keys
 
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        seasons = self.catalogue.seasons
-        if not filters:
-            return page_of(list(seasons.values()), limit, offset)
-        if "driverstandings" in filters or "constructorstandings" in filters:
-            years = self.standing_years(filters)
-        else:
-            years = self.years(queries.ids_of_races(self.data, filters))
-        return page_of([season for year, season in seasons.items() if year in years], limit, offset)
+class Content(NamedTuple):
+    """The content of an answer, before it is written in a format."""
 
-    def standing_years(self, filters: Filters) -> set[int]:
-        """The seasons with the driver, the constructor or both in the standings."""
+    selection: Selection
+    total: int  # the number of all records that match
+    objects: list[Json]  # the objects of the page
+
+
+def echo_request(_: Catalogue, selection: Selection, filters: Filters) -> Json:
+    return serializers.echo(selection.season, selection.round, filters)
+
+
+@dataclass(frozen=True, eq=False)
+class Endpoint:
+    """An endpoint under the base address: the last word of an address is its name."""
+
+    name: str
+    keys: Sequence[str]  # in MRData, of the table, the objects in it, and the records in these
+    summary: str  # one line, for the page at `/docs` and the OpenAPI document
+    rules: Rules
+    schema: str  # of a record, in openapi.json
+    page: Page
+    container: str = ""  # of an object without its records, if it has any
+    echo: Echo = echo_request
+    not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
+
+    @property
+    def table(self) -> str:
+        """The key of its table: `RaceTable`."""
+        return self.keys[0]
+
+    @property
+    def objects(self) -> str:
+        """Their key in the table: `Races`."""
+        return self.keys[1]
+
+    @property
+    def key(self) -> str:
+        """The key of an object's list of records; empty if each object is a record."""
+        return self.keys[2] if len(self.keys) > 2 else ""
+
+    @cached_property
+    def spreadsheet(self) -> Spreadsheet:
+        return Spreadsheet(self.schema, self.container, self.key)
+
+    def content(self, served: Served, request: ParsedRequest) -> Content:
+        """The content of the answer to a request. Raises NoLastRound."""
+        selection = served.catalogue.select(request.address)
+        if selection.filters is None:
+            return Content(selection, 0, [])
+        page = self.page(served, selection.filters, request.limit, request.offset)
+        return Content(selection, *page)
+
+    def answer(self, served: Served, request: ParsedRequest) -> Json:
+        """The whole answer, as JSON. Raises NoLastRound."""
+        selection, total, objects = self.content(served, request)
+        address = request.address
+        echoed = {
+            name: value for name, value in address.filters.items() if name not in self.not_echoed
+        }
+        table = {**self.echo(served.catalogue, selection, echoed), self.objects: objects}
+        return serializers.mrdata(
+            served.settings.series,
+            f"{request.base_url}/{address.path}.json",
+            limit=request.limit,
+            offset=request.offset,
+            total=total,
+            **{self.table: table},
+        )
+
+
+def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
+    """An endpoint of the objects in a list of the catalogue: all, or those whose ids match."""
+
+    def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+        objects: Mapping[int, Json] = getattr(served.catalogue, name)
+        chosen = ids(served, filters) if filters else objects
+        found = [each for id, each in objects.items() if id in chosen]
+        return len(found), found[offset : offset + limit]
+
+    return Endpoint(name, keys, page=page, **facts)
+
+
+def seasons(served: Served, filters: Filters) -> set[int]:
+    """The seasons with a matching race, or a matching standing."""
+
+    def years(races: Iterable[int]) -> set[int]:
+        return {served.catalogue.race_rows[id]["year"] for id in races}
+
+    if "driverstandings" in filters or "constructorstandings" in filters:
         # Compared by season, because its two championships may end with different races.
         return set.intersection(
             *(
-                self.years(ids_in_chosen_standings(self, standings, "raceId", filters))
+                years(ids_in_chosen_standings(served, standings, "raceId", filters))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
                 if any(name in filters for name in standings.filter_columns)
             )
         )
-
-    def years(self, races: Iterable[int]) -> set[int]:
-        return {self.catalogue.race_rows[id]["year"] for id in races}
+    return years(queries.ids_of_races(served.data, filters))
 
 
-class Circuits(Endpoint):
-    """`/circuits`: the circuits of matching races."""
-
-    name = "circuits"
-    summary = "Circuits"
-    rules = Rules(RESULT_FILTERS)
-    schema = "Circuit"
-    table, objects = "CircuitTable", "Circuits"
-
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        circuits, rows = self.catalogue.circuits, self.catalogue.race_rows
-        if not filters:
-            return page_of(list(circuits.values()), limit, offset)
-        ids = {rows[id]["circuitId"] for id in queries.ids_of_races(self.data, filters)}
-        return page_of([circuit for id, circuit in circuits.items() if id in ids], limit, offset)
+def circuits(served: Served, filters: Filters) -> set[int]:
+    """The circuitIds of matching races."""
+    races = served.catalogue.race_rows
+    return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, filters)}
 
 
-class Races(Endpoint):
-    """`/{season}/races`, `/{season}`, `/{season}/{round}`: races with their sessions."""
-
-    name = "races"
-    summary = "Races with their sessions: a season's calendar, or one race"
-    rules = Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS))
-    schema = "ScheduledRace"
-    table, objects = BY_NAME["races"].keys
-
-    def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
-        address, filters = request.address, selection.filters
-        if (
-            filters
-            and address.ending == ICS
-            and address.season == "current"
-            and address.round is None
-        ):
-            # In winter the season has no races left, so subscribers also get the following seasons.
-            others = {name: value for name, value in filters.items() if name != "season"}
-            rows = self.catalogue.race_rows
-            current, _ = self.catalogue.season_and_round("current", None)
-            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= current]
-            return self.page_of_ids(ids, request.limit, request.offset)
-        return super().select_page(selection, request)
-
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        return self.page_of_ids(self.ids_that_match(filters), limit, offset)
-
-    def ids_that_match(self, filters: Filters) -> Sequence[int]:
-        """The raceIds that match, in the order of answers."""
-        if not filters:
-            return list(self.catalogue.races)
-        return self.catalogue.in_order_of_races(queries.ids_of_races(self.data, filters))
-
-    def page_of_ids(self, ids: Sequence[int], limit: int, offset: int) -> TotalAndPage:
-        return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
+def constructors(served: Served, filters: Filters) -> Collection[int]:
+    return entrants(served, "constructors", queries.CONSTRUCTOR_STANDINGS, filters)
 
 
-class Entrants(Endpoint):
-    """Constructors or drivers: those of matching results, or of matching standings."""
-
-    standings: ClassVar[RecordTable]
-
-    @abstractmethod
-    def all(self) -> Mapping[int, Json]:
-        """All of them by id, in the order of answers."""
-
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        ids = self.ids_that_match(filters)
-        return page_of(
-            [each for id, each in self.all().items() if ids is None or id in ids], limit, offset
-        )
-
-    def ids_that_match(self, filters: Filters) -> Collection[int] | None:
-        """The ids that match; None if all match."""
-        column = queries.RESULT_COLUMNS[self.name]
-        if any(
-            filter in filters for filter in self.standings.filter_columns if filter != self.name
-        ):
-            return ids_in_chosen_standings(self, self.standings, column, filters)
-        if not filters:
-            return None
-        if set(filters) == {self.name}:  # a driver who never raced is in the answer too
-            return [int(filters[self.name])]
-        return queries.ids_of_entrants(self.data, column, filters)
+def drivers(served: Served, filters: Filters) -> Collection[int]:
+    return entrants(served, "drivers", queries.DRIVER_STANDINGS, filters)
 
 
-class Constructors(Entrants):
-    """`/constructors`: the constructors of matching results, or in matching standings."""
+def entrants(
+    served: Served, name: str, standings: RecordTable, filters: Filters
+) -> Collection[int]:
+    """The driverIds or constructorIds of matching results, or in matching standings."""
+    column = RESULT_COLUMNS[name]
+    if standings.kind.endpoint in filters:
+        return ids_in_chosen_standings(served, standings, column, filters)
+    if set(filters) == {name}:  # a driver who never raced is in the answer too
+        return [int(filters[name])]
+    return queries.ids_of_entrants(served.data, column, filters)
 
-    name = "constructors"
-    summary = "Constructors"
-    rules = Rules(
-        RESULT_FILTERS | {"constructorstandings"},
-        only_beside={"constructorstandings": frozenset({"constructors"})},
+
+def ids_in_chosen_standings(
+    served: Served, standings: RecordTable, column: str, filters: Filters
+) -> set[int]:
+    """The driverIds, constructorIds or raceIds in the standings that an address selects."""
+    lists = served.catalogue.standings_filters(standings.name, filters)
+    return queries.ids_in_standings(served.data, standings, column, lists) if lists else set()
+
+
+def races(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    """Matching races, with their sessions."""
+    catalogue = served.catalogue
+    ids = (
+        catalogue.in_order_of_races(queries.ids_of_races(served.data, filters))
+        if filters
+        else list(catalogue.races)
     )
-    schema = "Constructor"
-    table, objects = "ConstructorTable", "Constructors"
-    standings = queries.CONSTRUCTOR_STANDINGS
-
-    def all(self) -> Mapping[int, Json]:
-        return self.catalogue.constructors
+    return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
 
-class Drivers(Entrants):
-    """`/drivers`: the drivers of matching results, or in matching standings."""
-
-    name = "drivers"
-    summary = "Drivers"
-    rules = Rules(
-        RESULT_FILTERS | {"qualifying", "driverstandings"},
-        only_beside={"driverstandings": frozenset({"drivers"})},
+def statuses(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    """The statuses of matching results with their counts, the most frequent first."""
+    texts = served.catalogue.statuses
+    counts = sorted(
+        queries.status_counts(served.data, filters), key=lambda each: (-each[1], texts[each[0]])
     )
-    schema = "Driver"
-    table, objects = "DriverTable", "Drivers"
-    standings = queries.DRIVER_STANDINGS
-
-    def all(self) -> Mapping[int, Json]:
-        return self.catalogue.drivers
+    page = counts[offset : offset + limit]
+    return len(counts), [serializers.status(id, count, texts[id]) for id, count in page]
 
 
-class RecordEndpoint(Endpoint):
-    """An endpoint whose records are the rows of one table, which says its name, keys, filters."""
-
-    record_table: ClassVar[RecordTable]
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if table := vars(cls).get("record_table"):
-            cls.name = table.kind.endpoint
-            cls.table, cls.objects, cls.key, *_ = table.kind.keys
-            # Without a season, a page would have to count the records of every race.
-            cls.rules = Rules(table.filters, needs_season=table.kind.is_numbered_by_race)
+def corrections(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    """Matching corrections."""
+    total, rows = queries.corrections(served.data, filters, limit, offset)
+    races = served.catalogue.race_rows
+    return total, [serializers.correction(row, races.get(row["raceId"])) for row in rows]
 
 
-class RaceRecords(RecordEndpoint):
-    """Records that belong to races: `Races` has the races of a page, each with its records.
+def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts: Any) -> Endpoint:
+    """An endpoint whose records are the rows of a table, which has its name, keys and filters."""
+    return Endpoint(
+        table.kind.endpoint,
+        table.kind.keys,
+        summary=summary,
+        # Without a season, a page would have to count the records of every race.
+        rules=Rules(table.filters, needs_season=table.kind.is_numbered_by_race),
+        schema=schema,
+        page=page,
+        **facts,
+    )
+
+
+def of_races(
+    table: RecordTable, summary: str, schema: str, records: RecordsOfRace, **facts: Any
+) -> Endpoint:
+    """An endpoint whose records belong to races: each race of a page with its records.
 
     A driver may have two rows in a race, but each race is in `Races` once (D23).
     """
+    key = table.kind.keys[2]
 
-    container = "Race"
-
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        total, rows = self.record_table.page(self.data, filters, limit, offset)
-        races = self.catalogue.races
+    def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+        total, rows = table.page(served.data, filters, limit, offset)
+        races = served.catalogue.races
         return total, [
-            {**races[id], self.key: self.records(list(of_race))}
+            {**races[id], key: records(served, list(of_race))}
             for id, of_race in groupby(rows, itemgetter("raceId"))
         ]
 
-    @abstractmethod
-    def records(self, rows: Sequence[Row]) -> list[Json]:
-        """The records that the rows of one race become."""
+    return of_table(table, summary, schema, page, container="Race", **facts)
 
 
-class Classification(RaceRecords):
-    """An endpoint whose records are results, of races or sprints."""
-
-    schema = "Result"
-    time_formats: ClassVar[Mapping[str, serializers.TimeFormat]]  # by the setting `finish_times`
-
-    def records(self, rows: Sequence[Row]) -> list[Json]:
-        catalogue, format_time = self.catalogue, self.time_formats[self.settings.finish_times]
-        winner = None
-        if self.settings.finish_times == "gap":
-            winner = queries.winner_time(self.data, self.record_table, rows[0]["raceId"])
-        drivers, constructors = catalogue.drivers, catalogue.constructors
-        return [
-            serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
-            for row in rows
-        ]
+def race_results(served: Served, rows: Sequence[Row]) -> list[Json]:
+    return results(served, rows, queries.RESULTS, serializers.RACE_TIMES)
 
 
-class Results(Classification):
-    """`/{season}/{round}/results`: rows of the classifications of races."""
-
-    summary = "Race results"
-    record_table = queries.RESULTS
-    time_formats = serializers.RACE_TIMES
+def sprint_results(served: Served, rows: Sequence[Row]) -> list[Json]:
+    return results(served, rows, queries.SPRINT, serializers.SPRINT_TIMES)
 
 
-class Qualifying(RaceRecords):
-    """`/{season}/{round}/qualifying`: rows of qualifying classifications."""
-
-    summary = "Qualifying results"
-    record_table = queries.QUALIFYING
-    schema = "QualifyingResult"
-
-    def records(self, rows: Sequence[Row]) -> list[Json]:
-        catalogue = self.catalogue
-        return [
-            serializers.qualifying_result(row, catalogue.drivers, catalogue.constructors)
-            for row in rows
-        ]
-
-
-class Sprint(Classification):
-    """`/{season}/{round}/sprint`: rows of the classifications of sprints."""
-
-    summary = "Sprint results"
-    record_table = queries.SPRINT
-    time_formats = serializers.SPRINT_TIMES
+def results(
+    served: Served,
+    rows: Sequence[Row],
+    table: RecordTable,
+    formats: Mapping[str, serializers.TimeFormat],
+) -> list[Json]:
+    """Results of a race or sprint, with times in the format that the settings name."""
+    data, catalogue, settings = served
+    format_time, winner = formats[settings.finish_times], None
+    if settings.finish_times == "gap":
+        winner = queries.winner_time(data, table, rows[0]["raceId"])
+    drivers, constructors = catalogue.drivers, catalogue.constructors
+    return [
+        serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
+        for row in rows
+    ]
 
 
-class SprintQualifying(Qualifying):
-    """`/{season}/{round}/sprintqualifying`: results of sessions that set a sprint's grid."""
-
-    summary = "Sprint qualifying results"
-    record_table = queries.SPRINT_QUALIFYING
+def qualifying_results(served: Served, rows: Sequence[Row]) -> list[Json]:
+    drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
+    return [serializers.qualifying_result(row, drivers, constructors) for row in rows]
 
 
-class Practice(RaceRecords):
-    """`/{season}/{round}/practice`: rows of the classifications of practices."""
-
-    summary = "Practice results"
-    record_table = queries.PRACTICE
-    schema = "PracticeResult"
-
-    def records(self, rows: Sequence[Row]) -> list[Json]:
-        catalogue = self.catalogue
-        return [
-            serializers.practice_result(row, catalogue.drivers, catalogue.constructors)
-            for row in rows
-        ]
+def practice_results(served: Served, rows: Sequence[Row]) -> list[Json]:
+    drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
+    return [serializers.practice_result(row, drivers, constructors) for row in rows]
 
 
-class Laps(RaceRecords):
-    """`/{season}/{round}/laps`: the lap timings of a race or season. A record is a driver's lap."""
-
-    summary = "Lap timings"
-    record_table = queries.LAPS
-    schema = "Lap"
-    not_echoed = frozenset({"laps"})
-
-    def records(self, rows: Sequence[Row]) -> list[Json]:
-        return serializers.laps(rows, self.catalogue.drivers)
+def pit_stops(served: Served, rows: Sequence[Row]) -> list[Json]:
+    return [serializers.pit_stop(row, served.catalogue.drivers) for row in rows]
 
 
-class PitStops(RaceRecords):
-    """`/{season}/{round}/pitstops`: the pit stops of a race, or of all races of a season."""
-
-    summary = "Pit stops"
-    record_table = queries.PITSTOPS
-    schema = "PitStop"
-
-    def records(self, rows: Sequence[Row]) -> list[Json]:
-        return [serializers.pit_stop(row, self.catalogue.drivers) for row in rows]
+def laps(served: Served, rows: Sequence[Row]) -> list[Json]:
+    return serializers.laps(rows, served.catalogue.drivers)
 
 
-class Standings(RecordEndpoint):
+def of_championship(table: RecordTable, summary: str, schema: str, record: Standing) -> Endpoint:
     """Standings in a championship: one list per season, or the one after a round."""
+    key = table.kind.keys[2]
 
-    container = "StandingsList"
-
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        lists = self.catalogue.standings_filters(self.record_table.name, filters)
+    def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+        lists = served.catalogue.standings_filters(table.name, filters)
         if lists is None:
             return 0, []
-        total, rows = self.record_table.page(self.data, lists, limit, offset)
-        races = self.catalogue.race_rows
+        total, rows = table.page(served.data, lists, limit, offset)
+        races = served.catalogue.race_rows
         return total, [
             {
                 **serializers.echo(races[id]["year"], races[id]["round"], {}),
-                self.key: [self.record(row) for row in of_race],
+                key: [record(served.catalogue, row) for row in of_race],
             }
             for id, of_race in groupby(rows, itemgetter("raceId"))
         ]
 
-    def echo(self, selection: Selection, filters: Filters) -> Json:
-        echoed = super().echo(selection, filters)
-        latest = self.catalogue.latest_with[self.record_table.name]
+    def echo(catalogue: Catalogue, selection: Selection, filters: Filters) -> Json:
+        echoed = echo_request(catalogue, selection, filters)
+        latest = catalogue.latest_with[table.name]
         if selection.round is None and selection.season is not None and selection.season in latest:
-            race = self.catalogue.race_rows[latest[selection.season]]
+            race = catalogue.race_rows[latest[selection.season]]
             echoed["round"] = str(race["round"])  # D14: clients read it
         return echoed
 
-    @abstractmethod
-    def record(self, row: Row) -> Json:
-        """The record that a row becomes."""
+    return of_table(table, summary, schema, page, container="StandingsList", echo=echo)
 
 
-class DriverStandings(Standings):
-    """`/{season}/driverstandings`: drivers in the championship."""
-
-    summary = "Driver standings"
-    record_table = queries.DRIVER_STANDINGS
-    schema = "DriverStanding"
-
-    def record(self, row: Row) -> Json:
-        constructors = [self.catalogue.constructors[int(id)] for id in row["constructors"].split()]
-        return serializers.standing(
-            row, Driver=self.catalogue.drivers[row["driverId"]], Constructors=constructors
-        )
+def driver_standing(catalogue: Catalogue, row: Row) -> Json:
+    constructors = [catalogue.constructors[int(id)] for id in row["constructors"].split()]
+    driver = catalogue.drivers[row["driverId"]]
+    return serializers.standing(row, Driver=driver, Constructors=constructors)
 
 
-class ConstructorStandings(Standings):
-    """`/{season}/constructorstandings`: constructors in the championship."""
-
-    summary = "Constructor standings"
-    record_table = queries.CONSTRUCTOR_STANDINGS
-    schema = "ConstructorStanding"
-
-    def record(self, row: Row) -> Json:
-        return serializers.standing(
-            row, Constructor=self.catalogue.constructors[row["constructorId"]]
-        )
+def constructor_standing(catalogue: Catalogue, row: Row) -> Json:
+    return serializers.standing(row, Constructor=catalogue.constructors[row["constructorId"]])
 
 
-class Status(Endpoint):
-    """`/status`: how drivers finished, and how many of the matching results have each status."""
-
-    name = "status"
-    summary = "Finishing statuses with their counts"
-    rules = Rules(RESULT_FILTERS)
-    schema = "Status"
-    table, objects = BY_NAME["status"].keys
-
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        texts = self.catalogue.statuses
-        counts = sorted(
-            queries.status_counts(self.data, filters), key=lambda each: (-each[1], texts[each[0]])
-        )
-        return page_of(
-            [serializers.status(id, count, texts[id]) for id, count in counts], limit, offset
-        )
-
-
-class Corrections(Endpoint):
-    """`/corrections`: wrong values of sources, each with the right one."""
-
-    name = "corrections"
-    summary = "Corrected values, with the source's value and the evidence"
-    rules = Rules(frozenset({"constructors", "drivers"}))
-    schema = "Correction"
-    table, objects = "CorrectionTable", "Corrections"
-
-    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        total, rows = queries.corrections(self.data, filters, limit, offset)
-        return total, [self.record(row) for row in rows]
-
-    def record(self, row: Row) -> Json:
-        race = row["raceId"]
-        round = None if race is None else self.catalogue.race_rows[race]["round"]
-        return serializers.correction(row, round)
-
-
-def ids_in_chosen_standings(
-    endpoint: Endpoint, standings: RecordTable, column: str, filters: Filters
-) -> set[int]:
-    """The driverIds, constructorIds or raceIds in the standings that an address selects."""
-    lists = endpoint.catalogue.standings_filters(standings.name, filters)
-    if lists is None:
-        return set()
-    return queries.ids_in_standings(endpoint.data, standings, column, lists)
-
+# The filters of a row of `results`: its columns, and the circuit of its race.
+RESULT_FILTERS = queries.RESULTS.filters
 
 # In the order of `/docs` and the OpenAPI document.
-ENDPOINTS: Sequence[type[Endpoint]] = (
-    Seasons,
-    Circuits,
-    Races,
-    Constructors,
-    Drivers,
-    Results,
-    Qualifying,
-    Sprint,
-    SprintQualifying,
-    Practice,
-    PitStops,
-    Laps,
-    DriverStandings,
-    ConstructorStandings,
-    Status,
-    Corrections,
+ENDPOINTS: Sequence[Endpoint] = (
+    of_list(
+        "seasons",
+        BY_NAME["seasons"].keys,
+        summary="Seasons",
+        rules=Rules(
+            RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # D13
+            only_beside={
+                "driverstandings": frozenset({"constructorstandings", "drivers", "constructors"}),
+                "constructorstandings": frozenset({"driverstandings", "drivers", "constructors"}),
+            },
+        ),
+        schema="SeasonObject",
+        ids=seasons,
+    ),
+    of_list(
+        "circuits",
+        ("CircuitTable", "Circuits"),
+        summary="Circuits",
+        rules=Rules(RESULT_FILTERS),
+        schema="Circuit",
+        ids=circuits,
+    ),
+    Endpoint(
+        "races",
+        BY_NAME["races"].keys,
+        summary="Races with their sessions: a season's calendar, or one race",
+        rules=Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS)),
+        schema="ScheduledRace",
+        page=races,
+    ),
+    of_list(
+        "constructors",
+        ("ConstructorTable", "Constructors"),
+        summary="Constructors",
+        rules=Rules(
+            RESULT_FILTERS | {"constructorstandings"},
+            only_beside={"constructorstandings": frozenset({"constructors"})},
+        ),
+        schema="Constructor",
+        ids=constructors,
+    ),
+    of_list(
+        "drivers",
+        ("DriverTable", "Drivers"),
+        summary="Drivers",
+        rules=Rules(
+            RESULT_FILTERS | {"qualifying", "driverstandings"},
+            only_beside={"driverstandings": frozenset({"drivers"})},
+        ),
+        schema="Driver",
+        ids=drivers,
+    ),
+    of_races(queries.RESULTS, "Race results", "Result", race_results),
+    of_races(queries.QUALIFYING, "Qualifying results", "QualifyingResult", qualifying_results),
+    of_races(queries.SPRINT, "Sprint results", "Result", sprint_results),
+    of_races(
+        queries.SPRINT_QUALIFYING,
+        "Sprint qualifying results",
+        "QualifyingResult",
+        qualifying_results,
+    ),
+    of_races(queries.PRACTICE, "Practice results", "PracticeResult", practice_results),
+    of_races(queries.PITSTOPS, "Pit stops", "PitStop", pit_stops),
+    of_races(queries.LAPS, "Lap timings", "Lap", laps, not_echoed=frozenset({"laps"})),
+    of_championship(
+        queries.DRIVER_STANDINGS, "Driver standings", "DriverStanding", driver_standing
+    ),
+    of_championship(
+        queries.CONSTRUCTOR_STANDINGS,
+        "Constructor standings",
+        "ConstructorStanding",
+        constructor_standing,
+    ),
+    Endpoint(
+        "status",
+        BY_NAME["status"].keys,
+        summary="Finishing statuses with their counts",
+        rules=Rules(RESULT_FILTERS),
+        schema="Status",
+        page=statuses,
+    ),
+    Endpoint(
+        "corrections",
+        ("CorrectionTable", "Corrections"),
+        summary="Corrected values, with the source's value and the evidence",
+        rules=Rules(frozenset({"constructors", "drivers"})),
+        schema="Correction",
+        page=corrections,
+    ),
 )

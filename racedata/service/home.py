@@ -15,8 +15,8 @@ import falcon
 from racedata.formats import counted, public_name, public_url
 from racedata.model import KINDS
 from racedata.service import latest, queries
+from racedata.service.answers import Validators
 from racedata.service.ask import Ask
-from racedata.service.caching import Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.document import Document
 from racedata.service.html import (

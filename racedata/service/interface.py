@@ -1,6 +1,6 @@
 """The HTML page at `/docs`: addresses to try, endpoints, filters, errors and limits.
 
-Fixed text is in interface.html. The rest is generated from the classes in endpoints.py; no rule of
+Fixed text is in interface.html. The rest is generated from the records in endpoints.py; no rule of
 the interface is written here a second time.
 """
 
@@ -14,7 +14,7 @@ from racedata.formats import counted
 from racedata.service import queries
 from racedata.service.addresses import FILTERS, FORMS
 from racedata.service.catalogue import Catalogue, full_name
-from racedata.service.endpoint import Endpoint
+from racedata.service.endpoints import Endpoint
 from racedata.service.html import document
 from racedata.service.openapi import PARAMETERS, accepted_filters
 from racedata.service.ratelimit.bucket import WINDOWS

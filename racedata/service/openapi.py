@@ -15,12 +15,10 @@ import orjson
 from racedata import __version__
 from racedata.service import download, queries
 from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
-from racedata.service.endpoint import Endpoint
+from racedata.service.endpoints import ENDPOINTS, Endpoint, Served
 from racedata.service.request import ACCEPTED, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
 from racedata.service.serializers import ECHO
-from racedata.service.settings import Settings
-from racedata.service.snapshot import Snapshot
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
@@ -53,22 +51,21 @@ WITH_FILTER = {
 ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
 
-def document(
-    settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar
-) -> str:
-    """The OpenAPI document of a service with these settings, as JSON text."""
+def document(served: Served, grammar: Grammar) -> str:
+    """The OpenAPI document of a service, as JSON text."""
+    settings = served.settings
     content = deepcopy(OPENAPI)
     content["info"]["version"] = __version__
     content["servers"][0]["url"] = settings.base_link
     content["components"]["responses"] = dict(RESPONSES)
     content["tags"] = [
         {"name": endpoint.name, "description": accepted_filters(endpoint.rules)}
-        for endpoint in endpoints
+        for endpoint in ENDPOINTS
     ]
-    race = "/{}/{}".format(*queries.example_race(data))
-    for endpoint in endpoints:
+    race = "/{}/{}".format(*queries.example_race(served.data))
+    for endpoint in ENDPOINTS:
         name = f"{endpoint.name}-answer"
-        answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
+        answer = answer_response(endpoint, served, grammar, f"{race}/{endpoint.name}")
         content["components"]["responses"][name] = answer
         content["components"]["schemas"][name] = answer_schema(endpoint)
         for path in paths_of(endpoint):
@@ -96,7 +93,7 @@ def accepted_filters(rules: Rules) -> str:
     return text
 
 
-def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
+def paths_of(endpoint: Endpoint) -> Iterator[str]:
     """The paths of an endpoint, with parameters in braces."""
     fronts = [*([] if endpoint.rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
     yield from (f"{front}/{endpoint.name}" for front in fronts)
@@ -134,11 +131,12 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
     }
 
 
-def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
+def answer_response(
+    endpoint: Endpoint, served: Served, grammar: Grammar, address: str
+) -> dict[str, Any]:
     """The 200 response of an endpoint, with the real answer at `address` as its example."""
-    answer = endpoint.answer(
-        ParsedRequest(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base)
-    )
+    base_url = "http://127.0.0.1:8000" + grammar.base
+    answer = endpoint.answer(served, ParsedRequest(grammar.parse(address), 1, 0, base_url))
     return response(
         endpoint.summary + ".",
         ("Content-Encoding", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),

@@ -6,6 +6,7 @@ belong here.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from sqlite3 import Row
 
 from racedata.model import KINDS, Table
@@ -28,7 +29,7 @@ RESULT_COLUMNS: Mapping[str, str] = {
 CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
 # Filters that are not about a result. Queries with only these read `entries`, which includes
 # drivers without a result.
-ENTRY_FILTERS = {"race", "season", "circuits", "constructors", "drivers"}
+ENTRY_FILTERS = {"race", "season", "since", "circuits", "constructors", "drivers"}
 
 
 class Where:
@@ -55,6 +56,8 @@ class Where:
             self.add("final = 1", [])
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
+        if "since" in filters:
+            calendar.add("year >= ?", [filters["since"]])
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 
@@ -81,7 +84,7 @@ class RecordTable:
     def name(self) -> str:
         return self.kind.name
 
-    @property
+    @cached_property
     def columns(self) -> str:
         """The columns that answers need: the race, and those of an API, in the order of schema.sql.
 

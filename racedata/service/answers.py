@@ -1,7 +1,7 @@
-"""The cache of answers, their compression, conditional requests, and the headers of a 200.
+"""How answers are sent: conditional requests, the cache, formats, compression, headers.
 
 While a database is served, its data never changes. So an answer depends only on the request, and
-the key of the cache identifies that. The content of answers does not belong here.
+the key of the cache identifies that. endpoints.py finds the content of answers.
 """
 
 import hashlib
@@ -12,10 +12,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from datetime import datetime
 from email.utils import format_datetime
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import falcon
+
+from racedata.service import calendars, serializers, spreadsheets
+from racedata.service.addresses import CSV, ICS, JSON
+from racedata.service.catalogue import NoLastRound
+from racedata.service.endpoints import Endpoint, Served
+from racedata.service.request import ParsedRequest
+
+CONTENT_TYPES = {
+    JSON: falcon.MEDIA_JSON,
+    CSV: spreadsheets.CONTENT_TYPE,
+    ICS: calendars.CONTENT_TYPE,
+}
 
 # Keys of the WSGI environment.
 ONLY_CACHED = "racedata.only_cached"  # whether an answer that is not cached must wait
@@ -37,11 +49,8 @@ LEVEL = 3
 GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
 MAGIC = b"\x1f\x8b"  # the first bytes of every gzip, and of no JSON, HTML or other text
 
-# An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of
-# gzip (8.4.1.3).
-CODING = re.compile(
-    r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?"
-)
+# gzip in an Accept-Encoding that does not refuse it with the weight 0 (RFC 9110, 12.5.3)
+ACCEPTED = re.compile(r"(?i)gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 
 
 class Body(NamedTuple):
@@ -169,6 +178,48 @@ class CachedAnswers:
         self.validators.send(resp, content, content_type)
 
 
+class Resource:
+    """The resource of an endpoint: 304 or cache, else selection, page and format."""
+
+    def __init__(self, endpoint: Endpoint, served: Served, answers: CachedAnswers) -> None:
+        self.endpoint = endpoint
+        self.served = served
+        self.answers = answers
+
+    @cached_property
+    def calendars(self) -> calendars.Calendars:
+        data, catalogue, settings = self.served
+        return calendars.Calendars(data, catalogue, settings.series)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        request: ParsedRequest = req.context.request
+        try:
+            # A `last` that does not exist is a 404 even if the client's tag is current.
+            if request.address.round == "last":
+                self.served.catalogue.select(request.address)
+        except NoLastRound as error:
+            raise falcon.HTTPNotFound(description=str(error)) from None
+        content_type = CONTENT_TYPES[request.address.ending]
+        self.answers.respond(
+            req, resp, content_type, key=request.key, make=lambda: self.make_body(request)
+        )
+
+    on_head = on_get
+
+    def make_body(self, request: ParsedRequest) -> Body:
+        """The body of an answer, in the format that the ending of its address names."""
+        address = request.address
+        if address.ending == JSON:
+            answer = self.endpoint.answer(self.served, request)
+            return Body(compressed(serializers.written(answer)))
+        _, total, objects = self.endpoint.content(self.served, request)
+        if address.ending == CSV:
+            text = self.endpoint.spreadsheet.write(objects)
+        else:  # only races have calendars
+            text = self.calendars.write(objects, address, request.sessions)
+        return Body(compressed(text), total)  # JSON has the total in its envelope
+
+
 def compressed(body: bytes) -> bytes:
     """`body` as gzip, or unchanged if it is short."""
     if len(body) >= SMALL:
@@ -183,23 +234,8 @@ def decompressed(body: bytes) -> bytes:
 
 
 def accepts_gzip(env: dict[str, Any]) -> bool:
-    """Whether the request prefers gzip."""
-    field = env.get("HTTP_ACCEPT_ENCODING")
-    # browsers send about 30 characters
-    return field is not None and len(field) <= 200 and prefers_gzip(field)
-
-
-@lru_cache(maxsize=1024)
-def prefers_gzip(field: str) -> bool:
-    """Whether an Accept-Encoding header gives gzip at least the weight of no coding.
-
-    Malformed items are ignored (RFC 9110, 12.5.3). So is a header that refuses both forms (12.4.1).
-    """
-    items = [CODING.fullmatch(item.strip(" \t")) for item in field.split(",")]
-    weights = {item[1].lower(): float(item[2] or 1) for item in items if item}
-    others = weights.get("*", 0)
-    gzip = weights.get("gzip", weights.get("x-gzip", others))
-    return gzip > 0 and gzip >= weights.get("identity", others)
+    """Whether the client accepts gzip; other weights than 0 do not count."""
+    return ACCEPTED.search(env.get("HTTP_ACCEPT_ENCODING", "")) is not None
 
 
 def size_of(key: Hashable, body: Body) -> int:
