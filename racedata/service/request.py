@@ -25,12 +25,14 @@ from racedata.service.addresses import (
 from racedata.service.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # D2
-# The parameters that each ending accepts. All others are ignored.
+# The parameters that each ending accepts, and those that it rejects: a client that sends them
+# expects another format. All others are ignored.
 ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
     ICS: ("limit", "offset", "sessions"),
 }
+REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
 Parameters = Mapping[str, str | list[str]]
@@ -110,6 +112,7 @@ class RequestParser:
             return None
         address = self.parse_address(rest)
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        check_parameters(parameters, address.ending)
         return ParsedRequest(
             address,
             limit=self.limit(parameters, address.ending),
@@ -176,6 +179,16 @@ def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
                 f"{', '.join(SESSION_GROUPS)}, separated by commas."
             )
     return tuple(group for group in SESSION_GROUPS if group in names)
+
+
+def check_parameters(parameters: Parameters, ending: str) -> None:
+    """Raises HTTPBadRequest for a parameter that the ending rejects."""
+    for name in REFUSED[ending]:
+        if name in parameters:
+            raise falcon.HTTPBadRequest(
+                description=f"{ending} does not accept {name}; "
+                f"expected only {', '.join(ACCEPTED[ending])}."
+            )
 
 
 def host_of(req: falcon.Request) -> str:

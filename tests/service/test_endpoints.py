@@ -15,7 +15,7 @@ from support.answers import Counted, Description, client, request, settings_of
 from support.loads import changed, remember
 
 from racedata.database import SCHEMA_VERSION, store_path
-from racedata.service.addresses import ICS, JSON
+from racedata.service.addresses import CSV, ICS, JSON
 from racedata.service.answers import SMALL, decompressed
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
@@ -242,17 +242,24 @@ def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
 
 
 FORMATS = [(endpoint, ending) for endpoint in ENDPOINTS for ending in endpoint.rules.endings]
-# Wrong values of parameters, with what the message says.
+# Parameters that an ending refuses, with what the message says.
 WRONG = {
     "limit=abc": "limit is 'abc'; expected a whole number, 0 or more, such as limit=100.",
     "offset=1&offset=1": "offset is given 2 times; expected once.",
 }
-# Of parameters that only calendars have.
-WRONG_SESSIONS = {
-    "sessions=": "sessions has ''; expected one or more of practice, qualifying, "
-    "sprintqualifying, sprint, race, separated by commas.",
-    "sessions=race,fp1": "sessions has 'fp1'; expected one or more of practice, ",
-    "sessions=race&sessions=race": "sessions is given 2 times; expected once, as in ",
+WRONG_BY_ENDING = {
+    JSON: {},
+    CSV: {
+        "callback=x": ".csv does not accept callback; expected only limit, offset.",
+        "sessions=race": ".csv does not accept sessions; expected only limit, offset.",
+    },
+    ICS: {
+        "callback=": ".ics does not accept callback; expected only limit, offset, sessions.",
+        "sessions=": "sessions has ''; expected one or more of practice, qualifying, "
+        "sprintqualifying, sprint, race, separated by commas.",
+        "sessions=race,fp1": "sessions has 'fp1'; expected one or more of practice, ",
+        "sessions=race&sessions=race": "sessions is given 2 times; expected once, as in ",
+    },
 }
 
 
@@ -300,7 +307,7 @@ def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_t
             == 304
         )
     assert data.queries == 0
-    for query, message in {**WRONG, **(WRONG_SESSIONS if ending == ICS else {})}.items():
+    for query, message in {**WRONG, **WRONG_BY_ENDING[ending]}.items():
         problem, _ = ask(query)
         assert (problem.status_int, problem.content_type) == (400, "application/problem+json")
         assert problem.json["detail"].startswith(message)

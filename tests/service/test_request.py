@@ -120,10 +120,11 @@ def test_a_parameter_given_twice_is_400(sample):
     assert problem.json["detail"] == "limit is given 2 times; expected once."
 
 
-@pytest.mark.parametrize("ending", [".json", ".csv", ".ics"])
-def test_unknown_parameters_are_ignored(sample, ending):
-    address = f"/ergast/f1/2023{ending}"
-    assert sample.get(f"{address}?callback=x&limit=1").body == sample.get(f"{address}?limit=1").body
+def test_unknown_parameters_are_ignored(sample):
+    assert (
+        sample.get("/ergast/f1/2023?callback=x&limit=1").json
+        == sample.get("/ergast/f1/2023?limit=1").json
+    )
 
 
 USED = {
