@@ -5,7 +5,7 @@ So these pages know neither SQL nor database ids, and show the same facts as the
 
 from collections.abc import Iterable
 
-from racedata.formats import Json
+from racedata.formats import Json, public_name
 from racedata.service import queries
 from racedata.service.addresses import Grammar
 from racedata.service.catalogue import Catalogue
@@ -30,6 +30,12 @@ class Ask:
     def __call__(self, address: str, limit: int) -> list[Json]:
         return self.content(address, limit).objects
 
+    def records(self, address: str, limit: int) -> list[Json]:
+        """The records of one race, such as its results; none if the race has none."""
+        content = self.content(address, limit)
+        key = self.endpoints[content.request.address.endpoint].key
+        return [record for race in content.objects for record in race[key]]
+
     def total(self, address: str) -> int:
         """The number of records that match."""
         return self.content(address, limit=0).total
@@ -41,4 +47,5 @@ class Ask:
     def provisional_source(self, race: Json) -> str | None:
         """The source of the result of a race; None if the result is not provisional."""
         id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
-        return queries.provisional_source(self.data, id)
+        source = queries.provisional_source(self.data, id)
+        return source and public_name(source)

@@ -1,0 +1,150 @@
+"""What several pages show of a race or a season: places, championships, sessions, times.
+
+An unknown text is empty.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from racedata.formats import Json
+from racedata.service.pages.ask import ALL, Ask
+from racedata.service.serializers import gap_time, sessions_of
+from racedata.service.settings import Settings
+
+Session = tuple[str, str]  # its name, and its start as `start` returns it
+PARTS = ("Q1", "Q2", "Q3")  # of qualifying
+
+
+class Place(NamedTuple):
+    """A row of a classification or championship."""
+
+    position: str
+    driver: Json | None  # None in the championship of the constructors
+    constructors: list[Json]
+    time: str
+    points: str
+    wins: str
+    grid: str
+    laps: str
+
+
+class Qualified(NamedTuple):
+    """A row of qualifying."""
+
+    position: str
+    driver: Json
+    constructors: list[Json]
+    times: list[str]  # in each part that the session had
+
+    @property
+    def time(self) -> str:
+        """The time in the last part that the driver reached."""
+        return next(filter(None, reversed(self.times)), "")
+
+
+class Championship(NamedTuple):
+    name: str  # `Driver` or `Constructor`
+    address: str  # of all its standings, below the base address
+    round: str  # after which round
+    places: list[Place]
+
+
+class Records(NamedTuple):
+    """The records of one kind of a season or race."""
+
+    summary: str
+    total: int
+    link: str  # to their address, without ending and query
+    query: str
+    shown: int  # how many of them one answer has
+
+
+def place(record: Json, time: str = "") -> Place:
+    """The row of a result or of a standing."""
+    texts = {name: record.get(name, "") for name in ("points", "wins", "grid", "laps")}
+    constructors = [record["Constructor"]] if "Constructor" in record else record["Constructors"]
+    return Place(record.get("positionText", ""), record.get("Driver"), constructors, time, **texts)
+
+
+def places(results: list[Json]) -> list[Place]:
+    """The rows of a race or sprint."""
+    winner = results[0].get("Time") if results else None
+    return [place(each, time_or_status(each, winner)) for each in results]
+
+
+def time_or_status(result: Json, winner: Json | None) -> str:
+    """The winner's time, the gap to it, or the status of a driver who was lapped or did not finish.
+
+    Some sources have total times of these drivers too, but a gap says nothing about them.
+    """
+    status: str = result.get("status", "")
+    if "Time" not in result or status not in ("Finished", ""):
+        return status
+    return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
+
+
+def parts_of(results: list[Json]) -> list[str]:
+    """The parts that a qualifying session had."""
+    return [part for part in PARTS if any(part in each for each in results)]
+
+
+def qualified(results: list[Json]) -> list[Qualified]:
+    """The rows of qualifying or sprint qualifying."""
+    parts = parts_of(results)
+    return [
+        Qualified(
+            each.get("position", ""),
+            each["Driver"],
+            [each["Constructor"]],
+            [each.get(part, "") for part in parts],
+        )
+        for each in results
+    ]
+
+
+def championships(ask: Ask, *fronts: str) -> Iterator[Championship]:
+    """Both championships, each after the first season or race of `fronts` that has standings."""
+    for name, endpoint in (
+        ("Driver", "driverstandings"),
+        ("Constructor", "constructorstandings"),
+    ):
+        lists = (ask(f"{front}/{endpoint}", ALL) for front in fronts)
+        for found in next(filter(None, lists), ()):
+            yield Championship(
+                name,
+                f"/{found['season']}/{found['round']}/{endpoint}",
+                found["round"],
+                [place(each) for each in found[f"{name}Standings"]],
+            )
+
+
+def start(session: Json) -> str:
+    """When a session starts: its date, or date and time in UTC."""
+    return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
+
+
+def sessions(race: Json) -> list[Session]:
+    """The sessions of a race, in the order of their start."""
+    in_order = sorted(
+        sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
+    )
+    return [(session.label, start(at)) for session, at in in_order]
+
+
+def records(settings: Settings, ask: Ask, front: str) -> Iterator[Records]:
+    """All records of a season or race that are loaded, by their endpoint."""
+    for endpoint in ask.endpoints.values():
+        if endpoint.key:  # else it has no records of races
+            address = f"{front}/{endpoint.name}"
+            if total := ask.total(address):
+                query = f"?limit={settings.max_limit}" if total > settings.usual_limit else ""
+                link, shown = settings.base_link + address, min(total, settings.max_limit)
+                yield Records(endpoint.summary, total, link, query, shown)
+
+
+def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | None]:
+    """The numbers before and after one of a sorted list; None at its ends."""
+    index = numbers.index(number)
+    before = numbers[index - 1] if index else None
+    after = numbers[index + 1] if index + 1 < len(numbers) else None
+    return before, after
