@@ -145,6 +145,5 @@ def records(settings: Settings, ask: Ask, front: str) -> Iterator[Records]:
 def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | None]:
     """The numbers before and after one of a sorted list; None at its ends."""
     index = numbers.index(number)
-    before = numbers[index - 1] if index else None
-    after = numbers[index + 1] if index + 1 < len(numbers) else None
-    return before, after
+    around = [None, *numbers, None]
+    return around[index], around[index + 2]
