@@ -14,7 +14,7 @@ from racedata.service import queries
 from racedata.service.catalogue import Catalogue
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.races import Championship, Place, Qualified, Session
+from racedata.service.pages.races import Championship, Session
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import COPIED, is_database
@@ -29,9 +29,9 @@ class NextRace(TypedDict):
     race: Json
     start: str
     sessions: list[Session]
-    qualifying: list[Qualified]
-    sprint: list[Place]
-    sprint_qualifying: list[Qualified]
+    qualifying: list[Json]
+    sprint: list[Json]
+    sprint_qualifying: list[Json]
 
 
 class Source(NamedTuple):
@@ -53,7 +53,7 @@ class Facts(TypedDict):
     last_check: str  # when a refresh last asked a source; empty if the database is newer
     next_race: NextRace | None
     last_race: Json
-    last_places: list[Place]
+    last_places: list[Json]
     provisional: str | None  # the source of the last result, if that is provisional
     championships: list[Championship]
     decades: list[tuple[int, list[int]]]

@@ -1,12 +1,12 @@
 """The page of a race, such as `/2023/18`: its result, or its sessions if it has none yet."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 from racedata.formats import Json
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
-from racedata.service.pages.races import Place, Qualified, Records, Session
+from racedata.service.pages.races import Records, Session
 from racedata.service.settings import Settings
 
 # The letters that a result may have as its position.
@@ -23,7 +23,7 @@ LETTERS = {
 class Classification(NamedTuple):
     """The result of a race or sprint."""
 
-    places: list[Place]
+    places: list[Json]
     # Driver, time and number of the fastest lap. Several drivers may share it, as in 1954.
     fastest_laps: list[tuple[Json, str, str]]
     notes: list[str]  # what letters and grid 0 mean
@@ -32,8 +32,8 @@ class Classification(NamedTuple):
 class Qualifying(NamedTuple):
     """The result of qualifying or sprint qualifying."""
 
-    heads: tuple[str, ...]  # its parts, such as `Q1`; one part is called `Time`
-    places: list[Qualified]
+    parts: Mapping[str, str]  # by their heads: `SQ1` for Q1; `Time` if there is only one
+    places: list[Json]
 
 
 class Facts(TypedDict):
@@ -104,6 +104,6 @@ def qualifying(results: list[Json], prefix: str = "") -> Qualifying | None:
     """
     if not results:
         return None
-    parts = races.parts_of(results)
-    heads = (prefix + part if len(parts) > 1 else "Time" for part in parts)
-    return Qualifying((*heads,), races.qualified(results))
+    parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
+    heads = {prefix + part if len(parts) > 1 else "Time": part for part in parts}
+    return Qualifying(heads, races.qualified(results))

@@ -1,7 +1,4 @@
-"""What several pages show of a race or a season: places, championships, sessions, times.
-
-An unknown text is empty.
-"""
+"""What several pages show of a race or a season: places, championships, sessions, times."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,41 +9,18 @@ from racedata.service.serializers import gap_time, sessions_of
 from racedata.service.settings import Settings
 
 Session = tuple[str, str]  # its name, and its start as `start` returns it
-PARTS = ("Q1", "Q2", "Q3")  # of qualifying
-
-
-class Place(NamedTuple):
-    """A row of a classification or championship."""
-
-    position: str
-    driver: Json | None  # None in the championship of the constructors
-    constructors: list[Json]
-    time: str
-    points: str
-    wins: str
-    grid: str
-    laps: str
-
-
-class Qualified(NamedTuple):
-    """A row of qualifying."""
-
-    position: str
-    driver: Json
-    constructors: list[Json]
-    times: list[str]  # in each part that the session had
-
-    @property
-    def time(self) -> str:
-        """The time in the last part that the driver reached."""
-        return next(filter(None, reversed(self.times)), "")
+# the texts that tables of places may show
+UNKNOWN = {
+    **dict.fromkeys(("positionText", "grid", "laps", "time", "points", "wins"), ""),
+    **dict.fromkeys(("Q1", "Q2", "Q3"), ""),
+}
 
 
 class Championship(NamedTuple):
     name: str  # `Driver` or `Constructor`
     address: str  # of all its standings, below the base address
     round: str  # after which round
-    places: list[Place]
+    places: list[Json]  # as `place` returns them
 
 
 class Records(NamedTuple):
@@ -59,17 +33,19 @@ class Records(NamedTuple):
     shown: int  # how many of them one answer has
 
 
-def place(record: Json, time: str = "") -> Place:
-    """The row of a result or of a standing."""
-    texts = {name: record.get(name, "") for name in ("points", "wins", "grid", "laps")}
+def place(record: Json, **texts: str) -> Json:
+    """A row of a classification or championship: a result, with more texts, and unknown ones empty.
+
+    It has a list of constructors, and no driver in the championship of the constructors.
+    """
     constructors = [record["Constructor"]] if "Constructor" in record else record["Constructors"]
-    return Place(record.get("positionText", ""), record.get("Driver"), constructors, time, **texts)
+    return {**UNKNOWN, **record, "Constructors": constructors, **texts}
 
 
-def places(results: list[Json]) -> list[Place]:
+def places(results: list[Json]) -> list[Json]:
     """The rows of a race or sprint."""
     winner = results[0].get("Time") if results else None
-    return [place(each, time_or_status(each, winner)) for each in results]
+    return [place(each, time=time_or_status(each, winner)) for each in results]
 
 
 def time_or_status(result: Json, winner: Json | None) -> str:
@@ -83,20 +59,13 @@ def time_or_status(result: Json, winner: Json | None) -> str:
     return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
 
 
-def parts_of(results: list[Json]) -> list[str]:
-    """The parts that a qualifying session had."""
-    return [part for part in PARTS if any(part in each for each in results)]
-
-
-def qualified(results: list[Json]) -> list[Qualified]:
-    """The rows of qualifying or sprint qualifying."""
-    parts = parts_of(results)
+def qualified(results: list[Json]) -> list[Json]:
+    """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
     return [
-        Qualified(
-            each.get("position", ""),
-            each["Driver"],
-            [each["Constructor"]],
-            [each.get(part, "") for part in parts],
+        place(
+            each,
+            positionText=each.get("position", ""),
+            time=each.get("Q3") or each.get("Q2") or each.get("Q1", ""),
         )
         for each in results
     ]

@@ -48,6 +48,10 @@ def names(objects: Iterable[Json]) -> str:
     return ", ".join([each["name"] for each in objects])
 
 
+def texts(record: Json, keys: Iterable[str]) -> list[str]:
+    return [record[key] for key in keys]
+
+
 TEMPLATES = Environment(
     loader=PackageLoader(__package__),
     autoescape=True,
@@ -65,6 +69,7 @@ TEMPLATES.filters.update(
     names=names,
     number="{:,}".format,
     place=place_of,
+    texts=texts,
 )
 # All are compiled here, once, before gunicorn forks its workers.
 for name in TEMPLATES.list_templates(extensions=["html"]):

@@ -6,7 +6,7 @@ from typing import TypedDict
 from racedata.formats import Json
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
-from racedata.service.pages.races import Championship, Place, Records
+from racedata.service.pages.races import Championship, Records
 from racedata.service.settings import Settings
 
 
@@ -15,7 +15,7 @@ class Facts(TypedDict):
     season: int
     before: int | None
     after: int | None
-    races: list[tuple[Json, list[Place]]]  # with their winners: two of them if they shared a car
+    races: list[tuple[Json, list[Json]]]  # with their winners: two of them if they shared a car
     championships: list[Championship]
     records: list[Records]
 
