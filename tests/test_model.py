@@ -21,7 +21,6 @@ from racedata.model import (
     SESSIONS,
 )
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.home import coverage_rows
 from racedata.service.schemas import OPENAPI
 
 WITH_ENDPOINT = [kind for kind in KINDS.values() if kind.endpoint]
@@ -73,13 +72,6 @@ def test_a_kind_is_numbered_as_its_primary_key_says(kind, columns):
 
 def test_each_table_with_records_of_sessions_is_a_kind():
     assert {*KINDS} == {table.name for table in DECLARED if table.sessions}
-
-
-def test_the_page_has_a_row_for_each_kind():
-    rows = [*coverage_rows({})]
-    assert len(rows) == len(KINDS)
-    for kind, row in zip(KINDS.values(), rows, strict=True):
-        assert f'<th scope="row">{kind.label}</th>' in row
 
 
 def test_the_follower_expects_each_kind_after_its_sessions(sample_database):

@@ -101,11 +101,12 @@ def test_no_module_of_the_loader_outside_sources_names_a_source(module):
 # The modules of the service that may import a package.
 MAY_IMPORT = {
     "gunicorn": "server worker",
-    "falcon": "answers app document download errors health home request season "
+    "falcon": "answers app document download errors health pages.resources request "
     "ratelimit.middleware",
+    "jinja2": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
-    "sqlite3": "catalogue home queries snapshot",
+    "sqlite3": "catalogue pages.home queries snapshot",
 }
 
 
@@ -123,9 +124,15 @@ def test_the_service_has_sql_only_in_its_queries_and_where_the_file_is_read_into
     }
 
 
+def test_html_is_only_in_templates():
+    tag = "(?<!P)</?[a-z]+[ >]"  # and no named group of a regular expression
+    assert {module for module in ONLINE if re.search(tag, text_of(module))} == set()
+
+
 WEB = {"falcon", "gunicorn", "http", "socket", "urllib"}
 FILES = {"io", "os", "pathlib", "shutil", "tempfile", "racedata.database"}
 SQL = {"sqlite3"}
+PAGES = {name for name in ONLINE if name.startswith("racedata.service.pages.")}
 
 # What a module may not import, because its job needs none of it.
 MAY_NOT_IMPORT = {
@@ -135,8 +142,10 @@ MAY_NOT_IMPORT = {
     "racedata.service.addresses": WEB | FILES | SQL,  # it gets texts
     "racedata.service.serializers": WEB | FILES | SQL,  # it gets rows
     "racedata.service.queries": WEB | FILES,  # it gets a Snapshot
-    "racedata.service.html": WEB | FILES | SQL,  # it gets facts
-    "racedata.service.ask": WEB | FILES | SQL,  # it gets endpoints
+    **dict.fromkeys(sorted(PAGES), WEB | FILES),  # they ask the endpoints
+    "racedata.service.pages.ask": WEB | FILES | SQL,  # it gets endpoints
+    "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
+    "racedata.service.pages.resources": FILES | SQL,
     "racedata.service.snapshot": WEB,
     "racedata.service.worker": ONLINE - {"racedata.service.filepart"},  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python

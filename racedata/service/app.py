@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import falcon
 
 from racedata import __version__
-from racedata.service import download, errors, home, html, interface, openapi, season
+from racedata.service import download, errors, openapi
 from racedata.service.addresses import ICS, Grammar
 from racedata.service.answers import (
     MUST_WAIT,
@@ -26,11 +26,13 @@ from racedata.service.answers import (
     Resource,
     Validators,
 )
-from racedata.service.ask import Ask
 from racedata.service.catalogue import Catalogue
 from racedata.service.document import Document
 from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.health import Health
+from racedata.service.pages import home, interface, rendering
+from racedata.service.pages.ask import Ask
+from racedata.service.pages.resources import HomePage, SeasonPages
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
@@ -151,12 +153,14 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         return validators_of(settings, data, *shown, max_age=0, refresh_times=times)
 
     ask = Ask(served, grammar)
-    text = home.html(settings, data, catalogue, ask)
-    app.add_route("/", home.HomePage(data, notes, text, html_validators))
-    docs = interface.html(settings, data, catalogue, ask.endpoints)
-    app.add_route("/docs", Document(html_validators({}), docs, html.CONTENT_TYPE, html.HEADERS))
-    html_answers = CachedAnswers(html_validators({}), cache)
-    pages = season.SeasonPages(catalogue, settings, ask, html_answers)
+    home_facts = partial(home.facts, settings, data, catalogue, ask)
+    app.add_route("/", HomePage(notes, home_facts, html_validators))
+    docs = rendering.render(
+        "interface.html", "/docs", interface.facts(settings, data, catalogue, ask)
+    )
+    docs_page = Document(html_validators({}), docs, rendering.CONTENT_TYPE, rendering.HEADERS)
+    app.add_route("/docs", docs_page)
+    pages = SeasonPages(catalogue, settings, ask, CachedAnswers(html_validators({}), cache))
 
     app.add_sink(pages.not_found)
     # This sink comes last, because Falcon tries the newest one first.

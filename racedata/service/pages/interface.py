@@ -1,28 +1,22 @@
-"""The HTML page at `/docs`: addresses to try, endpoints, filters, errors and limits.
+"""The page at `/docs`: addresses to try, endpoints, filters, errors and limits.
 
 Fixed text is in interface.html. The rest is generated from the records in endpoints.py; no rule of
 the interface is written here a second time.
 """
 
-import re
 from collections.abc import Iterator, Mapping
-from html import escape
-from importlib.resources import files
-from string import Template
+from typing import TypedDict
 
 from racedata.formats import counted
 from racedata.service import queries
 from racedata.service.addresses import FILTERS, FORMS
 from racedata.service.catalogue import Catalogue, full_name
 from racedata.service.endpoints import Endpoint
-from racedata.service.html import document
 from racedata.service.openapi import PARAMETERS, accepted_filters
+from racedata.service.pages.ask import Ask
 from racedata.service.ratelimit.bucket import WINDOWS
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
-
-# Names that begin with a dollar sign are filled in.
-BODY = files(__package__).joinpath("interface.html").read_text(encoding="utf-8")
 
 # The groups of endpoints on the page. Each endpoint has addresses to try, with a text that
 # describes the answer. Names in braces are replaced by `example_values`.
@@ -111,24 +105,44 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def html(
-    settings: Settings, data: Snapshot, catalogue: Catalogue, endpoints: Mapping[str, Endpoint]
-) -> str:
-    """The page, as HTML."""
+class Facts(TypedDict):
+    base: str  # a link to the base address
+    current: int | None
+    last: str  # season and round
+    next: str
+    examples: Mapping[str, Mapping[str, Mapping[str, str]]]  # EXAMPLES
+    values: Mapping[str, str]  # in the examples
+    endpoints: Mapping[str, Endpoint]
+    filters: Mapping[str, str]  # that an endpoint accepts, in words
+    # Name, example and description, with code in backticks, by the form of their values.
+    forms: Mapping[str, list[tuple[str, str, str]]]
+    default_limit: int
+    max_limit: int
+    limits: list[str]
+
+
+def facts(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> Facts:
+    """What interface.html shows."""
     values = example_values(data, catalogue)
     current, _ = catalogue.season_and_round("current", None)
-    body = Template(BODY).substitute(
-        base=escape(settings.base_link),
+    units = {seconds: unit for unit, seconds in WINDOWS.items()}
+    return Facts(
+        base=settings.base_link,
         current=current,
         last="{}/{}".format(*catalogue.season_and_round("current", "last")),
         next="{}/{}".format(*catalogue.season_and_round("current", "next")),
-        endpoints="\n".join(endpoint_sections(settings, endpoints, values)),
-        filters="\n".join(filter_lists(values)),
+        examples=EXAMPLES,
+        values=values,
+        endpoints=ask.endpoints,
+        filters={name: accepted_filters(each.rules) for name, each in ask.endpoints.items()},
+        forms={form: [*filters_of(form, values)] for form in dict.fromkeys(FORMS.values())},
         default_limit=settings.usual_limit,
         max_limit=settings.max_limit,
-        limits=limits_in_words(settings),
+        limits=[
+            f"{counted(limit.quota, 'request')} per {units[limit.window]}"
+            for limit in settings.rate_limits
+        ],
     )
-    return document("Interface - racedata", body)
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
@@ -150,58 +164,11 @@ def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
     }
 
 
-def endpoint_sections(
-    settings: Settings, by_name: Mapping[str, Endpoint], values: Mapping[str, str]
-) -> Iterator[str]:
-    """The endpoints in their groups, as HTML: name, summary, links, filters."""
-    for group, examples in EXAMPLES.items():
-        yield f"<h3>{group}</h3>"
-        for name, addresses in examples.items():
-            endpoint = by_name[name]
-            heading = f"<code>{name}</code> <span>{escape(endpoint.summary)}</span>"
-            yield f'<section id="{name}"><h4>{heading}</h4><ul>'
-            for address, text in addresses.items():
-                yield (
-                    f"<li>{link(settings, address.format_map(values))} "
-                    f"{escape(text.format_map(values))}</li>"
-                )
-            yield f"</ul><p>{accepted_filters(endpoint.rules)}</p></section>"
-
-
-def link(settings: Settings, address: str) -> str:
-    return (
-        f'<a href="{escape(settings.base_link + address)}.json"><code>{escape(address)}</code></a>'
-    )
-
-
-def filter_lists(values: Mapping[str, str]) -> Iterator[str]:
-    """The filters, grouped by the form of their values, as HTML."""
+def filters_of(form: str, values: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """The filters whose values have this form."""
     ids = {"circuits": "circuit", "constructors": "constructor", "drivers": "driver"}
-    for form in dict.fromkeys(FORMS.values()):
-        yield f"<h3>{form[0].upper()}{form[1:]}</h3><dl>"
-        for name, parse in FILTERS.items():
-            if FORMS[parse] == form:
-                parameter = PARAMETERS[name]
-                example = values[ids[name]] if name in ids else parameter["example"]
-                text = with_code(parameter["description"])
-                yield f"<div><dt><code>{name}/{escape(example)}</code></dt><dd>{text}</dd></div>"
-        yield "</dl>"
-
-
-def with_code(text: str) -> str:
-    """Converts a text with code in backticks to HTML."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-def limits_in_words(settings: Settings) -> str:
-    units = {seconds: unit for unit, seconds in WINDOWS.items()}
-    named = [
-        f"{counted(limit.quota, 'request')} per {units[limit.window]}"
-        for limit in settings.rate_limits
-    ]
-    if not named:
-        return "None."
-    return (
-        f"Each client may send {' and '.join(named)}. Beyond that, the answer is a 429 that says "
-        "how many seconds to wait."
-    )
+    for name, parse in FILTERS.items():
+        if FORMS[parse] == form:
+            parameter = PARAMETERS[name]
+            example = values[ids[name]] if name in ids else parameter["example"]
+            yield name, example, parameter["description"]

@@ -1,4 +1,4 @@
-"""racedata.service.home: the page at `/`, and that every link on it works."""
+"""racedata.service.pages.home: the page at `/`, and that every link on it works."""
 
 import re
 from datetime import datetime
@@ -7,12 +7,10 @@ from posixpath import join, normpath
 import pytest
 import webtest
 from support import SAMPLE
-from support.answers import Counted, client, links_of, words_of
+from support.answers import client, links_of, words_of
 from support.loads import built, changed, remember
 
-from racedata.database import store_path
 from racedata.model import KINDS
-from racedata.service import home
 from racedata.service.app import create_app
 from racedata.service.settings import Settings, parse_arguments
 from racedata.service.snapshot import Snapshot
@@ -25,8 +23,8 @@ def test_the_page_says_what_is_loaded_and_when_it_was_built(sample, sample_datab
     data = Snapshot.read(sample_database)
     counts, build = data.row_counts(), data.build()
     assert "Seasons 5, from 1957 to 2023" in text
-    for table, name in home.TABLE_LABELS.items():
-        assert f"{name} {counts[table]:,}" in text
+    for table in ("races", "circuits", "drivers", "constructors"):
+        assert f"{table.capitalize()} {counts[table]:,}" in text
     built = datetime.fromisoformat(build["builtAt"])
     assert f"Built {built:%a} {built.day} {built:%b %Y, %H:%M} UTC" in text
 
@@ -50,8 +48,9 @@ def test_the_page_says_none_for_a_kind_without_records(database):
     assert "Practice none none " in text
 
 
-def test_the_page_names_every_kind_of_records():
-    labels = re.findall(r'<th scope="row">([^<]*)</th><td>', "".join(home.coverage_rows({})))
+def test_the_page_names_every_kind_of_records(sample):
+    table = sample.get("/").text.partition('id="coverage"')[2]
+    labels = re.findall(r'<th scope="row">([^<]*)</th>', table)
     assert labels == [kind.label for kind in KINDS.values()]
 
 
@@ -99,41 +98,6 @@ def test_every_link_of_the_pages_has_data_in_a_full_dump(dump_database):
             "csv$|ics$|/next|practice|sprintqualifying|corrections", link
         ):
             assert app.get(link, status=200).json["MRData"]["total"] != "0", link
-
-
-@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
-def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed(sample, address):
-    headers = sample.get(address).headers
-    assert headers["Cache-Control"] == "no-cache"
-    sample.get(address, headers={"If-None-Match": headers["ETag"]}, status=304)
-    sample.get(address, headers={"If-Modified-Since": headers["Last-Modified"]}, status=304)
-
-
-def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only_then(database):
-    data = Counted.read(str(database))
-    app = webtest.TestApp(create_app(Settings(), data))
-    before = app.get("/")
-    assert "last checked" not in before.text
-
-    def note(**times):
-        remember(database, {name: {"refreshedAt": at} for name, at in times.items()})
-
-    (source,) = data.sources()
-    note(**{source["name"]: "2001-01-01T00:00:00Z"})  # the data is newer
-    assert words_of(app.get("/").text) == words_of(before.text)
-    note(sample="2101-01-01T00:00:00Z", f1db="2101-01-02T05:06:07Z")
-    after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
-    assert "programs. Sources last checked Sun 2 Jan 2101, 05:06 UTC . Seasons" in words_of(
-        after.text
-    )
-    assert after.headers["Last-Modified"] == "Sun, 02 Jan 2101 05:06:07 GMT"
-    app.get("/", headers={"If-Modified-Since": before.headers["Last-Modified"]}, status=200)
-    data.queries = 0
-    assert app.get("/").text == after.text
-    app.get("/", headers={"If-None-Match": after.headers["ETag"]}, status=304)
-    assert data.queries == 0
-    store_path(database).unlink()
-    assert app.get("/").text == before.text
 
 
 def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):
@@ -194,17 +158,6 @@ def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
         assert app.get("/healthz").json["licence"] == licence
 
 
-def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later(several_sources):
-    app = client(several_sources)
-    noted = {"f1db": {"refreshedAt": "2101-01-02T00:00:00Z"}}
-    remember(several_sources, noted)
-    before = app.get("/")
-    noted["sample"] = {"refreshedAt": "2101-01-01T00:00:00Z"}
-    remember(several_sources, noted)
-    after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
-    assert "Checked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
-
-
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -254,3 +207,132 @@ def test_the_page_says_how_many_values_were_corrected_and_links_to_them(sample, 
         corrections.write_text("\n".join([header, *lines, ""]), encoding="utf-8")
         html = client(built(SAMPLE, database, corrections)).get("/").text
         assert said in html if said else "<dt>Corrections</dt>" not in html
+
+
+def page_of(path, *statements):
+    return client(changed(path, *statements) if statements else path).get("/").text
+
+
+def test_the_page_shows_the_next_race_with_its_sessions_in_order_of_time(sample_database):
+    text = words_of(page_of(sample_database))
+    assert (
+        "Next: Mexico City Grand Prix Round 19 of 2023. Autódromo Hermanos Rodríguez, Mexico"
+        in text
+    )
+    assert (
+        "Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, "
+        "18:30 Practice 2 Fri 27 Oct 2023, 22:00" in text
+    )
+    assert (
+        "Practice 3 Sat 28 Oct 2023, 17:30 Qualifying Sat 28 Oct 2023, 21:00 Race Sun 29 Oct 2023, "
+        "20:00" in text
+    )
+
+
+def test_in_winter_the_next_race_is_the_first_of_the_next_season(database):
+    winter = "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"
+    text = words_of(page_of(database, winter))
+    assert "Next: Mexico City Grand Prix Round 1 of 2024." in text
+    assert "Last: United States Grand Prix Round 18 of 2023." in text
+
+
+def test_the_sessions_of_a_sprint_weekend_have_their_names_of_that_year(database):
+    renamed = (
+        "UPDATE sessions SET session = iif(session = 'fp2', 'sq', "
+        "'sprint') WHERE RACE(2023/19) AND session > 'fp1'"
+    )
+    text = words_of(page_of(database, f"{renamed} AND session < 'quali'"))
+    assert "Sprint Shootout Fri 27 Oct 2023, 22:00 Sprint Sat 28 Oct 2023, 17:30 Quali" in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        (
+            "UPDATE sessions SET time = NULL WHERE RACE(2023/19) AND session = 'fp1'",
+            "Practice 1 Fri 27 Oct 2023 Pr",
+        ),
+        (
+            "UPDATE sessions SET date = NULL WHERE RACE(2023/19) AND session = 'fp1'",
+            "Start Practice 2 Fri",
+        ),
+        ("UPDATE races SET time = NULL WHERE RACE(2023/19)", "Race Sun 29 Oct 2023 Subscribe"),
+        ("UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)", "Next No later race is loaded."),
+        ("UPDATE races SET name = '<b>&' WHERE RACE(2023/19)", "Next: <b>& Round 19"),
+    ],
+)
+def test_the_page_shows_the_known_facts_of_the_next_race(database, statement, text):
+    assert text in words_of(page_of(database, statement))
+
+
+def test_the_page_shows_the_first_places_of_the_last_race(sample_database):
+    text = words_of(page_of(sample_database))
+    assert (
+        "Last: United States Grand Prix Round 18 of 2023. Circuit of the Americas, Austin" in text
+    )
+    assert (
+        "Points 1 Max Verstappen Red Bull 1:35:21.362 25 2 Lando Norris McLaren +10.730 "
+        "18 3 Carlos Sainz" in text
+    )
+    assert "10 Logan Sargeant Williams +1:27.998 1 Full result Championships" in text
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ("milliseconds = NULL", "2 Lando Norris McLaren Finished 18 3"),
+        ("milliseconds = NULL, statusId = NULL, points = NULL", "2 Lando Norris McLaren 3"),
+        ("statusId = (SELECT statusId FROM status WHERE status = '+1 Lap')", "McLaren +1 Lap 18 3"),
+        ("positionText = NULL", "25 Lando Norris McLaren +10.730 18 3"),
+        ("positionText = '<b>'", "25 <b> Lando Norris McLaren"),
+    ],
+)
+def test_the_page_shows_the_known_facts_of_a_result(database, columns, text):
+    assert text in words_of(
+        page_of(database, f"UPDATE results SET {columns} WHERE RACE(2023/18) AND DRIVER(norris)")
+    )
+
+
+def test_the_page_shows_the_leaders_of_both_championships(sample_database):
+    text = words_of(page_of(sample_database))
+    assert (
+        "Drivers after round 18 (all: JSON , CSV ) Pos Driver Points Wins 1 Max Verstappen "
+        "Red Bull 466 15 2" in text
+    )
+    assert (
+        "Constructors after round 18 (all: JSON , "
+        "CSV ) Pos Constructor Points Wins 1 Red Bull 706 17 2" in text
+    )
+
+
+def test_if_the_last_race_has_no_standings_yet_the_page_shows_the_latest(database):
+    text = words_of(page_of(database, "DELETE FROM driver_standings WHERE RACE(2023/18)"))
+    assert "Drivers after round 22" in text and "Constructors after round 18" in text
+
+
+def test_all_drivers_and_constructors_of_a_championship_are_listed_and_the_last_ones_folded(
+    sample_database,
+):
+    html = page_of(sample_database)
+    for name, count in (("driver", 22), ("constructor", 10)):
+        folded = html.partition(f"<details><summary>All {count} {name}s</summary>")[2].partition(
+            "</details>"
+        )[0]
+        assert folded.count('scope="row"') == count - 5
+        assert f"{name}s from place 6 Pos" in words_of(folded).lower().replace("pos", "Pos")
+
+
+@pytest.mark.parametrize(
+    ("time", "start"),
+    [("'20:00:00'", "2023-10-29T20:00:00Z"), ("NULL", "2023-10-29")],
+    ids=["time", "date"],
+)
+def test_the_heading_of_the_next_race_has_its_start_so_that_the_script_can_change_it(
+    database, time, start
+):
+    html = page_of(database, f"UPDATE races SET time = {time} WHERE RACE(2023/19)")
+    assert f'<h2><span id="next" data-start="{start}">Next:</span> <a href="2023/19">Mexico' in html
+
+
+def test_a_championship_without_standings_is_not_shown(database):
+    assert "Constructors after" not in page_of(database, "DELETE FROM constructor_standings")

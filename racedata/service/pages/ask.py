@@ -3,7 +3,7 @@
 So these pages know neither SQL nor database ids, and show the same facts as the answers.
 """
 
-from racedata.formats import Json
+from racedata.formats import Json, public_name
 from racedata.service import queries
 from racedata.service.addresses import Grammar
 from racedata.service.endpoints import ENDPOINTS, Content, Served
@@ -23,6 +23,11 @@ class Ask:
     def __call__(self, address: str, limit: int) -> list[Json]:
         return self.content(address, limit).objects
 
+    def records(self, address: str, limit: int) -> list[Json]:
+        """The records of one race, such as its results; none if the race has none."""
+        key = self.endpoints[self.grammar.parse(address).endpoint].key
+        return [record for race in self(address, limit) for record in race[key]]
+
     def total(self, address: str) -> int:
         """The number of records that match."""
         return self.content(address, limit=0).total
@@ -34,4 +39,5 @@ class Ask:
     def provisional_source(self, race: Json) -> str | None:
         """The source of the result of a race; None if the result is not provisional."""
         id = self.served.catalogue.id_of_round[int(race["season"]), int(race["round"])]
-        return queries.provisional_source(self.served.data, id)
+        source = queries.provisional_source(self.served.data, id)
+        return source and public_name(source)

@@ -1,11 +1,11 @@
-"""racedata.service.ask: pages get what a client gets."""
+"""racedata.service.pages.ask: pages get what a client gets."""
 
 import pytest
 
 from racedata.service.addresses import Grammar
-from racedata.service.ask import ALL, Ask
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS, Served
+from racedata.service.pages.ask import ALL, Ask
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 

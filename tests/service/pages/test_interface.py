@@ -1,4 +1,4 @@
-"""racedata.service.interface: the page at `/docs`."""
+"""racedata.service.pages.interface: the page at `/docs`."""
 
 import re
 import shutil
@@ -8,9 +8,9 @@ from support import SAMPLE
 from support.answers import client, links_of, words_of
 from support.loads import built, changed
 
-from racedata.service import interface
 from racedata.service.addresses import FILTERS
 from racedata.service.endpoints import ENDPOINTS
+from racedata.service.pages import interface
 from racedata.service.settings import Settings
 
 BASE = Settings().base_address

@@ -1,0 +1,109 @@
+"""The page of a race, such as `/2023/18`: its result, or its sessions if it has none yet."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypedDict
+
+from racedata.formats import Json
+from racedata.service.pages import races
+from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.races import Records, Session
+from racedata.service.settings import Settings
+
+# The letters that a result may have as its position.
+LETTERS = {
+    "R": "retired",
+    "D": "disqualified",
+    "E": "excluded",
+    "W": "withdrawn",
+    "F": "failed to qualify",
+    "N": "not classified",
+}
+
+
+class Classification(NamedTuple):
+    """The result of a race or sprint."""
+
+    places: list[Json]
+    # Driver, time and number of the fastest lap. Several drivers may share it, as in 1954.
+    fastest_laps: list[tuple[Json, str, str]]
+    notes: list[str]  # what letters and grid 0 mean
+
+
+class Qualifying(NamedTuple):
+    """The result of qualifying or sprint qualifying."""
+
+    parts: Mapping[str, str]  # by their heads: `SQ1` for Q1; `Time` if there is only one
+    places: list[Json]
+
+
+class Facts(TypedDict):
+    base: str  # a link to the base address
+    season: int
+    round: int
+    race: Json
+    start: str
+    before: Json | None  # the race before it
+    after: Json | None
+    provisional: str | None  # the source of the result, if that is provisional
+    sessions: list[Session]
+    result: Classification | None
+    qualifying: Qualifying | None
+    sprint: Classification | None
+    sprint_qualifying: Qualifying | None
+    records: list[Records]
+
+
+def facts(settings: Settings, ask: Ask, rounds: Sequence[int], season: int, round: int) -> Facts:
+    """What race.html shows. `rounds` are all of the season, in order."""
+    front = f"/{season}/{round}"
+    before, after = (
+        ask(f"/{season}/{number}", 1)[0] if number else None
+        for number in races.neighbours(rounds, round)
+    )
+    (race,) = ask(front, 1)
+    return Facts(
+        base=settings.base_link,
+        season=season,
+        round=round,
+        race=race,
+        start=races.start(race),
+        before=before,
+        after=after,
+        provisional=ask.provisional_source(race),
+        sessions=races.sessions(race),
+        result=classification(ask.records(f"{front}/results", ALL)),
+        qualifying=qualifying(ask.records(f"{front}/qualifying", ALL)),
+        sprint=classification(ask.records(f"{front}/sprint", ALL)),
+        sprint_qualifying=qualifying(ask.records(f"{front}/sprintqualifying", ALL), prefix="S"),
+        records=[*races.records(settings, ask, front)],
+    )
+
+
+def classification(results: list[Json]) -> Classification | None:
+    """The result of a race or sprint, with what explains it; None without results."""
+    if not results:
+        return None
+    positions = {each.get("positionText") for each in results}
+    notes = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
+    if any(each.get("grid") == "0" for each in results):
+        notes.append("grid 0: pit lane or no start")
+    return Classification(races.places(results), [*fastest_laps(results)], notes)
+
+
+def fastest_laps(results: list[Json]) -> Iterator[tuple[Json, str, str]]:
+    for each in results:
+        lap = each.get("FastestLap", {})
+        if lap.get("rank") == "1":
+            yield each["Driver"], lap.get("Time", {}).get("time", ""), lap.get("lap", "")
+
+
+def qualifying(results: list[Json], prefix: str = "") -> Qualifying | None:
+    """The result of qualifying; None without results.
+
+    `prefix` is `S` for the parts of sprint qualifying: SQ1, SQ2, SQ3.
+    """
+    if not results:
+        return None
+    parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
+    heads = {prefix + part if len(parts) > 1 else "Time": part for part in parts}
+    return Qualifying(heads, races.qualified(results))

@@ -1,0 +1,118 @@
+"""What several pages show of a race or a season: places, championships, sessions, times."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from racedata.formats import Json
+from racedata.service.pages.ask import ALL, Ask
+from racedata.service.serializers import gap_time, sessions_of
+from racedata.service.settings import Settings
+
+Session = tuple[str, str]  # its name, and its start as `start` returns it
+# the texts that tables of places may show
+UNKNOWN = {
+    **dict.fromkeys(("positionText", "grid", "laps", "time", "points", "wins"), ""),
+    **dict.fromkeys(("Q1", "Q2", "Q3"), ""),
+}
+
+
+class Championship(NamedTuple):
+    name: str  # `Driver` or `Constructor`
+    address: str  # of all its standings, below the base address
+    round: str  # after which round
+    places: list[Json]  # as `place` returns them
+
+
+class Records(NamedTuple):
+    """The records of one kind of a season or race."""
+
+    summary: str
+    total: int
+    link: str  # to their address, without ending and query
+    query: str
+    shown: int  # how many of them one answer has
+
+
+def place(record: Json, **texts: str) -> Json:
+    """A row of a classification or championship: a result, with more texts, and unknown ones empty.
+
+    It has a list of constructors, and no driver in the championship of the constructors.
+    """
+    constructors = [record["Constructor"]] if "Constructor" in record else record["Constructors"]
+    return {**UNKNOWN, **record, "Constructors": constructors, **texts}
+
+
+def places(results: list[Json]) -> list[Json]:
+    """The rows of a race or sprint."""
+    winner = results[0].get("Time") if results else None
+    return [place(each, time=time_or_status(each, winner)) for each in results]
+
+
+def time_or_status(result: Json, winner: Json | None) -> str:
+    """The winner's time, the gap to it, or the status of a driver who was lapped or did not finish.
+
+    Some sources have total times of these drivers too, but a gap says nothing about them.
+    """
+    status: str = result.get("status", "")
+    if "Time" not in result or status not in ("Finished", ""):
+        return status
+    return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
+
+
+def qualified(results: list[Json]) -> list[Json]:
+    """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
+    return [
+        place(
+            each,
+            positionText=each.get("position", ""),
+            time=each.get("Q3") or each.get("Q2") or each.get("Q1", ""),
+        )
+        for each in results
+    ]
+
+
+def championships(ask: Ask, *fronts: str) -> Iterator[Championship]:
+    """Both championships, each after the first season or race of `fronts` that has standings."""
+    for name, endpoint in (
+        ("Driver", "driverstandings"),
+        ("Constructor", "constructorstandings"),
+    ):
+        lists = (ask(f"{front}/{endpoint}", ALL) for front in fronts)
+        for found in next(filter(None, lists), ()):
+            yield Championship(
+                name,
+                f"/{found['season']}/{found['round']}/{endpoint}",
+                found["round"],
+                [place(each) for each in found[f"{name}Standings"]],
+            )
+
+
+def start(session: Json) -> str:
+    """When a session starts: its date, or date and time in UTC."""
+    return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
+
+
+def sessions(race: Json) -> list[Session]:
+    """The sessions of a race, in the order of their start."""
+    in_order = sorted(
+        sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
+    )
+    return [(session.label, start(at)) for session, at in in_order]
+
+
+def records(settings: Settings, ask: Ask, front: str) -> Iterator[Records]:
+    """All records of a season or race that are loaded, by their endpoint."""
+    for endpoint in ask.endpoints.values():
+        if endpoint.key:  # else it has no records of races
+            address = f"{front}/{endpoint.name}"
+            if total := ask.total(address):
+                query = f"?limit={settings.max_limit}" if total > settings.usual_limit else ""
+                link, shown = settings.base_link + address, min(total, settings.max_limit)
+                yield Records(endpoint.summary, total, link, query, shown)
+
+
+def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | None]:
+    """The numbers before and after one of a sorted list; None at its ends."""
+    index = numbers.index(number)
+    around = [None, *numbers, None]
+    return around[index], around[index + 2]

@@ -1,0 +1,83 @@
+"""Fills the templates in templates/: their environment, filters, and the headers of pages.
+
+What a page shows is in the module of the same name, such as race.py.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from racedata.formats import Json, counted
+from racedata.service.catalogue import full_name, place_of
+
+CONTENT_TYPE = "text/html; charset=utf-8"
+
+FOLDER = files(__package__) / "templates"
+STYLE = FOLDER.joinpath("style.css").read_text(encoding="utf-8")
+SCRIPT = FOLDER.joinpath("script.js").read_text(encoding="utf-8")
+
+
+def csp_hash(text: str) -> str:
+    """The hash of a style or script, as Content-Security-Policy names it."""
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# Only on HTML pages: no browser runs or follows anything in an answer of another type.
+HEADERS = [
+    (
+        "content-security-policy",
+        f"default-src 'none'; style-src {csp_hash(STYLE)}; script-src {csp_hash(SCRIPT)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    # Other sites must not learn the address of a service in a private network.
+    ("referrer-policy", "no-referrer"),
+]
+
+
+def in_words(utc: str) -> str:
+    """A date, or a date and time: `Sun 22 Oct 2023, 19:00`."""
+    at = datetime.fromisoformat(utc)
+    return f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in utc else "")
+
+
+def names(objects: Iterable[Json]) -> str:
+    return ", ".join([each["name"] for each in objects])
+
+
+def texts(record: Json, keys: Iterable[str]) -> list[str]:
+    return [record[key] for key in keys]
+
+
+TEMPLATES = Environment(
+    loader=PackageLoader(__package__),
+    autoescape=True,
+    undefined=StrictUndefined,  # a name that a page does not have is an error
+    auto_reload=False,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+TEMPLATES.globals.update(style=STYLE, script=SCRIPT)
+TEMPLATES.filters.update(
+    counted=counted,
+    full_name=full_name,
+    in_words=in_words,
+    names=names,
+    number="{:,}".format,
+    place=place_of,
+    texts=texts,
+)
+# All are compiled here, once, before gunicorn forks its workers.
+for name in TEMPLATES.list_templates(extensions=["html"]):
+    TEMPLATES.get_template(name)
+
+
+def render(name: str, path: str, facts: Mapping[str, object]) -> str:
+    """The page at `path`: the template of this name, filled with facts."""
+    # relative, because a proxy may serve all pages below a path of its own
+    root = "../" * (path.count("/") - 1) or "./"
+    return TEMPLATES.get_template(name).render(facts, root=root)

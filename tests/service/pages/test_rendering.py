@@ -1,0 +1,93 @@
+"""racedata.service.pages.rendering: what all pages share."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+from jinja2 import UndefinedError, meta
+from support.answers import client, words_of
+from support.loads import changed
+
+from racedata.service.pages import home, interface, race, rendering, season
+
+
+@pytest.mark.parametrize("address", ["/", "/docs"])
+def test_a_page_loads_nothing(sample, address):
+    html = sample.get(address).text
+    assert not re.search(
+        r"<script |<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html
+    )
+
+
+@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
+def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(sample, address):
+    answer = sample.get(address)
+    policy = dict(
+        part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; ")
+    )
+    assert policy.keys() - {"style-src", "script-src", "img-src"} == {
+        name for name, value in policy.items() if value == "'none'"
+    }
+    assert {"default-src", "base-uri", "form-action", "frame-ancestors"} <= policy.keys()
+    for tag in ("style", "script"):
+        for text in re.findall(f"<{tag}>(.*?)</{tag}>", answer.text, re.S):
+            assert (
+                policy[f"{tag}-src"]
+                == f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+            )
+    assert not re.search(r"<[^>]* (style|on\w+)=", answer.text)
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("page", [home, interface, race, season])
+def test_a_page_shows_each_fact_that_its_module_collects(page):
+    name = f"{page.__name__.rpartition('.')[2]}.html"
+    source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, name)
+    used = meta.find_undeclared_variables(rendering.TEMPLATES.parse(source))
+    assert page.Facts.__annotations__.keys() - used == set()
+
+
+def test_a_page_with_a_missing_fact_is_an_error():
+    with pytest.raises(UndefinedError, match="'fault' is undefined"):
+        rendering.render("not_found.html", "/x", {"season": 2023, "pages": ""})
+
+
+HOSTILE = "</title><script>alert(1)</script>\"'&<!--"
+
+
+def test_times_on_the_pages_are_in_an_element_that_the_script_changes(sample):
+    html = sample.get("/2023/18").text
+    start = '<time datetime="2023-10-22T19:00:00Z">Sun 22 Oct 2023, 19:00</time>'
+    assert f'{start} <span class="zone">UTC</span>' in html
+    assert "<script>" in html
+
+
+def test_names_cannot_change_the_page(database):
+    quoted = HOSTILE.replace("'", "''")
+    app = client(
+        changed(
+            database,
+            f"UPDATE races SET name = '{quoted}'",
+            f"UPDATE circuits SET name = '{quoted}', location = '{quoted}', country = '{quoted}'",
+            f"UPDATE drivers SET forename = '{quoted}', surname = '{quoted}'",
+            f"UPDATE constructors SET name = '{quoted}'",
+            f"UPDATE status SET status = '{quoted}'",
+            f"UPDATE results SET positionText = '{quoted}' WHERE positionOrder > 5",
+        )
+    )
+    for address in ("/", "/2023", "/2023/18", "/2023/19", "/1957/5"):
+        html = app.get(address).text
+        assert HOSTILE in words_of(html)
+        assert html.count("<script") == html.count("</title><script") + 1 == 1
+        assert html.count("</title>") == 1
+
+
+@pytest.mark.parametrize("address", ["/2023", "/2023/18", "/2023/19"])
+def test_each_table_has_a_caption_and_each_row_and_column_a_heading(sample, address):
+    html = sample.get(address).text
+    for table in re.findall("<table>.*?</table>", html, re.S):
+        assert table.count("<caption>") == 1
+        rows = re.findall("<tr>(.*?)</tr>", table, re.S)
+        assert "<td" not in rows[0] and rows[0].count('scope="col"') == rows[0].count("<th")
+        assert all(row.startswith('<th scope="row">') for row in rows[1:])

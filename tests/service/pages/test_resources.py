@@ -1,0 +1,222 @@
+"""racedata.service.pages.resources: which page an address has, when it is made, and the 404."""
+
+import re
+from posixpath import join, normpath
+from urllib.parse import urljoin
+
+import pytest
+import webtest
+from support.answers import Counted, client, links_of, request, words_of
+from support.loads import changed, remember
+
+from racedata.database import store_path
+from racedata.service.app import create_app
+from racedata.service.settings import Settings
+
+
+@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
+def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed(sample, address):
+    headers = sample.get(address).headers
+    assert headers["Cache-Control"] == "no-cache"
+    sample.get(address, headers={"If-None-Match": headers["ETag"]}, status=304)
+    sample.get(address, headers={"If-Modified-Since": headers["Last-Modified"]}, status=304)
+
+
+def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only_then(database):
+    data = Counted.read(str(database))
+    app = webtest.TestApp(create_app(Settings(), data))
+    before = app.get("/")
+    assert "last checked" not in before.text
+
+    def note(**times):
+        remember(database, {name: {"refreshedAt": at} for name, at in times.items()})
+
+    (source,) = data.sources()
+    note(**{source["name"]: "2001-01-01T00:00:00Z"})  # the data is newer
+    assert words_of(app.get("/").text) == words_of(before.text)
+    note(sample="2101-01-01T00:00:00Z", f1db="2101-01-02T05:06:07Z")
+    after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
+    assert "programs. Sources last checked Sun 2 Jan 2101, 05:06 UTC . Seasons" in words_of(
+        after.text
+    )
+    assert after.headers["Last-Modified"] == "Sun, 02 Jan 2101 05:06:07 GMT"
+    app.get("/", headers={"If-Modified-Since": before.headers["Last-Modified"]}, status=200)
+    data.queries = 0
+    assert app.get("/").text == after.text
+    app.get("/", headers={"If-None-Match": after.headers["ETag"]}, status=304)
+    assert data.queries == 0
+    store_path(database).unlink()
+    assert app.get("/").text == before.text
+
+
+def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later(several_sources):
+    app = client(several_sources)
+    noted = {"f1db": {"refreshedAt": "2101-01-02T00:00:00Z"}}
+    remember(several_sources, noted)
+    before = app.get("/")
+    noted["sample"] = {"refreshedAt": "2101-01-01T00:00:00Z"}
+    remember(several_sources, noted)
+    after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
+    assert "Checked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"base_path": "", "series": "2023"}, {"base_path": "/2023"}]
+)
+def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_database, settings):
+    app = client(sample_database, **settings)
+    base = Settings(**settings).base_address
+    pages, seen = ["/"], {"/"}
+    while pages:
+        page = pages.pop()
+        answer = app.get(page, status=200)
+        if answer.content_type == "text/html":
+            links = (link for link in links_of(answer.text) if not link.startswith(("#", "http")))
+            found = {normpath(join(page.rpartition("/")[0] + "/", link)) for link in links}
+            pages += found - seen
+            seen |= found
+        else:
+            assert page.startswith(base) or page in ("/healthz", "/openapi.json")
+    prefix = "/seasons" if settings else ""
+    races = {page for page in seen if re.fullmatch(rf"{prefix}/\d{{4}}/\d+", page)}
+    assert len(races) == int(app.get(f"{base}/races.json?limit=0").json["MRData"]["total"])
+
+
+def test_no_page_hides_a_base_address_that_begins_with_a_year(sample_database):
+    app = client(sample_database, base_path="", series="2023")
+    assert app.get("/2023/2023/18").json["MRData"]["RaceTable"]["round"] == "18"
+    assert "/2023, then a season" in app.get("/2023/18", status=404).json["detail"]
+    assert app.get("/seasons/2023/18").content_type == "text/html"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/2024", "Season 2024 is not loaded. An address is /ergast/f1, "),
+        ("/2023/99", "Season 2023 has no round 99. "),
+        ("/2023/last", "There is nothing at this address. "),
+        ("/2023/018", "There is nothing at this address. "),
+        ("/٢٠٢٣", "There is nothing at this address. "),
+        ("/2023.0", "There is nothing at this address. "),
+        ("/+2023", "There is nothing at this address. "),
+        ("/" + "9" * 5000, "There is nothing at this address. "),
+        ("/2023/" + "9" * 5000, "There is nothing at this address. "),
+        ("/2023\n", "There is nothing at this address. "),
+    ],
+)
+def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(sample, address, said):
+    path = address.encode().decode("latin-1")
+    for tag in ("", "*"):
+        answer = request(sample, PATH_INFO=path, HTTP_IF_NONE_MATCH=tag)
+        assert (answer.status_int, answer.content_type) == (404, "application/problem+json")
+        assert answer.json["detail"].startswith(said)
+
+
+@pytest.mark.parametrize("settings", [{}, {"base_path": "", "series": "2023"}])
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/seasons/2024", "Season 2024 is not loaded."),
+        ("/seasons/2021/99", "Season 2021 has no round 99."),
+        ("/foo", "There is nothing at this address."),
+        ("/0000", "There is nothing at this address."),
+        ("/seasons/2021/last", "There is nothing at this address."),
+        ("/foo//<b>", "There is nothing at this address."),
+        ("/racedata.db", "This service does not offer its database for download."),
+    ],
+)
+def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(
+    sample_database, settings, address, said
+):
+    app = client(sample_database, **settings)
+    if not settings:
+        address = address.removeprefix("/seasons")
+    answer = app.get(address, headers={"Accept": "text/html,*/*;q=0.8"}, status=404)
+    assert (answer.content_type, answer.headers["Vary"]) == ("text/html", "Accept")
+    assert answer.headers["Content-Security-Policy"]
+    assert said in words_of(answer.text)
+    links = links_of(answer.text)
+    assert len(links) == 4  # two to the home page
+    for link in links:
+        assert app.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
+    problem = app.get(address, status=404)
+    assert (problem.content_type, problem.headers["Vary"]) == ("application/problem+json", "Accept")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/2023/", "/2023/18/", "/current/last/", "/docs/", "/docs//", "//healthz/", "/f%C3%B6/"],
+)
+def test_a_slash_at_the_end_redirects_to_the_address_without_it(sample, address):
+    answer = sample.get(address, status=301)
+    place = urljoin(f"http://localhost{address}", answer.location)
+    assert place == f"http://localhost/{address.strip('/')}"
+
+
+@pytest.mark.parametrize("address", ["/x" + "/" * 6000, "/" + "<" * 6000 + "/"])
+def test_an_address_that_nothing_can_have_gives_no_long_header(sample, address):
+    """nginx would answer 503 instead."""
+    answer = request(sample, PATH_INFO=address)
+    assert answer.status_int == 404
+    assert all(len(value) < 1000 for value in answer.headers.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "front"), [({}, ""), ({"base_path": "", "series": "2023"}, "/seasons")]
+)
+def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_pages_of_races(
+    sample_database, settings, front
+):
+    app = client(sample_database, **settings)
+    for address, page in (("", "/2023"), ("/last", "/2023/18"), ("/next", "/2023/19")):
+        answer = app.get(f"{front}/current{address}", status=302)
+        assert normpath(join(f"{front}/current{address}/..", answer.location)) == front + page
+        assert answer.follow().content_type == "text/html"
+
+
+def test_the_page_of_the_next_race_is_404_if_no_later_race_is_loaded(database):
+    app = client(changed(database, "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)"))
+    assert app.get("/current/next", status=404).json["detail"].startswith("No later race is loaded")
+
+
+def test_a_round_that_is_missing_between_others_is_404_and_no_page_links_to_it(database):
+    app = client(
+        changed(
+            database,
+            "DELETE FROM sessions WHERE RACE(2023/5)",
+            "DELETE FROM races WHERE year = 2023 AND round = 5",
+        )
+    )
+    said = app.get("/2023/5", status=404).json["detail"]
+    assert said.startswith("Season 2023 has no round 5. ")
+    assert {"3", "6"} <= {*links_of(app.get("/2023/4").text)}
+    assert {"21"} <= {*links_of(app.get("/2023/22").text)}
+
+
+@pytest.mark.parametrize("address", ["/2023", "/2023/18"])
+def test_a_page_is_made_once_and_is_the_same_with_and_without_gzip(sample_database, address):
+    data = Counted.read(str(sample_database))
+    app = webtest.TestApp(create_app(Settings(), data))
+    first = app.get(address)
+    data.queries = 0
+    gzip = request(app, PATH_INFO=address, HTTP_ACCEPT_ENCODING="gzip")
+    assert gzip.headers["Content-Encoding"] == "gzip"
+    assert len(gzip.body) < len(first.body) / 2
+    gzip.decode_content()
+    assert gzip.body == first.body == app.get(address).body
+    assert app.head(address).headers["ETag"] == first.headers["ETag"]
+    assert data.queries == 0
+
+
+def test_a_page_answers_only_the_methods_that_endpoints_answer(sample):
+    get, head, options = (
+        request(sample, PATH_INFO="/2023", REQUEST_METHOD=name)
+        for name in ("GET", "HEAD", "OPTIONS")
+    )
+    assert (head.status_int, head.body, head.content_length) == (200, b"", len(get.body))
+    assert (options.status_int, options.body, options.headers["Allow"]) == (
+        200,
+        b"",
+        "GET, HEAD, OPTIONS",
+    )
+    assert request(sample, PATH_INFO="/2023", REQUEST_METHOD="POST").status_int == 405
