@@ -3,6 +3,7 @@
 docs/data.md describes the file. The table `corrections` has what was applied.
 """
 
+import os
 import sqlite3
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Stage
 from racedata.model import BY_NAME, TABLES, Table
+from racedata.settings import LoaderSettings
 from racedata.values import Parser, Value, number, one_of, plain_text, reference, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
@@ -77,14 +79,11 @@ class Corrected(NamedTuple):
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`: a path, or None for `none`.
-
-    An empty value, as `make` passes, means the project's own file.
-    """
+    """Adds `--corrections`: a path, or None for `none`. Empty means the project's own file."""
     parser.add_argument(
         "--corrections",
         metavar="FILE",
-        default=CORRECTIONS,
+        default=LoaderSettings.read(os.environ).corrections,
         type=lambda text: None if text == "none" else Path(text) if text else CORRECTIONS,
         help="a file that lists known errors in sources and the right values; the word none "
         "leaves the data as it is",

@@ -24,13 +24,14 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.document import Document
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.health import Health
+from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, OneSlash, RequestParser
-from racedata.service.settings import Answers, Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import RefreshNotes
+from racedata.settings import Answers, Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -114,12 +115,11 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}
     )
     parser = RequestParser(settings, grammar)
-    limits = None
+    middleware: list[Any] = [OneSlash(settings.base_address), Cors(), parser]
     if limit_store:
-        limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
-    # The rate limits come before the parser: requests that it refuses count too.
-    one_slash = OneSlash(settings.base_address)
-    middleware = [one_slash, *([limits] if limits else []), Cors(), parser]
+        proxies = TrustedProxies.parse(settings.trusted_proxies)
+        # The rate limits come before the parser: requests that it refuses count too.
+        middleware.insert(1, RateLimits(limit_store, proxies, settings.base_address))
     app = App(settings.usual_limit, middleware)
 
     answers = CachedAnswers(validators, cache)
@@ -135,8 +135,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     document = openapi.document(settings, data, endpoints, grammar)
     app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
     if settings.download:
-        file = download.Download(data, validators, limits, settings.trusted_proxies)
-        app.add_route(download.PATH, file)
+        app.add_route(download.PATH, download.Download(data, validators.last_modified))
 
     def html_validators(times: home.RefreshTimes) -> Validators:
         shown: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"

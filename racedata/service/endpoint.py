@@ -17,8 +17,8 @@ from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, NoLastRound, Selection
 from racedata.service.queries import Filters
 from racedata.service.request import ParsedRequest
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 # the number of all records that match, and the objects of the page
 TotalAndPage = tuple[int, list[Json]]

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
+from racedata import __version__
 from racedata.formats import Json, public_name, public_url
 from racedata.service import download
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import COPIED, RefreshNotes, is_database
+from racedata.settings import Settings
 
 
 class Health:
@@ -43,6 +44,7 @@ class Health:
         build = self.data.build()
         health = {
             "status": "ok",
+            "version": __version__,
             "schemaVersion": build["schemaVersion"],
             "builtAt": build["builtAt"],
             "licence": self.data.licence(),

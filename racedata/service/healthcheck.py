@@ -17,7 +17,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from racedata.formats import printable, timestamp
-from racedata.service.settings import SettingError, Settings, whole_number
+from racedata.settings import SettingError, Settings, whole_number
 
 SECONDS = 5
 

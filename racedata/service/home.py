@@ -28,9 +28,9 @@ from racedata.service.html import (
     time_element,
     with_link,
 )
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import COPIED, RefreshNotes, is_database
+from racedata.settings import Settings
 
 # Names that begin with a dollar sign are filled in.
 BODY = files(__package__).joinpath("home.html").read_text(encoding="utf-8")
@@ -112,7 +112,7 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
         licence=escape(data.licence()),
         download=download_block(settings, data),
     )
-    return document("racedata: Formula One data", body)
+    return document("racedata: Formula One data", body, settings.contact)
 
 
 def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
@@ -202,6 +202,5 @@ def download_block(settings: Settings, data: Snapshot) -> str:
     return (
         f'<p id="download"><a href="racedata.db">racedata.db</a> is the whole database, an SQLite '
         f"file of {data.file.size / 1e6:.1f} MB. Its data is under the licences of its "
-        '<a href="#sources">sources</a>. It counts towards the rate limits as one request per '
-        "256 KB, but never as more than a quarter of a limit.</p>"
+        '<a href="#sources">sources</a>.</p>'
     )

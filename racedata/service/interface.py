@@ -17,9 +17,8 @@ from racedata.service.catalogue import Catalogue, full_name
 from racedata.service.endpoint import Endpoint
 from racedata.service.html import document
 from racedata.service.openapi import PARAMETERS
-from racedata.service.ratelimit.bucket import WINDOWS
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import WINDOWS, Settings
 
 # Names that begin with a dollar sign are filled in.
 BODY = files(__package__).joinpath("interface.html").read_text(encoding="utf-8")
@@ -128,7 +127,7 @@ def html(
         max_limit=settings.max_limit,
         limits=limits_in_words(settings),
     )
-    return document("Interface - racedata", body)
+    return document("Interface - racedata", body, settings.contact)
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:

@@ -33,7 +33,7 @@ from racedata.service.html import (
     time_element,
     time_or_status,
 )
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 # The letters that a result may have as its position.
@@ -255,6 +255,7 @@ for a calendar app.</p>"""
         return document(
             f"{title} - racedata",
             f'<p><a href="{root}">racedata</a></p>\n<h1>{escape(title)}</h1>\n{body}',
+            self.settings.contact,
         )
 
 

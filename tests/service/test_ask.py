@@ -7,8 +7,8 @@ from racedata.service.ask import ALL, Ask
 from racedata.service.caching import Cache, CachedAnswers
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from racedata.database import store_path
 from racedata.model import KINDS
 from racedata.service import home
 from racedata.service.app import create_app
-from racedata.service.settings import Settings, parse_arguments
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings, parse_arguments
 
 BASE = Settings().base_address
 

@@ -10,7 +10,7 @@ from support.answers import Counted, client, links_of, request, words_of
 from support.loads import changed
 
 from racedata.service.app import create_app
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 HOSTILE = "</title><script>alert(1)</script>\"'&<!--"
 

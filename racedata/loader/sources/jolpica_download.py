@@ -20,6 +20,7 @@ from racedata.loader.files.archives import Dump, downloaded
 from racedata.loader.files.download import check_address, download
 from racedata.loader.sources.dump import PUBLISHED, RECOGNISED_BY, DumpSource
 from racedata.loader.sources.pace import Pace
+from racedata.settings import LoaderSettings
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
 INDEX_BYTES = 1_000_000
@@ -42,7 +43,8 @@ class JolpicaDump(DumpSource):
 
     @contextmanager
     def dump(self, progress: Progress) -> Iterator[Dump]:
-        token, index = os.environ.get("JOLPICA_TOKEN"), self.address.partition(":")[2] or INDEX
+        token = LoaderSettings.read(os.environ).jolpica_token
+        index = self.address.partition(":")[2] or INDEX
         with published_dump(token, RECOGNISED_BY, progress, index) as dump:
             yield dump._replace(address=self.address)  # the URL is of this release only
 
@@ -60,11 +62,6 @@ def published_dump(
     check_address(index, "the URL of a source")
     handlers = []
     if token:
-        if not re.fullmatch("[!-~]+", token):  # urllib's message would contain it
-            raise LoadError(
-                "JOLPICA_TOKEN contains characters that no token has; "
-                "expected letters, digits and punctuation"
-            )
         handlers = [Token(token, index)]
     try:
         content = io.BytesIO()
