@@ -4,11 +4,15 @@ that has no file to hand out.
 
 import http.client
 import os
+import re
 import shutil
 import socket
+import subprocess
+import sys
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from support import ROOT
 from support.loads import changed
 from support.processes import (
     OFF,
@@ -35,11 +39,11 @@ def large(sample_database, tmp_path_factory):
 
 @pytest.fixture
 def another(large, tmp_path):
-    """Another large database, of the same size."""
+    """Another large database, of the same size, written at another time: that is nginx's ETag."""
     path = shutil.copy(large, tmp_path / "another.db")
-    return changed(
-        path, f"UPDATE ballast SET rowid = 1, [randomblob({BALLAST})] = zeroblob({BALLAST})"
-    )
+    changed(path, f"UPDATE ballast SET rowid = 1, [randomblob({BALLAST})] = zeroblob({BALLAST})")
+    os.utime(path, (0, 0))
+    return path
 
 
 @contextmanager
@@ -307,3 +311,52 @@ def test_nginx_offers_nothing_if_neither_its_folder_nor_the_service_does(large, 
         response, body = get(site)
     assert response.status == 404
     assert b"RACEDATA_DOWNLOAD=on" in body
+
+
+def test_the_commands_of_the_document_offer_the_files_and_fetch_check_and_resume_them(
+    sample_database, tmp_path
+):
+    section = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
+    section = section.partition("\n## Offering the database\n")[2].partition("\n## ")[0]
+    offer, export = re.findall(r"(?:^    .*\n)+", section, re.M)
+    cells = [cell.replace("\\|", "|") for cell in re.findall(r"`((?:[^`])+)`", section)]
+    fetch, resume = (cell for cell in cells if cell.startswith("curl"))
+    ours, theirs = (cell for cell in cells if cell.startswith(("head", "tail")))
+    with serving("nginx without the file", sample_database, tmp_path, **OFF) as (site, _):
+
+        def shell(script):
+            for documented, here in [
+                ("sudo systemctl restart racedata", ""),
+                ("sudo ", ""),
+                ("/etc/racedata.env", f"{tmp_path}/env"),
+                ("/opt/racedata/data/racedata.db", str(sample_database)),
+                ("/var/www/racedata", f"{tmp_path}/files"),
+                (".venv/bin/racedata", f"{sys.executable} -m racedata"),
+                ("http://127.0.0.1", "http://{}:{}".format(*site)),
+            ]:
+                script = script.replace(documented, here)
+            environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
+            ended = subprocess.run(
+                ["sh", "-ec", script], cwd=tmp_path, env=environ, capture_output=True, text=True
+            )
+            assert ended.returncode == 0, ended.stderr
+            return ended.stdout
+
+        content, got = sample_database.read_bytes(), tmp_path / "racedata.db"
+        shell(offer)
+        assert (tmp_path / "env").read_text() == "RACEDATA_DOWNLOAD=on\n"
+        assert got.read_bytes() == content
+        got.unlink()
+        shell(fetch)
+        assert got.read_bytes() == content
+        got.write_bytes(b"kept")
+        shell(fetch)
+        assert got.read_bytes() == b"kept"  # a 304
+        got.write_bytes(content[:1000])
+        shell(resume)
+        assert got.read_bytes() == content
+        assert shell(ours).split()[0] == shell(theirs)
+        shell(export)
+        for name in ("ergast.zip", "more.zip"):
+            response, body = get(site, path=f"/{name}")
+            assert (response.status, body[:2]) == (200, b"PK")
