@@ -150,7 +150,7 @@ def setting(
 
 @dataclass(frozen=True)
 class SharedSettings:
-    """What both halves need. `read` parses the settings of a half from the environment."""
+    """What both halves need. In a subclass, `read` parses the settings of that half."""
 
     database: str = setting(default_path(os.environ), FILE, "the file that racedata load built")
 
@@ -178,6 +178,8 @@ class SharedSettings:
 # fmt: off
 @dataclass(frozen=True)
 class LoaderSettings(SharedSettings):
+    """The settings of the loader. Its commands check all of them at the start."""
+
     sources: str = setting("", str, "the sources to load and to follow, the most trusted first; empty for the default list")
     corrections: str = setting("", str, "a file of corrections, or none; empty for the project's own file", variable="CORRECTIONS")
     jolpica_token: str = setting("", TOKEN, "your token for Jolpica-F1's latest dump; it is sent only to Jolpica's own host", variable="JOLPICA_TOKEN", is_secret=True)

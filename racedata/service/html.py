@@ -50,7 +50,7 @@ def document(title: str, body: str, contact: str) -> str:
     """A whole HTML page. `body` is HTML already; `contact` is a text or a URL, and may be empty."""
     url = contact if contact.startswith(("https://", "http://", "mailto:")) else None
     link = with_link(contact.removeprefix("mailto:"), url)
-    footer = f"<footer><p>Contact: {link}</p></footer>" if contact else ""
+    footer = f"\n<footer><p>Contact: {link}</p></footer>" if contact else ""
     return Template(LAYOUT).substitute(title=escape(title), body=body, footer=footer)
 
 
