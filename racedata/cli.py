@@ -67,7 +67,7 @@ def serve(arguments: Sequence[str]) -> None:
     Without `--follow`, it builds only at the default path: another path may be misspelt.
     """
     end_at_signals()
-    from racedata.service.settings import CANNOT_START, parse_arguments
+    from racedata.settings import CANNOT_START, parse_arguments
 
     settings, follow, gunicorn_options = parse_arguments(arguments)
     may_build = follow or settings.database == default_path(os.environ)

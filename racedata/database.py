@@ -44,23 +44,12 @@ class OpenFile:
     """A file that stays open, even after another one has replaced it at its path."""
 
     def __init__(self, descriptor: int) -> None:
-        self._state = self._stat(descriptor)  # before anyone reads it
-        self.size = self._state[0]
+        self.size = os.fstat(descriptor).st_size
         self.descriptor = os.dup(descriptor)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)
-
-    def has_changed(self) -> bool:
-        """Whether a program has written to the file since it was opened."""
-        return self._stat(self.descriptor) != self._state
-
-    @staticmethod
-    def _stat(descriptor: int) -> tuple[int, int]:
-        # Not st_ctime: it also changes when another file replaces this one.
-        status = os.fstat(descriptor)
-        return status.st_size, status.st_mtime_ns
 
 
 class FileContent(NamedTuple):

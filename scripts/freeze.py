@@ -23,8 +23,8 @@ import falcon.testing
 
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

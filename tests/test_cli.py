@@ -27,7 +27,7 @@ from racedata import __version__
 from racedata.cli import COMMANDS
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
 from racedata.hints import COMMAND
-from racedata.service.settings import Settings, option
+from racedata.settings import Settings, option, variable_of
 
 # as installed: with it, Python imports nothing from this folder
 RACEDATA = Path(sys.executable).with_name("racedata")
@@ -68,14 +68,13 @@ def test_version_prints_the_version():
     assert run_racedata("--version").stdout == f"racedata {__version__}\n"
 
 
-def test_the_help_of_serve_has_each_setting_with_its_variable_unit_and_default():
+def test_the_help_of_serve_has_each_setting_with_its_variable_and_default():
     shown = " ".join(run_racedata("serve", "--help").stdout.split())
     for each in fields(Settings):
         known = each.metadata
         default = known["default"] or "empty"
         expected = (
-            f"{option(each.name)} {known['metavar']} {known['help']} ({known['variable']}; "
-            f"default: {default})"
+            f"{option(each.name)} VALUE {known['help']} ({variable_of(each)}; default: {default})"
         )
         assert expected in shown
 
@@ -409,13 +408,32 @@ def test_a_full_stdout_is_one_line(arguments):
     assert (ended.returncode, ended.stderr) == (1, "racedata: stdout: No space left on device\n")
 
 
-@pytest.mark.parametrize(
-    ("option", "environ"), [(["--database="], {}), ([], {"RACEDATA_DATABASE": ""})]
-)
 @pytest.mark.parametrize("command", ["load", "refresh", "check"])
-def test_an_empty_path_is_refused(command, option, environ):
-    ended = run_racedata(command, *option, **environ)
-    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
-        2,
-        f"racedata {command}: error: argument --database: expected the path of a file",
+def test_an_empty_path_is_refused(command):
+    expected = "expected the path of a file"
+    by_option = run_racedata(command, "--database=")
+    assert by_option.returncode == 2
+    assert by_option.stderr.endswith(f"error: argument --database: {expected}\n")
+    by_variable = run_racedata(command, RACEDATA_DATABASE="")
+    assert by_variable.returncode == 1
+    assert by_variable.stderr == f"racedata {command}: RACEDATA_DATABASE='': {expected}\n"
+
+
+def test_a_misspelt_setting_stops_the_loader_too():
+    ended = run_racedata("refresh", "--follow", RACEDATA_SORUCES="f1db")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("racedata refresh: RACEDATA_SORUCES='f1db': no such setting; ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_corrections_may_be_named_by_a_variable(tmp_path):
+    (tmp_path / "wrong.csv").write_text("table\n")
+    ended = run_racedata(
+        "load",
+        str(SAMPLE),
+        "--database",
+        str(tmp_path / "new.db"),
+        CORRECTIONS=str(tmp_path / "wrong.csv"),
     )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("racedata load: wrong.csv, line 1, column key: ")

@@ -24,7 +24,7 @@ from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, sour
 from racedata.model import KINDS
 from racedata.service.addresses import ENDINGS, FILTERS
 from racedata.service.openapi import PARAMETERS
-from racedata.service.settings import Settings, option
+from racedata.settings import LoaderSettings, Settings, option, variable_of
 
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
@@ -116,10 +116,11 @@ def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
     assert described == used - {"season", "round"} == {*VALUES}
 
 
-def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it():
-    documented = [
-        [cell.replace("`", "") for cell in row] for row in table("Variable", SETTINGS)[1:]
-    ]
+@pytest.mark.parametrize(
+    ("heading", "half"), [("Variable", Settings), ("Variable of the loader", LoaderSettings)]
+)
+def test_the_tables_of_settings_have_each_with_its_default_and_help(heading, half):
+    documented = [[re.sub("`", "", cell) for cell in row] for row in table(heading, SETTINGS)[1:]]
     special = {
         "WEB_CONCURRENCY": "one per core, at most 8",
         "RACEDATA_DATABASE": "see [the database file](run.md#the-database-file)",
@@ -127,12 +128,12 @@ def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it():
     assert documented == [
         [
             variable,
-            option(each.name),
+            *([option(each.name)] if half is Settings else []),
             special.get(variable, each.metadata["default"] or "(empty)"),
             each.metadata["help"],
         ]
-        for each in fields(Settings)
-        for variable in [each.metadata["variable"]]
+        for each in fields(half)
+        for variable in [variable_of(each)]
     ]
     assert Settings().workers == min(os.cpu_count() or 1, 8)
 
@@ -331,14 +332,3 @@ def test_the_code_names_each_difference_of_the_interface_where_it_makes_it():
         for number in re.findall(r"\bD[1-9][0-9]?\b", path.read_text())
     }
     assert cited == {*numbers}
-
-
-def test_every_variable_that_the_loader_reads_is_documented():
-    modules = [PACKAGE / "cli.py", *(PACKAGE / "loader").rglob("*.py")]
-    read = {
-        name
-        for path in modules
-        for name in re.findall(r'environ\.get\("(\w+)"', path.read_text(encoding="utf-8"))
-    }
-    assert read >= {"JOLPICA_TOKEN", "RACEDATA_DATABASE"}
-    assert {name for name in read if f"| `{name}` |" not in SETTINGS} == set()

@@ -14,7 +14,8 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 SHARED = {"racedata"} | {
-    f"racedata.{name}" for name in ("database", "formats", "hints", "licences", "model", "values")
+    f"racedata.{name}"
+    for name in ("database", "formats", "hints", "licences", "model", "settings", "values")
 }
 COMMAND = {"racedata.cli", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
@@ -147,9 +148,8 @@ MAY_NOT_IMPORT = {
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
     "racedata.service.pages.resources": FILES | SQL,
     "racedata.service.snapshot": WEB,
-    "racedata.service.worker": ONLINE - {"racedata.service.filepart"},  # it gets the application
+    "racedata.service.worker": ONLINE - {"racedata.service.filebody"},  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
-    "racedata.service.settings": {"falcon", "gunicorn", "orjson"},  # as the health check reads them
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},
     "racedata.loader.matching": WEB | FILES,  # it gets connections

@@ -15,6 +15,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.store import Store
 from racedata.model import TABLES
+from racedata.settings import LoaderSettings
 from racedata.values import Parser, one_of, plain_text, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
@@ -48,7 +49,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--corrections",
         metavar="FILE",
-        default=REMEMBERED,
+        default=LoaderSettings.read(os.environ).corrections,
         type=lambda text: WORDS.get(text, Path(text)) if text else REMEMBERED,
         help="a file that lists known errors in sources and what is right; the word default means "
         "the project's own, and none leaves the data as it is. It is used until a later command "

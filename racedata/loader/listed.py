@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from racedata.loader.sources import DEFAULT_LIST, Source, addresses_in, source_at
 from racedata.loader.store import Store
+from racedata.settings import LoaderSettings
 
 KEY = ""  # what the store remembers of no source
 
 
 def configured() -> list[str]:
     """The sources in RACEDATA_SOURCES."""
-    return list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCES", ""))))
+    return list(dict.fromkeys(addresses_in(LoaderSettings.read(os.environ).sources)))
 
 
 def listed(store: Store) -> list[str]:

@@ -7,16 +7,19 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
-from racedata.database import default_path
 from racedata.formats import printable
 from racedata.loader.errors import FAULTS, Progress
 from racedata.loader.replacement import replaced_file
 from racedata.loader.signals import interrupted_by_end_signals
+from racedata.settings import LoaderSettings, SettingError
 
 
 def add_database_argument(parser: ArgumentParser) -> None:
-    """Adds `--database`: the path of the file."""
-    default = os.environ.get("RACEDATA_DATABASE", default_path(os.environ))
+    """Adds `--database`: the path of the file. Ends with one line if a setting is wrong."""
+    try:
+        default = LoaderSettings.read(os.environ).database
+    except SettingError as error:
+        sys.exit(f"{parser.prog}: {error}")
     help = "the database file (default: %(default)s)"
     parser.add_argument("--database", type=path_of_file, default=default, metavar="FILE", help=help)
 

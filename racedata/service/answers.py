@@ -81,14 +81,8 @@ class Validators:
         ]
 
     def match(self, env: dict[str, Any]) -> bool:
-        """Whether the client has the answer, by its If-None-Match or else its If-Modified-Since."""
-        field = env.get("HTTP_IF_NONE_MATCH")
-        if field is None:
-            # Only the exact date counts. After a return to an older database, a client may hold
-            # other data with a later date.
-            return env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
-        # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
-        return self.tag in field or field.strip() == "*"
+        """Whether the client has the answer."""
+        return has_known(env, self.tag, self.last_modified)
 
     def send(
         self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
@@ -103,6 +97,17 @@ class Validators:
     def send_not_modified(self, resp: falcon.Response) -> None:
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
+
+
+def has_known(env: dict[str, Any], tag: str, last_modified: str) -> bool:
+    """Whether a client knows an answer, by its If-None-Match or else its If-Modified-Since."""
+    field: str | None = env.get("HTTP_IF_NONE_MATCH")
+    if field is None:
+        # Only the exact date counts. After a return to an older database, a client may hold other
+        # data with a later date.
+        return bool(env.get("HTTP_IF_MODIFIED_SINCE") == last_modified)
+    # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
+    return tag in field or field.strip() == "*"
 
 
 class Cache:

@@ -33,13 +33,14 @@ from racedata.service.health import Health
 from racedata.service.pages import home, interface, rendering
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import HomePage, SeasonPages
+from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, OneSlash, RequestParser
-from racedata.service.settings import Answers, Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import RefreshNotes
+from racedata.settings import Answers, Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -124,12 +125,11 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}
     )
     parser = RequestParser(settings, grammar)
-    limits = None
+    middleware: list[Any] = [OneSlash(settings.base_address), Cors(), parser]
     if limit_store:
-        limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
-    # The rate limits come before the parser: requests that it refuses count too.
-    one_slash = OneSlash(settings.base_address)
-    middleware = [one_slash, *([limits] if limits else []), Cors(), parser]
+        proxies = TrustedProxies.parse(settings.trusted_proxies)
+        # The rate limits come before the parser: requests that it refuses count too.
+        middleware.insert(1, RateLimits(limit_store, proxies, settings.base_address))
     app = App(settings.usual_limit, middleware)
 
     answers = CachedAnswers(validators, cache)
@@ -145,19 +145,21 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     document = openapi.document(served, grammar)
     app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
     if settings.download:
-        file = download.Download(data, validators, limits, settings.trusted_proxies)
-        app.add_route(download.PATH, file)
+        app.add_route(download.PATH, download.Download(data, validators.last_modified))
 
     def html_validators(times: home.RefreshTimes) -> Validators:
         shown: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
         return validators_of(settings, data, *shown, max_age=0, refresh_times=times)
 
     ask = Ask(served, grammar)
-    home_facts = partial(home.facts, settings, data, catalogue, ask)
-    app.add_route("/", HomePage(notes, home_facts, html_validators))
-    docs = rendering.render(
-        "interface.html", "/docs", interface.facts(settings, data, catalogue, ask)
-    )
+
+    def home_page(times: home.RefreshTimes) -> str:
+        facts = home.facts(settings, data, catalogue, ask, times)
+        return rendering.render("home.html", "/", facts, settings.contact)
+
+    app.add_route("/", HomePage(notes, home_page, html_validators))
+    facts_of_docs = interface.facts(settings, data, catalogue, ask)
+    docs = rendering.render("interface.html", "/docs", facts_of_docs, settings.contact)
     docs_page = Document(html_validators({}), docs, rendering.CONTENT_TYPE, rendering.HEADERS)
     app.add_route("/docs", docs_page)
     pages = SeasonPages(catalogue, settings, ask, CachedAnswers(html_validators({}), cache))

@@ -20,9 +20,9 @@ from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.queries import RESULT_COLUMNS, Filters, RecordTable
 from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Row
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.spreadsheets import Spreadsheet
+from racedata.settings import Settings
 
 
 class Served(NamedTuple):

@@ -8,41 +8,33 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
+from racedata import __version__
 from racedata.formats import Json, public_name, public_url
 from racedata.service import download
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import COPIED, RefreshNotes, is_database
+from racedata.settings import Settings
 
 
 class Health:
-    """`/healthz`: the database, its sources, and whether a new file was refused.
-
-    Only the last two can change. The body is made again only when they do: these requests do not
-    count towards the rate limits, so they must be cheap.
-    """
+    """`/healthz`: the database, its sources, and whether a new file was refused."""
 
     def __init__(self, data: Snapshot, notes: RefreshNotes, settings: Settings) -> None:
         self.data = data
         self.notes = notes
         self.settings = settings
-        self.cached: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        state = self.data.rejection, self.notes.read()
-        state_then, body = self.cached
-        if state_then != state:
-            body = self.make_body()
-            self.cached = state, body
         resp.content_type = falcon.MEDIA_JSON
-        resp.data = body
+        resp.data = orjson.dumps(self.report())
 
     on_head = on_get
 
-    def make_body(self) -> bytes:
+    def report(self) -> Json:
         build = self.data.build()
-        health = {
+        health: Json = {
             "status": "ok",
+            "version": __version__,
             "schemaVersion": build["schemaVersion"],
             "builtAt": build["builtAt"],
             "licence": self.data.licence(),
@@ -56,7 +48,7 @@ class Health:
             health["sample"] = notice
         if self.data.rejection:
             health["refused"] = f"The database file {self.data.rejection}."
-        return orjson.dumps(health)
+        return health
 
     def sources(self) -> Iterator[Json]:
         """The sources in the database, then others that refreshes have asked."""

@@ -236,45 +236,24 @@ RESPONSES = {
 }
 
 
-def file_response(description: str, *headers: str, has_content: bool = True) -> dict[str, Any]:
+def file_response(description: str, has_content: bool = True) -> dict[str, Any]:
     """A response of `/racedata.db`."""
     content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # in OpenAPI 3.1: any bytes
-    names = (
-        "Last-Modified",
-        "Cache-Control",
-        "Accept-Ranges",
-        "Link",
-        *headers,
-        *RATE_LIMIT_HEADERS,
-    )
+    names = ("Last-Modified", "Cache-Control", "Link", *RATE_LIMIT_HEADERS)
     answer = response(description, names, content if has_content else None)
-    return with_etag_of_file(answer)
-
-
-def with_etag_of_file(described: dict[str, Any]) -> dict[str, Any]:
-    etag = {"ETag": reference("headers", "ETag-of-file")}
-    return {**described, "headers": {**described["headers"], **etag}}
+    answer["headers"]["ETag"] = reference("headers", "ETag-of-file")
+    return answer
 
 
 DOWNLOAD: Mapping[str, Any] = {
     "operationId": "get_database",
     "tags": ["about the service"],
-    "summary": "The database, as an SQLite file. The rate limits count it as one request "
-    "per 256 KB sent",
-    "parameters": [
-        reference("parameters", name)
-        for name in (*CONDITION_PARAMETERS, "If-Match", "Range", "If-Range")
-    ],
+    "summary": "The database, as an SQLite file",
+    "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
     "responses": {
         "200": file_response("The whole file."),
-        "206": file_response("The part of the file that Range selects.", "Content-Range"),
         "304": file_response(NOT_MODIFIED, has_content=False),
-        "412": with_etag_of_file(problem("The file is not the one that the condition expects.")),
-        "416": problem("The file does not have the bytes that Range selects.", "Content-Range"),
         **{status: reference("responses", status) for status in ("429", "431")},
-        "503": problem(
-            "The file has just been replaced, or a program is writing to it.", "Retry-After"
-        ),
     },
 }
 
@@ -316,9 +295,15 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
             "tags": ["about the service"],
             "summary": "This description",
             **conditional,
-            "responses": responses_outside_base(
-                "An OpenAPI document.", CACHE_HEADERS, "application/json", document
-            ),
+            "responses": {
+                **responses_outside_base(
+                    "An OpenAPI document.",
+                    (*CACHE_HEADERS, *RATE_LIMIT_HEADERS),
+                    "application/json",
+                    document,
+                ),
+                "429": reference("responses", "429"),
+            },
         },
         "/": {
             "operationId": "get_page",

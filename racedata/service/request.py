@@ -22,7 +22,7 @@ from racedata.service.addresses import (
     UnknownAddress,
     after_base,
 )
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # D2
 # The parameters that each ending accepts, and those that it rejects: a client that sends them

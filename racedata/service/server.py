@@ -21,9 +21,10 @@ from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
 from racedata.service.app import application
+from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.reload import ReloadingApp
-from racedata.service.settings import SettingError, Settings, stop
 from racedata.service.worker import STOP_SIGNALS, Worker
+from racedata.settings import SettingError, Settings, stop
 
 SPARE_FILES = 50  # open files of a worker other than its connections
 
@@ -142,7 +143,9 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "graceful_timeout": 30,
         # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is
         # trusted. gunicorn always trusts a unix socket.
-        "forwarded_allow_ips": ",".join(map(str, settings.trusted_proxies.networks)),
+        "forwarded_allow_ips": ",".join(
+            map(str, TrustedProxies.parse(settings.trusted_proxies).networks)
+        ),
         "secure_scheme_headers": {"X-FORWARDED-PROTO": "https"},
         "forwarder_headers": "",  # no header may change the path
         # Not used, and two services of one user would use the same path.

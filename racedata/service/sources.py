@@ -3,10 +3,10 @@
 snapshot.py reads what the database itself says about its sources.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from racedata import database
-from racedata.formats import in_utf8, is_timestamp, without_query
+from racedata.formats import in_utf8, without_query
 
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
@@ -32,18 +32,9 @@ class RefreshNotes:
         """
         state = database.file_state(str(database.store_path(self.path)))
         if state != self._cached[0]:
-            self._cached = state, dict(self.valid_notes())
+            times = database.refresh_times(self.path)
+            self._cached = state, {in_utf8(name): notes for name, notes in times.items()}
         return self._cached[1]
-
-    def valid_notes(self) -> Iterator[tuple[str, dict[str, str]]]:
-        for name, notes in database.refresh_times(self.path).items():
-            times = {
-                key: notes[key]
-                for key in ("refreshedAt", "followedSince")
-                if is_timestamp(notes.get(key))
-            }
-            if times:
-                yield in_utf8(name), times
 
 
 def is_database(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Waits for clients: a gunicorn worker that serves all clients of a process with one selector.
 
 It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
-requests are slow (the application does), how the kernel sends a part of a file (filepart.py), or
+requests are slow (the application does), how the kernel sends a file (filebody.py), or
 how gunicorn is configured (server.py).
 """
 
@@ -24,7 +24,7 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
-from racedata.service.filepart import FilePart
+from racedata.service.filebody import FileBody
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
@@ -43,7 +43,7 @@ class Connection:
         self.server = server
         self.input = b""  # from the start of the next request on
         self.output = memoryview(b"")
-        self.file_part: FilePart | None = None  # to send after the output
+        self.file: FileBody | None = None  # to send after the output
         self.is_last = False  # whether the connection ends after this response
         self.event = 0  # the selector waits for it; 0 while a thread makes the response
         self.proceed: Callable[[Connection], None] = lambda connection: None
@@ -93,7 +93,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     the response.
 
     The type of the application's answer says whether it is slow. A list is ready to be sent, and so
-    is a part of a file. A thread iterates everything else, one answer after the other, while other
+    is a file. A thread iterates everything else, one answer after the other, while other
     clients are served. If the setting `threads` is more than 1, that many threads call the
     application, because the call itself may wait. While SLOW_ANSWERS are waiting,
     `racedata.is_busy` in the environment tells the application to refuse further ones.
@@ -101,7 +101,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     If a client closes its connection, or only its sending side, while its answer waits for a
     thread, the answer is dropped.
 
-    Only a part of a file follows its headers piece by piece, so that downloads take no memory and
+    Only a file follows its headers piece by piece, so that downloads take no memory and
     other clients have their turn in between.
     """
 
@@ -151,7 +151,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
             for connection in self.connections:
-                if not connection.output and not connection.file_part:
+                if not connection.output and not connection.file:
                     connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
             self.handle_events()
 
@@ -343,7 +343,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             response=response,
             body=body,
         )
-        if not isinstance(body, (list, FilePart)):
+        if not isinstance(body, (list, FileBody)):
             return partial(self.complete, connection, call)
         self.complete(connection, call)
         return None
@@ -352,9 +352,9 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         """Makes the response from the application's answer."""
         writer, body = call.writer, call.body
         try:
-            if isinstance(body, FilePart):
-                connection.file_part = body
-                writer.sent = body.size  # for the log
+            if isinstance(body, FileBody):
+                connection.file = body
+                writer.sent = body.file.size  # for the log
             else:
                 for part in body:
                     writer.write(part)
@@ -379,17 +379,15 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         try:
             if connection.output:
                 connection.output = connection.output[connection.sock.send(connection.output) :]
-            elif connection.file_part:
-                connection.file_part.send(connection.sock)
+            elif connection.file and connection.file.send(connection.sock):
+                connection.file = None
         except BlockingIOError:
             pass
-        # The client has closed the connection, or the file has changed.
+        # The client has closed the connection, or the file has become shorter.
         except OSError:
             self.close(connection)
             return
-        if connection.file_part and not connection.file_part.size:
-            connection.file_part = None
-        if connection.output or connection.file_part:
+        if connection.output or connection.file:
             self.wait(connection, WRITE, self.send)
             return
         connection.output = memoryview(b"")  # an empty view of the response would keep it in memory

@@ -29,8 +29,8 @@ import falcon
 from shapes import pages, request, shapes
 
 from racedata.service.app import create_app
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))
@@ -159,7 +159,7 @@ def running(place: str, path: str, app: str = "", **environ: str) -> Iterator[Se
     """
     serves = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import bench;"
-        "from racedata.service import server, settings; "
+        "from racedata import settings; from racedata.service import server; "
         "arguments = settings.parse_arguments(sys.argv[2:]);"
         f"server.application = lambda settings: bench.{app}();"
         "server.serve(arguments.settings, arguments.gunicorn_options)"

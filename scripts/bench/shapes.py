@@ -19,8 +19,8 @@ from typing import Any
 
 from racedata.service import queries
 from racedata.service.app import App, create_app
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 BASE = Settings().base_address
 LISTS = ("seasons", "circuits", "races", "constructors", "drivers", "status")

@@ -33,8 +33,8 @@ from racedata.service.answers import (
 from racedata.service.app import create_app
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.request import ParsedRequest
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
 
@@ -369,7 +369,7 @@ from support.processes import memory
 from racedata.service.app import create_app
 from racedata.service.snapshot import Snapshot
 from racedata.service.request import ParsedRequest
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 path, query, requests, codings = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
 app = create_app(Settings(), Snapshot.read(sys.argv[1]))

@@ -10,8 +10,8 @@ from support.answers import Counted, client, request
 
 from racedata.hints import IN_CHECKOUT
 from racedata.service.app import create_app
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 
 @pytest.mark.parametrize("address", ["/ergast/f1/2023/18/results.json", "/healthz"])
@@ -95,7 +95,7 @@ def test_a_bug_in_the_service_is_a_500_without_details(sample_database, caplog):
 def started(**environ):
     """`racedata serve` up to the point at which it would listen."""
     code = (
-        "import os; from racedata.service import server, settings as s; "
+        "import os; from racedata import settings as s; from racedata.service import server; "
         "server.application(s.Settings.read(os.environ))"
     )
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)

@@ -14,8 +14,8 @@ from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.openapi import paths_of
 from racedata.service.ratelimit.stores import store_for
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 BASE = Settings().base_address
 OUTSIDE = ["/", "/docs", "/healthz", "/openapi.json"]  # the base address

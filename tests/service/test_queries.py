@@ -17,8 +17,8 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.openapi import PARAMETERS
 from racedata.service.request import ParsedRequest
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 GRAMMAR = Grammar("/ergast/f1", {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
 

@@ -78,27 +78,3 @@ def test_an_empty_bucket_needs_its_window_to_fill_or_up_to_a_microsecond_per_tok
 def test_a_state_stored_under_a_larger_limit_does_not_lock_a_client_out():
     decision, _ = take([BURST], [NOW + 86400 * SECOND], NOW)
     assert decision.wait == SECOND // 4
-
-
-@given(
-    st.lists(LIMITS, min_size=1, max_size=2),
-    st.lists(st.tuples(st.integers(0, 10**10), st.integers(1, 3000)), min_size=1),
-)
-def test_a_request_that_counts_as_several_takes_at_most_a_quarter_of_a_limit(limits, requests):
-    now, full_at = NOW, [0] * len(limits)
-    models = [Model(limit) for limit in limits]
-    for pause, tokens in requests:
-        now += pause
-        costs = [min(tokens, (limit.quota + 3) // 4) for limit in limits]
-        for model in models:
-            model.refill(now)
-        allowed = all(model.tokens >= cost for model, cost in zip(models, costs))
-        if allowed:
-            for model, cost in zip(models, costs):
-                model.tokens -= cost
-        decision, full_at = take(limits, full_at, now, tokens)
-        assert (decision.refused_by is None) == allowed
-        assert decision.remaining == [model.tokens // 1 for model in models]
-        if not allowed:
-            assert take(limits, full_at, now + decision.wait, tokens)[0].refused_by is None
-            assert take(limits, full_at, now + decision.wait - 1, tokens)[0].refused_by

@@ -7,7 +7,7 @@ import pytest
 from support.answers import settings_of
 
 from racedata.service.ratelimit.stores import store_for
-from racedata.service.settings import SettingError
+from racedata.settings import SettingError
 
 
 def test_limits_are_settings_and_either_or_both_may_be_off():

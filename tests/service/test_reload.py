@@ -19,7 +19,7 @@ from support.processes import open_files
 from racedata.database import CHECKSUM_BYTES, SCHEMA
 from racedata.service.app import create_app
 from racedata.service.reload import ReloadingApp
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 RESULTS = "/ergast/f1/2023/9/results.json"
 
@@ -265,7 +265,7 @@ from concurrent.futures import ThreadPoolExecutor
 from support.processes import memory
 from racedata.service.app import create_app
 from racedata.service.reload import ReloadingApp, return_large_blocks
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 return_large_blocks()
 path, together = sys.argv[1], threading.Barrier(4)

@@ -179,7 +179,8 @@ def test_more_connections_than_open_files_cause_no_errors(one_worker):
 # The service. Each worker gets a SIGTERM before it has its own signal handlers.
 EARLY = """
 import os, signal, sys
-from racedata.service import server, settings
+from racedata import settings
+from racedata.service import server
 
 def config(settings):
     def end_master(server, worker):

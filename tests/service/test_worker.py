@@ -117,7 +117,8 @@ def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_work
 # The service with another application, which answers `/slow` only when a file is no longer locked.
 WAITING = """
 import fcntl, sys
-from racedata.service import server, settings
+from racedata import settings
+from racedata.service import server
 
 def slow(path):
     fcntl.flock(open(path), fcntl.LOCK_SH)
@@ -159,7 +160,8 @@ def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads
 # Another one, in which `/wait` keeps the whole worker waiting until a file is no longer locked.
 BUSY = """
 import fcntl, sys
-from racedata.service import server, settings
+from racedata import settings
+from racedata.service import server
 
 def app(environ, start_response):
     if environ["PATH_INFO"] == "/wait":
@@ -200,7 +202,8 @@ def test_a_request_that_arrives_while_the_worker_is_busy_is_answered_on_an_idle_
 
 FAILING = """
 import sys
-from racedata.service import server, settings
+from racedata import settings
+from racedata.service import server
 
 def answer(environ):
     yield b"half"

@@ -12,8 +12,8 @@ import jsonschema_rs
 import webtest
 
 from racedata.service.app import create_app
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 Difference = tuple[str, Any, Any]
 

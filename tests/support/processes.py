@@ -232,7 +232,7 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
         ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
         ("listen [::]:80 default_server;", ""),
         ("/var/log/nginx/racedata.log", f"{folder}/access.log"),
-        ("/var/cache/racedata", f"{folder}/cache"),
+        ("/var/www/racedata", f"{folder}/files"),
     ]:
         if deployed not in site:
             raise ValueError(f"deploy/nginx.conf lacks {deployed}")

@@ -22,7 +22,8 @@ LARGE = "/ergast/f1/results.json?limit=2000&offset={}"
 
 LOCKED = """
 import fcntl, sys
-from racedata.service import answers, server, settings
+from racedata import settings
+from racedata.service import answers, server
 
 def make_body(self, request):
     if request.limit > 100:

@@ -9,7 +9,7 @@ import sys
 import pytest
 from support import ROOT
 
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 
 def run(script, *arguments):

@@ -3,6 +3,7 @@ front of both.
 """
 
 import http.client
+import json
 import re
 import shutil
 import threading
@@ -11,9 +12,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from support import SAMPLE
-from support.apis import refreshed
+from support.apis import refreshed, served
 from support.loads import built, run_loader, without
-from support.processes import OFF, balancer, service, site_with_nginx, until
+from support.processes import OFF, balancer, run_racedata, service, site_with_nginx, until
+from support.releases import zip_of
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
 ADDRESSES = (
@@ -135,12 +137,16 @@ def test_a_copy_gives_the_same_answers_with_the_same_tags(machines):
     ]
 
 
+@pytest.mark.parametrize("has_file", [True, False])
 def test_a_database_is_copied_through_nginx_and_the_default_limits(
-    sample_database, other_database, tmp_path
+    sample_database, other_database, tmp_path, has_file
 ):
     first, second = (tmp_path / name for name in ("racedata.db", "copy.db"))
     shutil.copy(sample_database, first)
     shutil.copy(other_database, second)
+    if has_file:
+        (tmp_path / "files").mkdir()
+        (tmp_path / "files" / "racedata.db").symlink_to(first)
     with site_with_nginx(first, tmp_path, RACEDATA_DOWNLOAD="on") as ((host, port), _):
         url = f"http://{host}:{port}/racedata.db"
         loaded = run_loader(url, second, "--replace")
@@ -186,3 +192,32 @@ def test_a_client_of_any_machine_may_get_an_older_answer_until_all_have_the_copy
         )
     assert [old in reader.tags(since=copied) for reader in readers] == [False] * len(CLIENTS)
     assert [reader.statuses for reader in readers] == [{200}] * len(CLIENTS)
+
+
+def test_a_second_machine_becomes_the_first_one_and_keeps_its_records(machines):
+    host, port = machines.sites[0]
+    settings = {"RACEDATA_DATABASE": str(machines.databases[1])}
+    url = f"http://{host}:{port}/racedata.db"
+    assert run_racedata("refresh", RACEDATA_SOURCES=url, **settings).returncode == 0
+    old = machines.tag(1)
+    # as docs/run.md says: without RACEDATA_SOURCES, load the sources
+    assert url not in run_racedata("sources", **settings).stdout
+    loaded = run_racedata("load", str(SAMPLE), **settings)
+    assert (loaded.returncode, loaded.stderr) == (0, "")
+    until(lambda: machines.tag(1) != old)
+    _, first = get(machines.sites[0], "/ergast/f1/results.json?limit=0")
+    _, second = get(machines.sites[1], "/ergast/f1/results.json?limit=0")
+    totals = [int(json.loads(each)["MRData"]["total"]) for each in (first, second)]
+    assert totals[1] == totals[0] + 20  # the sample has a race more
+    listed = run_racedata("sources", **settings).stdout
+    assert str(machines.dump) in listed and str(SAMPLE) in listed and url not in listed
+
+
+def test_a_name_that_only_one_machine_knows_hides_the_address_of_a_mirror(tmp_path):
+    with served(lambda path: (200, {}, zip_of(SAMPLE))) as mirror:
+        url = mirror.url.replace("127.0.0.1", "localhost")
+        assert run_loader(f"{url}/dump.zip", tmp_path / "racedata.db").returncode == 0
+    with service(tmp_path / "racedata.db", tmp_path / "log", **OFF) as running:
+        for path in ("/healthz", "/"):
+            _, body = get(running.address, path)
+            assert b"//localhost:" in body and b"127.0.0.1" not in body

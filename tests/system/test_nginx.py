@@ -5,14 +5,17 @@ import http.client
 import json
 import random
 import re
+import shutil
 import ssl
 import subprocess
+import urllib.robotparser
 from contextlib import closing, contextmanager
 
 import pytest
 from support import PACKAGE, ROOT
 from support.hostile import MALFORMED, request, send, statuses
 from support.processes import (
+    OFF,
     SITE,
     free_port,
     listens,
@@ -26,6 +29,8 @@ from support.processes import (
 from support.traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
+RUN = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
+LOGS = RUN.partition("\n## Logs\n")[2].partition("\n## ")[0]
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +122,7 @@ def front(folder, site):
 def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_proxy(
     sample_database, tmp_path, trusts
 ):
-    document = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
-    lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", document, re.M)).replace(
+    lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", RUN, re.M)).replace(
         "192.0.2.10", "127.0.0.1"
     )
     changes = [("    server_name _;\n", f"    server_name _;\n{lines}")] if trusts else []
@@ -145,16 +149,16 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
         assert answered(site, "127.0.0.4", X_Forwarded_For="198.51.100.8") == 0
 
 
-def test_a_site_with_its_own_certificate_answers_https_and_redirects_http(
+def test_a_site_with_its_own_certificate_answers_https_with_http_2_and_hsts_and_redirects_http(
     sample_database, tmp_path
 ):
     make_certificate(tmp_path)
     port = free_port()
-    document = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
-    (lines,) = re.findall(r"^    listen 443(?:.*\n)+?    }\n", document, re.M)
+    (lines,) = re.findall(r"^    listen 443(?:.*\n)+?    }\n", RUN, re.M)
+    (hsts,) = re.findall("^    add_header Strict.*\n", RUN, re.M)
     for documented, here in [
         ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
-        ("    listen [::]:443 ssl default_server;\n", ""),
+        ("    listen [::]:443 ssl http2 default_server;\n", ""),
         ("/etc/ssl/certs/racedata.pem", f"{tmp_path}/certificate"),
         ("/etc/ssl/private/racedata.key", f"{tmp_path}/key"),
     ]:
@@ -167,7 +171,7 @@ def test_a_site_with_its_own_certificate_answers_https_and_redirects_http(
             nginx_sockets(tmp_path),
             RACEDATA_TRUSTED_PROXIES="unix",
         ),
-        nginx(tmp_path, ("    location / {\n", f"{lines}    location / {{\n")) as site,
+        nginx(tmp_path, ("    location / {\n", f"{hsts}{lines}    location / {{\n")) as site,
     ):
         response, _ = get(site)
         assert response.status == 301
@@ -178,6 +182,120 @@ def test_a_site_with_its_own_certificate_answers_https_and_redirects_http(
             connection.request("GET", ADDRESS)
             answer = json.load(connection.getresponse())
         assert answer["MRData"]["url"].startswith(f"https://localhost:{port}/")
+        command = f"curl -sSi --http2 --cacert certificate https://localhost:{port}{ADDRESS}"
+        head, _, body = subprocess.run(
+            command.split(), cwd=tmp_path, capture_output=True, check=True
+        ).stdout.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/2 200")
+        assert b"\nstrict-transport-security: max-age=15768000" in head.lower()
+        assert json.loads(body)["MRData"]["url"].startswith(f"https://localhost:{port}/")
+
+
+def test_the_command_for_http_2_changes_the_lines_of_certbot(tmp_path):
+    (tmp_path / "site").write_text(
+        "    listen [::]:443 ssl ipv6only=on; # managed by Certbot\n"
+        "    listen 443 ssl; # managed by Certbot\n    listen 80;\n"
+    )
+    (command,) = re.findall("^    sudo (sed -i 's/listen .*) /etc/nginx/\\S+$", RUN, re.M)
+    subprocess.run(["sh", "-c", f"{command} site"], cwd=tmp_path, check=True)
+    assert (tmp_path / "site").read_text() == (
+        "    listen [::]:443 ssl http2 ipv6only=on; # managed by Certbot\n"
+        "    listen 443 ssl http2; # managed by Certbot\n    listen 80;\n"
+    )
+
+
+@contextmanager
+def changed_site(sample_database, folder, *changes):
+    """The service without rate limits behind an nginx with a changed deploy/nginx.conf."""
+    settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **OFF}
+    with (
+        service(sample_database, folder / "log", nginx_sockets(folder), **settings),
+        nginx(folder, *changes) as site,
+    ):
+        yield site
+
+
+def test_single_clients_are_refused_or_slowed_down_as_the_document_says(sample_database, tmp_path):
+    (refusing,) = re.findall(r"^    deny 203.*\n", RUN, re.M)
+    (slowing,) = re.findall(r"^    198\.51.* 1;\n", RUN, re.M)
+    (naming,) = re.findall(r"^    if \(\$http_user_agent(?:.*\n)+?    }\n", RUN, re.M)
+    changes = [
+        ("    server_name _;\n", f"    server_name _;\n{refusing}"),
+        ("    default 0;\n", f"    default 0;\n{slowing}"),
+        ("    location / {\n", f"    location / {{\n{naming}"),
+        ("203.0.113.7", "127.0.0.7"),
+        ("198.51.100.0/24", "127.0.8.0/24"),
+    ]
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "racedata.db").symlink_to(sample_database)
+    with changed_site(sample_database, tmp_path, *changes) as site:
+
+        def refusal(**request):
+            response, body = get(site, **request)
+            assert response.headers["Content-Type"] == "application/problem+json"
+            assert json.loads(body)["status"] == response.status
+            return response.status
+
+        for path in (ADDRESS, "/racedata.db"):
+            assert refusal(path=path, source="127.0.0.7") == 403
+            assert get(site, path, source="127.0.0.8")[0].status == 200
+        assert refusal(User_Agent="Mozilla (compatible; ExampleBot/2.1)") == 403
+        paths = [ADDRESS, "/racedata.db"] * 3
+        assert [get(site, path, source="127.0.8.1")[0].status for path in paths] == [200] * 6
+        assert (
+            refusal(source="127.0.8.1") == refusal(path="/racedata.db", source="127.0.8.1") == 429
+        )
+        assert get(site, source="127.0.8.2")[0].status == 200
+        assert [get(site, source="127.0.0.9")[0].status for _ in range(9)] == [200] * 9
+
+
+def test_crawlers_are_asked_to_read_only_pages(site):
+    response, body = get(site, "/robots.txt")
+    assert response.headers["Content-Type"] == "text/plain"
+    rules = urllib.robotparser.RobotFileParser()
+    rules.parse(body.decode().splitlines())
+    for path in ("/", "/docs", "/2023/18", "/openapi.json"):
+        assert rules.can_fetch("bot", path)
+    for path in (ADDRESS, "/ergast/f1/races", "/racedata.db"):
+        assert not rules.can_fetch("bot", path)
+
+
+def test_the_log_has_the_user_agent_and_the_seconds_and_the_commands_of_the_document_read_it(
+    sample_database, tmp_path
+):
+    with changed_site(sample_database, tmp_path) as site:
+        for agent in ("f1dataR/2.0", 'a"b', "x" * 500, ""):
+            get(site, source="127.0.0.9", User_Agent=agent)
+        get(site, "/docs")
+        log = tmp_path / "access.log"
+        until(lambda: len(log.read_text().splitlines()) == 5)
+    form = r'127\.0\.0\.9 - - \[.*\] "GET \S+ HTTP/1\.1" 200 \d+ "-" "(.*)" \d+\.\d{3}\n'
+    lines = log.read_text().splitlines(keepends=True)
+    agents = [re.fullmatch(form, line)[1] for line in lines[:4]]
+    assert agents == ["f1dataR/2.0", "a", "x" * 100, "-"]
+    clients, slowest = (
+        run_in_shell(command.replace("/var/log/nginx/racedata.log", str(log)))
+        for command in re.findall(r"^    (awk .*)$", RUN, re.M)
+    )
+    assert clients.split()[:2] == ["4", "127.0.0.9"]
+    assert {line.split()[1] for line in slowest.splitlines()} == {ADDRESS, "/docs"}
+
+
+def test_the_document_shortens_logs_and_leaves_addresses_out(sample_database, tmp_path):
+    rotation, addresses = re.findall(r"^    sudo (sed -i .*) (?:/etc/\S+)$", LOGS, re.M)
+    shutil.copy("/etc/logrotate.d/nginx", tmp_path / "rotation")
+    run_in_shell(f"{rotation} {tmp_path}/rotation")
+    assert "\trotate 7\n" in (tmp_path / "rotation").read_text()
+    (tmp_path / "site").write_text(SITE)
+    run_in_shell(f"{addresses} {tmp_path}/site")
+    with changed_site(sample_database, tmp_path, (SITE, (tmp_path / "site").read_text())) as site:
+        get(site)
+        until((tmp_path / "access.log").read_text)
+    assert (tmp_path / "access.log").read_text().startswith("- - - [")
+
+
+def run_in_shell(command):
+    return subprocess.run(["sh", "-c", command], capture_output=True, check=True, text=True).stdout
 
 
 def test_nginx_passes_on_the_form_that_the_service_has_chosen(site):
@@ -331,7 +449,7 @@ def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site, folder):
     ):
         send(site, content)
     until(lambda: len(long_requests()) == before + 4)
-    assert all('"GET /' in line and len(line) < 300 for line in long_requests())
+    assert all('"GET /' in line and len(line) < 450 for line in long_requests())
 
 
 @pytest.mark.parametrize("path", [ADDRESS, "/", "/openapi.json", "/healthz", "/none"])

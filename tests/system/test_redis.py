@@ -217,13 +217,13 @@ def test_tls_needs_a_trusted_certificate(tmp_path, monkeypatch, caplog):
     quotas=st.lists(
         st.tuples(st.integers(1, 12), st.sampled_from([3600, 86400])), min_size=1, max_size=2
     ),
-    requests=st.lists(st.integers(1, 4), min_size=1, max_size=12),
+    requests=st.integers(1, 24),
 )
 def test_the_script_allows_what_the_local_store_allows(shared_redis, quotas, requests):
     limits = [Limit(f"limit{number}", *quota) for number, quota in enumerate(quotas)]
     local = LocalStore(limits, clients=16)
     client = repr(quotas).encode() + str(time.monotonic_ns()).encode()
     with redis_store(shared_redis.url, limits) as shared:
-        for tokens in requests:
-            here, there = local.take(client, tokens), shared.take(client, tokens)
+        for _ in range(requests):
+            here, there = local.take(client), shared.take(client)
             assert (here.refused_by, here.remaining) == (there.refused_by, there.remaining)

@@ -17,6 +17,7 @@ from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request, Secret, WrongStatus
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
 from racedata.loader.sources.pace import Pace
+from racedata.settings import LoaderSettings
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
 INDEX_BYTES = 1_000_000
@@ -39,21 +40,17 @@ class JolpicaDump(DumpSource):
 
     @contextmanager
     def dump(self, progress: Progress) -> Iterator[Dump]:
-        token, index = os.environ.get("JOLPICA_TOKEN"), self.address.partition(":")[2] or INDEX
+        token = LoaderSettings.read(os.environ).jolpica_token
+        index = self.address.partition(":")[2] or INDEX
         with self.published(token, index, progress) as dump:
             yield dump._replace(address=self.address)  # the URL is of this release only
 
     @contextmanager
-    def published(self, token: str | None, index: str, progress: Progress) -> Iterator[Dump]:
+    def published(self, token: str, index: str, progress: Progress) -> Iterator[Dump]:
         """The dump in the index at a URL: with a token the latest, else one 14 days old.
 
         Raises LoadError, in which the token does not appear.
         """
-        if token and not re.fullmatch("[!-~]+", token):  # http.client's message would contain it
-            raise LoadError(
-                "JOLPICA_TOKEN contains characters that no token has; "
-                "expected letters, digits and punctuation"
-            )
         secret = Secret(f"Token {token}", index) if token else None
         content = io.BytesIO()
         try:

@@ -15,9 +15,9 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.races import Championship, Session
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import COPIED, is_database
+from racedata.settings import Settings
 
 PLACES = 10  # how many places of a result the page shows
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source

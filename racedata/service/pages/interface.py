@@ -14,9 +14,8 @@ from racedata.service.catalogue import Catalogue, full_name
 from racedata.service.endpoints import Endpoint
 from racedata.service.openapi import PARAMETERS, accepted_filters
 from racedata.service.pages.ask import Ask
-from racedata.service.ratelimit.bucket import WINDOWS
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import WINDOWS, Settings
 
 # The groups of endpoints on the page. Each endpoint has addresses to try, with a text that
 # describes the answer. Names in braces are replaced by `example_values`.

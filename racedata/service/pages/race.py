@@ -7,7 +7,7 @@ from racedata.formats import Json
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.races import Records, Session
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 # The letters that a result may have as its position.
 LETTERS = {

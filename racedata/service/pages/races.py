@@ -6,7 +6,7 @@ from typing import NamedTuple
 from racedata.formats import Json
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.serializers import gap_time, sessions_of
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 Session = tuple[str, str]  # its name, and its start as `start` returns it
 # the texts that tables of places may show

@@ -76,8 +76,8 @@ for name in TEMPLATES.list_templates(extensions=["html"]):
     TEMPLATES.get_template(name)
 
 
-def render(name: str, path: str, facts: Mapping[str, object]) -> str:
-    """The page at `path`: the template of this name, filled with facts."""
+def render(name: str, path: str, facts: Mapping[str, object], contact: str) -> str:
+    """The page at `path`: the template of this name, filled with facts. `contact` is a setting."""
     # relative, because a proxy may serve all pages below a path of its own
     root = "../" * (path.count("/") - 1) or "./"
-    return TEMPLATES.get_template(name).render(facts, root=root)
+    return TEMPLATES.get_template(name).render(facts, root=root, contact=contact)

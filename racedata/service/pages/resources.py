@@ -4,7 +4,7 @@ They are outside the base address, and work without scripts.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 import falcon
@@ -15,8 +15,8 @@ from racedata.service.document import Document
 from racedata.service.pages import home, race, season
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, render
-from racedata.service.settings import Settings
 from racedata.service.sources import RefreshNotes
+from racedata.settings import Settings
 
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 
@@ -24,25 +24,24 @@ LONGEST = 1000  # characters of an address; nginx refuses answers with very long
 class HomePage:
     """The resource of `/`, made once per database and again when a refresh has asked a source.
 
-    `facts` and `validators` make the facts of the page and its Validators for the times of all
-    refreshes.
+    `html` and `validators` make the page and its Validators for the times of all refreshes.
     """
 
     def __init__(
         self,
         notes: RefreshNotes,
-        facts: Callable[[home.RefreshTimes], home.Facts],
+        html: Callable[[home.RefreshTimes], str],
         validators: Callable[[home.RefreshTimes], Validators],
     ) -> None:
         self.notes = notes
-        self.facts = facts
+        self.html = html
         self.validators = validators
         self.cached = self.make({})
 
     def make(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, Document]:
         """The times at which refreshes last asked the sources, and the page, as a Document."""
-        html = render("home.html", "/", self.facts(times))
-        return times, Document(self.validators(times), html, CONTENT_TYPE, HEADERS)
+        document = Document(self.validators(times), self.html(times), CONTENT_TYPE, HEADERS)
+        return times, document
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         times_then, document = self.cached
@@ -107,14 +106,15 @@ class SeasonPages:
         resp.location = f"../{year}/{number}" if which else year
 
     def make_body(self, path: str, year: int, number: int) -> Body:
+        name: str
+        facts: Mapping[str, object]
         if number:
             rounds = self.rounds[year]
-            html = render(
-                "race.html", path, race.facts(self.settings, self.ask, rounds, year, number)
-            )
+            name, facts = "race", race.facts(self.settings, self.ask, rounds, year, number)
         else:
-            seasons = sorted(self.rounds)
-            html = render("season.html", path, season.facts(self.settings, self.ask, seasons, year))
+            name = "season"
+            facts = season.facts(self.settings, self.ask, sorted(self.rounds), year)
+        html = render(f"{name}.html", path, facts, self.settings.contact)
         return Body(compressed(html.encode()))
 
     def fault(self, year: int, number: int) -> str:
@@ -161,4 +161,4 @@ class SeasonPages:
             "pages": self.settings.season_pages,
             "season": year if year in self.rounds else max(self.rounds),
         }
-        resp.text = render("not_found.html", req.path, facts)
+        resp.text = render("not_found.html", req.path, facts, self.settings.contact)

@@ -7,7 +7,7 @@ from racedata.formats import Json
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.races import Championship, Records
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 
 class Facts(TypedDict):

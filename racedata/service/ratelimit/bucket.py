@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
-
 
 class Limit:
     """`quota` requests in `window` seconds: a token bucket that starts full and keeps refilling.
@@ -23,17 +21,6 @@ class Limit:
         self.interval = -(-window * 1_000_000 // quota)
         self.capacity = self.interval * quota
 
-    def capped(self, tokens: int) -> int:
-        """The tokens that a request takes: at most a quarter of the quota.
-
-        So a client with a full bucket may always send it.
-        """
-        return min(tokens, -(-self.quota // 4))
-
-    def cost(self, tokens: int) -> int:
-        """How far a request for this many tokens moves the moment at which the bucket is full."""
-        return self.interval * self.capped(tokens)
-
     def __repr__(self) -> str:
         """`burst 4/1`."""
         return f"{self.name} {self.quota}/{self.window}"
@@ -42,17 +29,15 @@ class Limit:
 class Decision(NamedTuple):
     """The outcome of one request. The lists have one item per limit."""
 
-    # the limit with the longest wait among those without enough tokens; None: allowed
+    # the limit with the longest wait among those without a token; None: allowed
     refused_by: Limit | None
     wait: int  # microseconds until the same request would be allowed; 0 if it is allowed now
     remaining: list[int]  # whole tokens left
     reset: list[int]  # microseconds until the bucket is full
 
 
-def take(
-    limits: Sequence[Limit], full_at: Iterable[int], now: int, tokens: int = 1
-) -> tuple[Decision, list[int]]:
-    """Takes tokens from the bucket of each limit, or from none if one of them has too few.
+def take(limits: Sequence[Limit], full_at: Iterable[int], now: int) -> tuple[Decision, list[int]]:
+    """Takes a token from the bucket of each limit, or from none if one of them has none.
 
     `full_at` has, per limit, the moment at which its bucket is full: microseconds of the same clock
     as `now`. A moment in the past means a full bucket. Returns the Decision and the new moments.
@@ -61,16 +46,13 @@ def take(
     # clock was set back. That must not lock a client out.
     fill_times = [min(max(full - now, 0), limit.capacity) for limit, full in zip(limits, full_at)]
     waits = [
-        fill_time + limit.cost(tokens) - limit.capacity
-        for limit, fill_time in zip(limits, fill_times)
+        fill_time + limit.interval - limit.capacity for limit, fill_time in zip(limits, fill_times)
     ]
     wait, refused_by = max(waits), None
     if wait > 0:
         refused_by = limits[waits.index(wait)]
     else:
-        fill_times = [
-            fill_time + limit.cost(tokens) for limit, fill_time in zip(limits, fill_times)
-        ]
+        fill_times = [fill_time + limit.interval for limit, fill_time in zip(limits, fill_times)]
     remaining = [
         (limit.capacity - fill_time) // limit.interval
         for limit, fill_time in zip(limits, fill_times)

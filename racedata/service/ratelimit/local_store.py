@@ -65,14 +65,14 @@ class LocalStore:
         key = hashlib.blake2b(client, digest_size=self.KEY, key=self._secret).digest()
         return key, int.from_bytes(key[:8], "little") % self._sets * self.WAYS
 
-    def take(self, client: bytes, tokens: int = 1) -> Decision:
+    def take(self, client: bytes) -> Decision:
         key, first = self.hashed(client)
         with self._threads:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
             try:
                 words = self.words_of(self.slot_of(key, first))
                 # The clock is read under the lock, so that moments are in the order of decisions.
-                decision, full_at = take(self.limits, self._words[words], self.clock(), tokens)
+                decision, full_at = take(self.limits, self._words[words], self.clock())
                 if decision.refused_by is None:
                     self.write(words, full_at)
                 return decision

@@ -10,15 +10,16 @@ import falcon
 
 from racedata.service.addresses import after_base
 from racedata.service.ratelimit.bucket import Decision, whole_seconds
-from racedata.service.ratelimit.clients import TrustedProxies, bucket_key, parse_ip
+from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
+OUTSIDE = ("/openapi.json", "/racedata.db")  # what counts outside the base address
 COUNTED = "racedata.counted"  # key of the WSGI environment: the headers of a counted request
 
 
 class RateLimits:
-    """Counts requests under the base address, sets the RateLimit headers, and refuses with 429.
+    """Counts requests under the base address and for files, and refuses with 429.
 
     The headers are those of the IETF draft "RateLimit header fields for HTTP"
     (draft-ietf-httpapi-ratelimit-headers).
@@ -36,32 +37,28 @@ class RateLimits:
         )
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if after_base(req.path, self.base) is None or is_preflight(req.env):
-            return
-        self.count(req, resp)
-
-    def count(self, req: falcon.Request, resp: falcon.Response, tokens: int = 1) -> None:
-        """Takes tokens for the client. Raises HTTPTooManyRequests if it has too few.
+        """Takes a token for the client. Raises HTTPTooManyRequests if it has none.
 
         A request that is tried again, because its answer had to wait, counts once.
         """
+        counts = after_base(req.path, self.base) is not None or req.path in OUTSIDE
+        if not counts or is_preflight(req.env):
+            return
         if COUNTED in req.env:
             resp.set_headers(req.env[COUNTED])
             return
         # Trusted proxies have written the end. Before it, a client can send anything of any length.
         forwarded_for = req.env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
         key = self.bucket_key(req.env.get("REMOTE_ADDR", ""), forwarded_for)
-        decision = self.store.take(key, tokens)
+        decision = self.store.take(key)
         req.env[COUNTED] = self.headers(decision)
         resp.set_headers(req.env[COUNTED])
         if limit := decision.refused_by:
-            count, wait = limit.capped(tokens), whole_seconds(decision.wait)
-            cost = f"counts as {count} requests, and " if count > 1 else ""
+            wait = whole_seconds(decision.wait)
             requests = "request" if limit.quota == 1 else "requests"
             raise falcon.HTTPTooManyRequests(
                 description=f"The {limit.name} limit of {limit.quota} {requests} in "
-                f"{limit.window} s has been reached; this request {cost}can succeed after {wait} "
-                "s.",
+                f"{limit.window} s has been reached; this request can succeed after {wait} s.",
                 retry_after=wait,
             )
 
@@ -70,11 +67,6 @@ class RateLimits:
         for tokens, fill_time in zip(decision.remaining, decision.reset):
             values += tokens, whole_seconds(fill_time)
         return [("ratelimit-policy", self.policy), ("ratelimit", self.template % tuple(values))]
-
-
-def is_from_proxy(env: dict[str, Any], proxies: TrustedProxies) -> bool:
-    """Whether a trusted proxy has sent this request."""
-    return proxies.trusts(parse_ip(env.get("REMOTE_ADDR", "")))
 
 
 def is_preflight(env: dict[str, Any]) -> bool:

@@ -133,16 +133,16 @@ class RedisStore:
         self._retry_at: float | None = None
         self._lock = threading.Lock()  # guards `_retry_at`
 
-    def take(self, client: bytes, tokens: int = 1) -> Decision:
+    def take(self, client: bytes) -> Decision:
         outage = self._retry_at is not None
         if outage and not self.retry_is_due():
-            return self.fallback.take(client, tokens)
+            return self.fallback.take(client)
         began = self.clock()
         try:
-            now, *full_at = self.run_script(client, tokens)
+            now, *full_at = self.run_script(client)
         except Exception as error:  # whatever it is, the request is answered
             self.begin_outage(f"{type(error).__name__}: {error}")
-            return self.fallback.take(client, tokens)
+            return self.fallback.take(client)
         if self.clock() - began < self.SLOW:
             self._slow_answers = 0
             if outage:
@@ -153,7 +153,7 @@ class RedisStore:
                 self.begin_outage(
                     f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
                 )
-        return take(self.limits, full_at, now, tokens)[0]
+        return take(self.limits, full_at, now)[0]
 
     def with_deadline(self, kind: Any) -> Any:
         """A class of connections like `kind`, whose replies come before the thread's deadline.
@@ -166,10 +166,10 @@ class RedisStore:
 
         return type(kind.__name__, (kind,), {"_connect": connect})
 
-    def run_script(self, client: bytes, tokens: int) -> list[int]:
+    def run_script(self, client: bytes) -> list[int]:
         """The reply of SCRIPT: the time, and the moments before this request."""
         arguments = [
-            str(number) for limit in self.limits for number in (limit.cost(tokens), limit.capacity)
+            str(number) for limit in self.limits for number in (limit.interval, limit.capacity)
         ]
         self._deadline.moment = time.monotonic() + self.TIMEOUT
         reply: list[int] = self._redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)

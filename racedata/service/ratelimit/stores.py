@@ -10,7 +10,7 @@ from typing import Protocol
 
 from racedata.service.ratelimit.bucket import Decision, Limit
 from racedata.service.ratelimit.local_store import LocalStore
-from racedata.service.settings import SettingError, Settings
+from racedata.settings import SettingError, Settings
 
 
 class LimitStore(Protocol):
@@ -19,13 +19,13 @@ class LimitStore(Protocol):
     @property
     def limits(self) -> Sequence[Limit]: ...
 
-    def take(self, client: bytes, tokens: int = 1) -> Decision:
-        """Takes tokens for `client` from the bucket of each limit, or from none."""
+    def take(self, client: bytes) -> Decision:
+        """Takes a token for `client` from the bucket of each limit, or from none."""
 
 
 def store_for(settings: Settings) -> LimitStore | None:
     """The limit store that the settings name; None if all limits are off. Raises SettingError."""
-    limits = settings.rate_limits
+    limits = [Limit(*each) for each in settings.rate_limits]
     if not limits:
         return None
     local = LocalStore(limits)

@@ -6,8 +6,8 @@ from racedata.service.addresses import Grammar
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.pages.ask import ALL, Ask
-from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 
 @pytest.fixture(scope="module")

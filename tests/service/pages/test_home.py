@@ -12,8 +12,8 @@ from support.loads import built, changed, remember
 
 from racedata.model import KINDS
 from racedata.service.app import create_app
-from racedata.service.settings import Settings, parse_arguments
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings, parse_arguments
 
 BASE = Settings().base_address
 

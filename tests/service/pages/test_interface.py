@@ -11,7 +11,7 @@ from support.loads import built, changed
 from racedata.service.addresses import FILTERS
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.pages import interface
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 BASE = Settings().base_address
 

@@ -50,7 +50,7 @@ def test_a_page_shows_each_fact_that_its_module_collects(page):
 
 def test_a_page_with_a_missing_fact_is_an_error():
     with pytest.raises(UndefinedError, match="'fault' is undefined"):
-        rendering.render("not_found.html", "/x", {"season": 2023, "pages": ""})
+        rendering.render("not_found.html", "/x", {"season": 2023, "pages": ""}, "")
 
 
 HOSTILE = "</title><script>alert(1)</script>\"'&<!--"

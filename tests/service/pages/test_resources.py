@@ -11,7 +11,7 @@ from support.loads import changed, remember
 
 from racedata.database import store_path
 from racedata.service.app import create_app
-from racedata.service.settings import Settings
+from racedata.settings import Settings
 
 
 @pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])

@@ -1,14 +1,15 @@
-"""racedata.service.settings: what each setting takes, and what is said of what it does not take."""
+"""racedata.settings: what each setting takes, and what is said of what it does not take."""
 
 from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.answers import client
 
-from racedata.service.settings import SettingError, Settings
+from racedata.settings import LoaderSettings, SettingError, Settings, variable_of
 
-VARIABLES = {each.metadata["variable"]: each.name for each in fields(Settings)}
+VARIABLES = {variable_of(each): each.name for each in fields(Settings)}
 
 
 def test_an_empty_environment_gives_the_defaults():
@@ -36,6 +37,7 @@ TAKEN = {
     "RACEDATA_MAX_LIMIT": [1, 30, 100_000],
     "RACEDATA_DEFAULT_LIMIT": [1, 30, 2000],
     "RACEDATA_LIMIT_STORE": ["redis://:secret@10.0.0.1:6379/2"],
+    "RACEDATA_CONTACT": ["", "mailto:ops@example.org", "Races & more, extension 7"],
 }
 WRONG = {
     "HOST": ["", "a b", "localhost:80", ":"],
@@ -51,6 +53,7 @@ WRONG = {
     "RACEDATA_BURST_LIMIT": ["0/second", "4"],
     "RACEDATA_SUSTAINED_LIMIT": ["5/fortnight"],
     "RACEDATA_LIMIT_STORE": ["memcached://x"],
+    "RACEDATA_CONTACT": ["two\nlines", "x" * 201],
     "RACEDATA_TRUSTED_PROXIES": ["nginx", "10.0.0.1/8", "127.0.0.1 10.0.0.1"],
 }
 
@@ -74,11 +77,7 @@ def test_rates_and_proxies_are_parsed():
     settings = Settings.read({}, texts)
     (limit,) = settings.rate_limits
     assert (limit.name, limit.quota, limit.window) == ("sustained", 9, 86_400)
-    assert [str(each) for each in settings.trusted_proxies.networks] == [
-        "127.0.0.1/32",
-        "10.0.0.0/8",
-    ]
-    assert settings.trusted_proxies.unix
+    assert settings.trusted_proxies == "127.0.0.1, 10.0.0.0/8,unix"
 
 
 @pytest.mark.parametrize(("variable", "value"), each(WRONG))
@@ -114,8 +113,19 @@ def test_a_misspelt_setting_is_refused_with_the_known_names():
         Settings.read({"RACEDATA_DATABSE": "x"})
 
 
-def test_the_setting_of_the_loader_may_be_in_the_same_file_of_settings():
-    assert Settings.read({"RACEDATA_SOURCES": "tracinginsights f1db"}) == Settings()
+def test_settings_of_both_halves_may_be_in_the_same_file():
+    both = {"RACEDATA_SOURCES": "tracinginsights f1db", "PORT": "many"}
+    assert LoaderSettings.read(both).sources == "tracinginsights f1db"
+    assert Settings.read({**both, "PORT": "8001"}).port == 8001
+    with pytest.raises(SettingError, match="RACEDATA_SORUCES='f1db': no such setting; "):
+        LoaderSettings.read({"RACEDATA_SORUCES": "f1db"})
+
+
+@pytest.mark.parametrize("token", ["two words", "line\n", "Zeichen-ü", "\x00"])
+def test_a_wrong_secret_is_refused_without_showing_it(token):
+    with pytest.raises(SettingError) as refused:
+        LoaderSettings.read({"JOLPICA_TOKEN": token})
+    assert str(refused.value) == "JOLPICA_TOKEN: expected letters, digits and punctuation"
 
 
 @given(st.sampled_from(sorted(VARIABLES)), st.text())
@@ -124,3 +134,32 @@ def test_any_text_is_either_taken_or_refused_in_one_line(variable, value):
         Settings.read({variable: value})
     except SettingError as refused:
         assert "\n" not in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("contact", "shown"),
+    [
+        ("", None),
+        ("mailto:ops@example.org", '<a href="mailto:ops@example.org">ops@example.org</a>'),
+        (
+            "https://example.org/?a&b",
+            '<a href="https://example.org/?a&amp;b">https://example.org/?a&amp;b</a>',
+        ),
+        ("<b>Races</b>", "&lt;b&gt;Races&lt;/b&gt;"),
+        ("javascript:alert(1)", "javascript:alert(1)"),
+    ],
+)
+def test_the_contact_is_at_the_end_of_each_html_page_and_of_its_etag(
+    sample_database, contact, shown
+):
+    app, without = client(sample_database, contact=contact), client(sample_database)
+    for address in ("/", "/docs", "/2023", "/2023/18", "/none"):
+        headers = {"Accept": "text/html"}
+        answer = app.get(address, headers=headers, expect_errors=True)
+        end = answer.text.partition("</main>")[2]
+        assert (f"Contact: {shown}" in end) == bool(shown), address
+        assert ("Contact: " in end) == bool(shown)
+        assert "<b>" not in end and 'href="javascript' not in end
+        if address != "/none":
+            tags = {each.get(address, headers=headers).headers["ETag"] for each in (app, without)}
+            assert len(tags) == (2 if shown else 1)

@@ -1,0 +1,352 @@
+"""The settings of both halves, one line each: default, parser, help, and what it affects.
+
+Variables, options, help, checks and error messages come from these lines, and a test compares
+docs/settings.md with them. No other module reads the environment for a setting.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from ipaddress import ip_address, ip_network
+from typing import Any, ClassVar, Literal, NamedTuple, Never, Self
+
+from racedata.database import default_path
+
+# The exit status of a process that cannot start. It tells gunicorn that no other worker can start
+# either, so gunicorn stops.
+CANNOT_START = 3
+
+WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
+
+# Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.
+Parse = Callable[[str], Any]
+
+
+class SettingError(ValueError):
+    """An unusable setting: one line names the variable, its value and what is expected."""
+
+
+class Rate(NamedTuple):
+    """A rate limit: `quota` requests in `window` seconds. RateLimit headers have its name."""
+
+    name: str
+    quota: int
+    window: int
+
+
+def matching(pattern: str, expected: str) -> Parse:
+    """Parses text that matches all of `pattern`; `expected` says so in words."""
+
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(expected)
+        return text
+
+    return parse
+
+
+def whole_number(least: int, most: int) -> Parse:
+    """Parses whole numbers from `least` to `most`."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def host_name(text: str) -> str:
+    """Parses host names and IP addresses."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        name: str = matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
+        return name
+
+
+def on_or_off(text: str) -> bool:
+    if text not in ("on", "off"):
+        raise ValueError("on or off")
+    return text == "on"
+
+
+def proxies(text: str) -> str:
+    """Checks comma-separated addresses and networks; ratelimit/clients.py parses them."""
+    try:
+        for name in text.split(",") if text else ():
+            if name.strip() != "unix":
+                ip_network(name.strip())
+    except ValueError:
+        raise ValueError(
+            "IP addresses, networks or the word unix, separated by commas, "
+            "such as 127.0.0.1,10.0.0.0/8"
+        ) from None
+    return text
+
+
+def rate(name: str) -> Parse:
+    """Parses a rate limit, which RateLimit headers call `name`. `off` gives None."""
+
+    def parse(text: str) -> Rate | None:
+        match = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)
+        if not match and text != "off":
+            raise ValueError(
+                "off, or a number from 1 to 999999 per second, minute, hour or day, "
+                "such as 4/second"
+            )
+        return Rate(name, int(match[1]), WINDOWS[match[2]]) if match else None
+
+    return parse
+
+
+FILE = matching(r".+", "the path of a file")
+PATH = matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a trailing slash")
+NAME = matching(r"[\w-]+", "letters, digits, - and _, such as f1")
+URL = matching(
+    r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
+    "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a trailing "
+    "slash",
+)
+TIMES = matching("total|gap", "total or gap")
+STORE = matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0")
+CONTACT = matching(
+    r"[^\x00-\x1f\x7f]{0,200}", "at most 200 characters in one line: a text, a URL, or mailto:…"
+)
+TOKEN = matching("[!-~]*", "letters, digits and punctuation")
+
+Answers = Literal["every answer", "the HTML pages", "the description", "no answer"]
+ALL: Answers = "every answer"
+PAGES: Answers = "the HTML pages"
+DESCRIPTION: Answers = "the description"
+
+
+def setting(
+    default: str,
+    parse: Parse,
+    help: str,
+    affects: Answers = "no answer",
+    variable: str = "",
+    is_secret: bool = False,
+) -> Any:
+    """A field that `variable` in the environment sets; by default, RACEDATA_ and the field's name.
+
+    `default` is a text for `parse`. `affects` says which ETags depend on it. Messages do not show
+    the value of a secret.
+    """
+    metadata = {
+        "default": default,
+        "parse": parse,
+        "help": help,
+        "affects": affects,
+        "variable": variable,
+        "is_secret": is_secret,
+    }
+    return field(default=parse(default), metadata=metadata)
+
+
+@dataclass(frozen=True)
+class SharedSettings:
+    """What both halves need. In a subclass, `read` parses the settings of that half."""
+
+    database: str = setting(default_path(os.environ), FILE, "the file that racedata load built")
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> Self:
+        """The settings in `environ` and in options, which take precedence. Raises SettingError.
+
+        Options have the names of their fields.
+        """
+        for variable in environ:
+            if variable.startswith("RACEDATA_") and variable not in KNOWN:
+                names = ", ".join(name for name in KNOWN if name.startswith("RACEDATA_"))
+                raise SettingError(
+                    f"{variable}={environ[variable]!r}: no such setting; expected one of {names}"
+                )
+        values = {}
+        for each in fields(cls):
+            if each.name in options:
+                values[each.name] = value_of(each, option(each.name), options[each.name])
+            elif (variable := variable_of(each)) in environ:
+                values[each.name] = value_of(each, variable, environ[variable])
+        return cls(**values)
+
+
+# fmt: off
+@dataclass(frozen=True)
+class LoaderSettings(SharedSettings):
+    """The settings of the loader. Its commands check all of them at the start."""
+
+    sources: str = setting("", str, "the sources to load and to follow, the most trusted first; empty for the default list")
+    corrections: str = setting("", str, "a file of corrections, none or default; empty for the last choice", variable="CORRECTIONS")
+    jolpica_token: str = setting("", TOKEN, "your token for Jolpica-F1's latest dump; it is sent only to Jolpica's own host", variable="JOLPICA_TOKEN", is_secret=True)
+
+
+@dataclass(frozen=True)
+class Settings(SharedSettings):
+    """The settings of the service. Each is also an option of `racedata serve`."""
+
+    host: str = setting("127.0.0.1", host_name, "address to listen on", variable="HOST")
+    port: int = setting("8000", whole_number(1, 65535), "port to listen on", variable="PORT")
+    workers: int = setting(str(min(os.cpu_count() or 1, 8)), whole_number(1, 512), "worker processes", variable="WEB_CONCURRENCY")
+    base_path: str = setting("/ergast", PATH, "path before the series; may be empty", ALL)
+    series: str = setting("f1", NAME, "the series: last part of the base address, and MRData.series", ALL)
+    base_url: str = setting("", URL, "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, taken from the request", ALL)
+    finish_times: str = setting("total", TIMES, "Time.time of results: total for each driver's own time, gap for the gap to the winner", ALL)
+    max_limit: int = setting("2000", whole_number(1, 100_000), "the largest limit that a request can have; larger values are capped", ALL)  # no race has 2000 records
+    default_limit: int = setting("100", whole_number(1, 100_000), "the limit of a request that names none, at most the largest limit", ALL)
+    max_age: int = setting("300", whole_number(0, 31_536_000), "seconds for which clients and proxies may cache an answer")
+    cache_size: int = setting("24", whole_number(0, 100_000), "megabytes of cached answers per worker")
+    burst_limit: Rate | None = setting("4/second", rate("burst"), "requests per client in a second, minute, hour or day; or off", PAGES)
+    sustained_limit: Rate | None = setting("500/hour", rate("sustained"), "a second limit per client, usually over a longer period", PAGES)
+    limit_store: str = setting("local", STORE, "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0")
+    trusted_proxies: str = setting("", proxies, "proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a unix socket, separated by commas")
+    download: bool = setting("off", on_or_off, "whether clients may download the database, from /racedata.db", DESCRIPTION)
+    contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", PAGES)
+    # fmt: on
+
+    # whether this service also loads and follows its sources: an option, but no setting
+    follows: ClassVar[bool] = False
+
+    @property
+    def base_address(self) -> str:
+        """The path in front of all endpoints."""
+        return f"{self.base_path}/{self.series}"
+
+    @property
+    def season_pages(self) -> str:
+        """The path of the pages of seasons, relative to `/`. `2023` or `2023/18` follows it."""
+        # Addresses under the base address belong to the endpoints, even if it begins with a year.
+        return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
+
+    @property
+    def base_link(self) -> str:
+        """A link to the base address: a URL if a setting has one, else a path on the same host."""
+        return self.base_url or self.base_address
+
+    @property
+    def root_link(self) -> str:
+        """A link to the page and other addresses outside the base address.
+
+        It is a URL if the settings imply one, otherwise a path.
+        """
+        is_implied = self.base_url.endswith(self.base_address)
+        return self.base_url.removesuffix(self.base_address) if is_implied else "/"
+
+    @property
+    def rate_limits(self) -> list[Rate]:
+        """The rate limits that are not off. A request needs a token of each."""
+        return [each for each in (self.burst_limit, self.sustained_limit) if each]
+
+    def values_that_affect(self, *answers: Answers) -> list[Any]:
+        """The values of the settings that affect one of these."""
+        # the page at / tells users to load sources only if the service does not
+        follows = [self.follows] if PAGES in answers else []
+        return follows + [
+            getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in answers
+        ]
+
+    @property
+    def usual_limit(self) -> int:
+        """The `limit` of a request that names none, in records."""
+        return min(self.default_limit, self.max_limit)
+
+    @property
+    def health_url(self) -> str:
+        """The URL at which this machine reaches the service's health report."""
+        # These listen on all addresses.
+        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> Self:
+        settings = super().read(environ, options)
+        # compose.yaml passes a default of 100 even if only a lower largest limit is set. So up to
+        # 100, `usual_limit` lowers it instead.
+        if settings.default_limit > max(settings.max_limit, cls.default_limit):
+            is_option = "default_limit" in options
+            name = option("default_limit") if is_option else "RACEDATA_DEFAULT_LIMIT"
+            raise SettingError(
+                f"{name}='{settings.default_limit}': expected at most {settings.max_limit}, "
+                "as RACEDATA_MAX_LIMIT says"
+            )
+        return settings
+
+
+class FollowingSettings(Settings):
+    """The settings of `racedata serve --follow`."""
+
+    follows = True
+
+
+def variable_of(declared: "Field[Any]") -> str:
+    """The variable in the environment that sets a field."""
+    return declared.metadata["variable"] or f"RACEDATA_{declared.name.upper()}"
+
+
+# Both halves share a file of settings. Any other variable that begins with RACEDATA_ is an error.
+KNOWN = [variable_of(each) for half in (Settings, LoaderSettings) for each in fields(half)]
+
+
+def option(name: str) -> str:
+    """The option for the field of this name: `--base-path`."""
+    return "--" + name.replace("_", "-")
+
+
+def value_of(declared: "Field[Any]", name: str, text: str) -> Any:
+    """The value of a setting given as `text` under this name. Raises SettingError."""
+    try:
+        return declared.metadata["parse"](text)
+    except ValueError as expected:
+        given = name if declared.metadata["is_secret"] else f"{name}={text!r}"
+        raise SettingError(f"{given}: expected {expected}") from None
+
+
+class Arguments(NamedTuple):
+    """The command line of `racedata serve`, and the environment."""
+
+    settings: Settings
+    follow: bool  # whether to keep the database fresh while serving
+    gunicorn_options: Sequence[str]  # the arguments after `--`
+
+
+def parse_arguments(arguments: Sequence[str]) -> Arguments:
+    """Parses the arguments of `racedata serve`. If one is wrong, stops."""
+    parser = argparse.ArgumentParser(
+        prog="racedata serve",
+        usage="racedata serve [--follow] [SETTING …] [-- GUNICORN-OPTION …]",
+        description="Serve the database over HTTP. If the default database is missing, it is "
+        "first built from the sample; with --follow, so is any other missing database.",
+        epilog="Each setting can also be an environment variable; options take precedence. "
+        f"Exit status {CANNOT_START}: a setting or the database cannot be used.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="also run `racedata refresh --follow`, "
+        "with the sources in the variable RACEDATA_SOURCES",
+    )
+    group = parser.add_argument_group("settings")
+    for each in fields(Settings):
+        default = each.metadata["default"].replace("%", "%%") or "empty"
+        help = f"{each.metadata['help']} ({variable_of(each)}; default: {default})"
+        group.add_argument(option(each.name), metavar="VALUE", help=help)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    values = vars(parser.parse_args(arguments[:end]))
+    follow = values.pop("follow")
+    options = {name: text for name, text in values.items() if text is not None}
+    try:
+        settings = (FollowingSettings if follow else Settings).read(os.environ, options)
+        return Arguments(settings, follow, arguments[end + 1 :])
+    except SettingError as error:
+        stop(error)
+
+
+def stop(reason: object) -> Never:
+    """Prints on stderr why the service cannot start, in one line, and exits with CANNOT_START."""
+    print(f"racedata: {reason}", file=sys.stderr)
+    sys.exit(CANNOT_START)
