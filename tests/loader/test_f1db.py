@@ -190,7 +190,16 @@ def test_circuits_constructors_and_drivers_have_the_names_of_countries_that_erga
             None,
         ),
         # f1db has the coordinates of the city; a correction has those of the circuit
-        (3, "vegas", "Las Vegas Strip Street Circuit", "Las Vegas", "USA", "36.1147", "-115.173", None),
+        (
+            3,
+            "vegas",
+            "Las Vegas Strip Street Circuit",
+            "Las Vegas",
+            "USA",
+            "36.1147",
+            "-115.173",
+            None,
+        ),
     ]
     sql = """SELECT number, code, forename, surname, dob, nationality
              FROM drivers WHERE driverRef = 'leclerc'"""
