@@ -43,6 +43,8 @@ RIGHT = (
     "WHERE sessions.RACE(2023/21) AND sessions.raceId = races.raceId AND session = 'quali'",
     "UPDATE results SET fastestLap = 38, fastestLapTime = '1:41.025', rank = 13 "
     "WHERE RACE(2023/18) AND DRIVER(leclerc)",
+    "UPDATE pit_stops SET lap = 22, time = '14:41:51', milliseconds = 24364 "
+    "WHERE RACE(2023/18) AND DRIVER(ricciardo) AND stop = 1",
 )
 
 
@@ -285,6 +287,8 @@ FULL_DUMP = (
     ("The fastest laps of two drivers have the same rank,", 4),
     ("The speed and the time of a fastest lap give a different", 3),
     ("A driver's pit stops are not numbered 1, 2, 3, …", 2),
+    ("Two drivers entered the pit lane in the same second", 2),
+    ("Most drivers have a pit stop on a lap and on the next", 15),
     ("Two cars have the same place on the grid.", 75),
     ("Drivers who retired on the same lap have each other's", 2),
     ("A driver starts further ahead than qualifying allows.", 1),

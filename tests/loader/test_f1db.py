@@ -151,7 +151,7 @@ def test_races_and_sessions_have_their_dates_and_since_2024_their_times_in_utc(c
         (1957, 5, "British Grand Prix", "aintree", "1957-07-20", None),
         (2023, 9, "Austrian Grand Prix", "red_bull_ring", "2023-07-02", None),
         (2023, 18, "United States Grand Prix", "americas", "2023-10-22", None),
-        (2025, 20, "Mexican Grand Prix", "rodriguez", "2025-10-26", "20:00:00"),
+        (2025, 20, "Mexico City Grand Prix", "rodriguez", "2025-10-26", "20:00:00"),
         (2025, 22, "Las Vegas Grand Prix", "vegas", "2025-11-23", "04:00:00"),
     ]
     sql = """SELECT session, sessions.date, sessions.time
@@ -190,7 +190,16 @@ def test_circuits_constructors_and_drivers_have_the_names_of_countries_that_erga
             None,
         ),
         # f1db has the coordinates of the city; a correction has those of the circuit
-        (3, "vegas", "Las Vegas Street Circuit", "Las Vegas", "USA", "36.1147", "-115.173", None),
+        (
+            3,
+            "vegas",
+            "Las Vegas Strip Street Circuit",
+            "Las Vegas",
+            "USA",
+            "36.1147",
+            "-115.173",
+            None,
+        ),
     ]
     sql = """SELECT number, code, forename, surname, dob, nationality
              FROM drivers WHERE driverRef = 'leclerc'"""

@@ -48,6 +48,17 @@ JOIN race USING (raceId) JOIN drivers USING (driverId)
 WHERE year > 1978
 GROUP BY raceId, session, driverId HAVING count(*) > 1 ORDER BY year, round;
 
+-- A driver has two results in a race, one of them in a car in which another driver qualified who has none.
+-- That result is probably the other driver's: if the two shared the car, each has a result.
+-- rows: (SELECT 1 FROM results GROUP BY raceId, driverId HAVING count(*) > 1)
+SELECT race, named.driver, named.number AS car, positionText AS place, named.laps,
+    drivers.driverRef AS "qualified in it"
+FROM (SELECT raceId, driverId FROM results GROUP BY raceId, driverId HAVING count(*) > 1)
+JOIN named USING (raceId, driverId) JOIN qualifying AS other USING (raceId, number)
+JOIN drivers ON drivers.driverId = other.driverId
+WHERE session = 'race' AND (raceId, other.driverId) NOT IN (SELECT raceId, driverId FROM results)
+ORDER BY year, round, named.driver;
+
 -- A driver is classified ahead of another who drove more laps, or as many in less time.
 -- The laps, the time or the place is wrong; or the time includes a penalty after the race, but
 -- the place does not.

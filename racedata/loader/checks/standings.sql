@@ -165,6 +165,20 @@ WHERE of = 'driver' AND wins <> won ORDER BY year, round, name;
 SELECT race, name AS constructor, wins AS "wins in the standings", won AS "races won" FROM sums
 WHERE of = 'constructor' AND wins <> won ORDER BY year, round, name;
 
+-- A driver or constructor is in the standings, but has no result in the season so far.
+-- A row too many, or the results have another constructor.
+-- rows: standing
+SELECT race AS "first race", of AS list, name, count(*) AS races, points
+FROM standing JOIN race USING (raceId)
+WHERE NOT EXISTS (
+    SELECT 1 FROM earned JOIN races AS earlier USING (raceId)
+    WHERE earned.of = standing.of AND earned.id = standing.id AND earlier.year = race.year
+        AND earlier.round <= race.round)
+    AND raceId IN (SELECT raceId FROM summed)
+GROUP BY year, of, name
+-- with min(round), SQLite takes the other columns from its row
+ORDER BY points > 0 DESC, year, min(round), name;
+
 -- A race was run, but there are no driver standings after it.
 -- The dump lacks a round.
 -- rows: (SELECT DISTINCT raceId FROM results)
