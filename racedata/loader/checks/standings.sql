@@ -139,6 +139,19 @@ GROUP BY year, name, round(points - earned, 2)
 -- with min(round), SQLite takes the other columns from its row
 ORDER BY abs(points - earned) DESC, year, min(round);
 
+-- A driver or constructor is in the standings, but has no result in the season so far.
+-- The row is one too many, or a result has another driver or constructor. One line per season.
+-- rows: standing WHERE raceId IN (SELECT raceId FROM summed)
+SELECT race AS "first race", of, name, count(*) AS races, points
+FROM standing JOIN race AS latest USING (raceId)
+WHERE raceId IN (SELECT raceId FROM summed) AND NOT EXISTS (
+    SELECT 1 FROM earned JOIN races AS earlier USING (raceId)
+    WHERE earned.of = standing.of AND earned.id = standing.id
+        AND earlier.year = latest.year AND earlier.round <= latest.round)
+GROUP BY year, of, name
+-- with min(round), SQLite takes the other columns from its row
+ORDER BY year, min(round), name;
+
 -- A driver with fewer points is ahead in the standings.
 -- The place or the points are wrong.
 -- rows: sums WHERE of = 'driver'
