@@ -6,7 +6,7 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 9;             -- the schema version: raise it with any change below
+PRAGMA user_version = 10;             -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
@@ -354,8 +354,8 @@ CREATE VIEW race_results AS SELECT
     CAST(fastestLapSpeed AS DOUBLE) AS fastestLapSpeed,  -- its average speed: km/h
     status,                                            -- such as `Engine`
     CAST(positionText = '1' AS INTEGER) AS isWinner,   -- both drivers, if they shared the car
-    CAST(positionText NOT IN ('E', 'F', 'W') AS INTEGER)
-        AS isStart                                     -- 0: excluded, not qualified, withdrawn
+    CAST(positionText NOT IN ('E', 'F', 'W') OR coalesce(laps > 0, FALSE) AS INTEGER)
+        AS isStart                                     -- 0: excluded, not qualified, withdrawn, without a lap
 FROM results JOIN races USING (raceId) JOIN circuits USING (circuitId) JOIN drivers USING (driverId)
     JOIN constructors USING (constructorId) LEFT JOIN status USING (statusId);
 

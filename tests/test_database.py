@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support import PACKAGE, SAMPLE, spoiling
@@ -37,8 +38,8 @@ from racedata.hints import COMMAND
             "build a new",
         ),
         (
-            spoiling.version(10),
-            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION}); to "
+            spoiling.version(11),
+            f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION}); to "
             "build a new",
         ),
         (spoiling.truncated, "is damaged"),
@@ -65,7 +66,7 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
         spoiling.emptied,
         spoiling.truncated,
         spoiling.grown,
-        spoiling.version(10),
+        spoiling.version(11),
         spoiling.version(3),
     ],
 )
@@ -205,7 +206,7 @@ def test_points_and_times_of_a_view_are_numbers(database, view, column, of_table
     assert any(value is not None for (value,) in found)
 
 
-def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
+def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database, tmp_path):
     assert select(
         sample_database,
         "SELECT driver, constructor, circuit FROM race_results "
@@ -221,6 +222,13 @@ def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
         sample_database,
         "SELECT DISTINCT positionText FROM results WHERE positionText IN ('E', 'F', 'W')",
     )
+    path = Path(shutil.copy(sample_database, tmp_path / "x.db"))
+    changed(path, "UPDATE results SET positionText = 'W' WHERE RACE(2023/18) AND DRIVER(zhou)")
+    assert select(
+        path,
+        "SELECT isStart FROM race_results "
+        "WHERE driverRef = 'zhou' AND year = 2023 AND positionText = 'W'",
+    ) == [(1,)]  # who drove laps has started
     assert select(
         sample_database, "SELECT year, driver FROM driver_championship WHERE isChampion"
     ) == [

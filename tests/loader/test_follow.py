@@ -353,12 +353,12 @@ def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
 
 
 def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
-    changed(behind, "PRAGMA user_version = 10")
+    changed(behind, "PRAGMA user_version = 11")
     before = state(behind.parent)
     with following(behind, RACEDATA_SOURCES=f"{api.url} {F1DB} {SAMPLE}") as follow:
         line = follow.stderr.readline()
         assert (
-            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION}); "
+            f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION}); "
             in line
             and "; next try at " in line
         )
