@@ -25,17 +25,12 @@ LISTED = "; see the corrections endpoint\n"
 # "The dump" is the one with the error: a witness if it contradicts itself.
 WITNESSES = [
     *("the dump", "Ergast", "f1db", "Jolpica-F1", "OpenF1"),
-    *(
-        "Autosport",
-        "autosportworld.info",
-        "Crash.net",
-        "enjoyf1.com",
-        "ESPN",
-        "grandprix.com",
-        "jacky-ickx-fan.com",
-    ),
-    *("La Presse", "Motor Sport,", "Motorsport.com", "newsonf1.net", "OldRacingCars", "RaceFans"),
-    *("Sports Car Digest", "Wikipedia"),
+    *("Autosport", "autosportworld.info", "BBC Sport", "Crash.net", "enjoyf1.com", "ESPN"),
+    *("f1-gate.com", "formule1.kmedia.fr", "forumula1.com", "grandprix.com", "jacky-ickx-fan.com"),
+    *("La Presse", "laberezina.com", "Motor Sport,", "motorsport-magazin.com", "Motorsport.com"),
+    *("motorsportm8.com", "newsonf1.net", "OldRacingCars", "PlanetF1", "RaceFans", "Radio Times"),
+    *("research-racing.business.t-online.de", "setbyspeed.blogspot.com", "Sports Car Digest"),
+    *("The National", "The Telegraph", "Wikipedia"),
 ]
 
 
