@@ -217,7 +217,7 @@ def test_the_differences_of_full_dumps_are_known_by_number(dump_database, f1db):
     assert [len(found.get(group.title, [])) for group in CONVENTIONS] == [
         267,
         285,
-        290,
+        280,
         182,
         49,
         107,
