@@ -147,7 +147,11 @@ class Table(NamedTuple):
     @property
     def compared(self) -> tuple[str, ...]:
         """The columns that `racedata check --against` compares."""
-        return tuple(column.name for column in self.facts if column.is_compared)
+        return tuple(
+            column.name
+            for column in self.facts
+            if column.is_compared and column.name not in self.key
+        )
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -189,7 +193,9 @@ def columns_in(db: sqlite3.Connection, table: Table) -> Iterator[Column]:
 
 # Columns that several tables have.
 DRIVER = Column("driverId", whole_number, "Driver.driverId", reference)
-CONSTRUCTOR = Column("constructorId", whole_number, "Constructor.constructorId", reference)
+CONSTRUCTOR = Column(
+    "constructorId", whole_number, "Constructor.constructorId", reference, is_compared=True
+)
 NUMBER = Column("number", whole_number, "number", is_compared=True)
 POSITION = Column("position", whole_number, "position", is_compared=True)
 URL = Column("url", plain_text, "url")

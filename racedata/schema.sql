@@ -359,8 +359,8 @@ CREATE VIEW race_results AS SELECT
     CAST(fastestLapSpeed AS DOUBLE) AS fastestLapSpeed,  -- its average speed: km/h
     status,                                            -- such as `Engine`
     CAST(positionText = '1' AS INTEGER) AS isWinner,   -- both drivers, if they shared the car
-    CAST(positionText NOT IN ('E', 'F', 'W') AS INTEGER)
-        AS isStart                                     -- 0: excluded, not qualified, withdrawn
+    CAST(positionText NOT IN ('E', 'F', 'W') OR coalesce(laps > 0, FALSE) AS INTEGER)
+        AS isStart                                     -- 0: excluded, not qualified, withdrawn, without a lap
 FROM results JOIN races USING (raceId) JOIN circuits USING (circuitId) JOIN drivers USING (driverId)
     JOIN constructors USING (constructorId) LEFT JOIN status USING (statusId);
 

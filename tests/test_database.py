@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support import PACKAGE, SAMPLE, spoiling
@@ -260,7 +261,7 @@ def test_points_and_times_of_a_view_are_numbers(database, view, column, of_table
     assert any(value is not None for (value,) in found)
 
 
-def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
+def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database, tmp_path):
     assert select(
         sample_database,
         "SELECT driver, constructor, circuit FROM race_results "
@@ -276,6 +277,13 @@ def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
         sample_database,
         "SELECT DISTINCT positionText FROM results WHERE positionText IN ('E', 'F', 'W')",
     )
+    path = Path(shutil.copy(sample_database, tmp_path / "x.db"))
+    changed(path, "UPDATE results SET positionText = 'W' WHERE RACE(2023/18) AND DRIVER(zhou)")
+    assert select(
+        path,
+        "SELECT isStart FROM race_results "
+        "WHERE driverRef = 'zhou' AND year = 2023 AND positionText = 'W'",
+    ) == [(1,)]  # who drove laps has started
     assert select(
         sample_database, "SELECT year, driver FROM driver_championship WHERE isChampion"
     ) == [

@@ -2,9 +2,9 @@
 
 matching.py says which race, driver and constructor is which, differences.py what a difference can
 mean. Not compared: facts that came from that source; the values in results of a driver who has two
-in a race (shared cars); and the statuses and constructors in results, because each source has its
-own ids for them. A value that only one of the two has counts as a difference if the other one has
-such values for other drivers in the race. A row that only one of the two has is one, too.
+in a race (shared cars); and statuses, because each source has its own words. A value that only one
+of the two has counts as a difference if that one has such values for other drivers in the race, or
+for other races of the season. A row that only one of the two has is one, too.
 """
 
 import sqlite3
@@ -20,6 +20,7 @@ from racedata.loader.corrections import CORRECTIONS, corrections_at
 from racedata.loader.differences import (
     GROUPS,
     LACKED_BY_OURS,
+    LACKED_BY_THE_RACE,
     LACKED_BY_THEIRS,
     Group,
     Row,
@@ -74,6 +75,18 @@ COMPARED_RECORDS = """
         JOIN addition.origins AS new ON new.raceId = added
     WHERE new.kind = old.kind AND (SELECT name FROM stage.sources WHERE sourceId = old.sourceId)
         <> (SELECT name FROM addition.sources WHERE sourceId = new.sourceId)"""
+# The reference of a row's constructor: ours for both, if we have that constructor.
+OF_CONSTRUCTOR = {
+    "ours": """
+        (SELECT constructorRef FROM stage.constructors
+         WHERE constructorId = ours.constructorId)""",
+    "theirs": """
+        (SELECT ifnull(own.constructorRef, their.constructorRef)
+         FROM addition.constructors AS their
+         LEFT JOIN ids.constructors AS both ON added = their.constructorId
+         LEFT JOIN stage.constructors AS own ON own.constructorId = both.id
+         WHERE their.constructorId = theirs.constructorId)""",
+}
 # Races without a match, although the season has another race at the same circuit.
 OTHER_DATES = """
     SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round,
@@ -198,6 +211,21 @@ def has_values(db: sqlite3.Connection, schema: str, table: str, column: str, rac
     return table not in STANDINGS and db.execute(sql, (race,)).fetchone() is not None
 
 
+def lacks_alone(db: sqlite3.Connection, table: str, column: str, race: int) -> bool:
+    """Whether a race of ours has no value in a column of its records, but others of its season
+    have some.
+    """
+    sql = f"""
+        SELECT 1 FROM stage.{table} WHERE {column} NOT NULL AND raceId IN (
+            SELECT raceId FROM stage.races
+            WHERE year = (SELECT year FROM stage.races WHERE raceId = ?))"""
+    return (
+        table not in ("races", "sessions", *STANDINGS)
+        and not has_values(db, "stage", table, column, race)
+        and db.execute(sql, (race,)).fetchone() is not None
+    )
+
+
 def list_in_both(table: str, columns: Sequence[str]) -> str:
     """SQL for the rows of a list that are in both: the reference, our columns and theirs."""
     id, reference, *_ = BY_NAME[table].names
@@ -225,11 +253,15 @@ def lacking_values(
     values: Sequence[Value],
     ids: tuple[int, int],
 ) -> Iterator[tuple[Group, str]]:
-    """The values that one of the two lacks in a row, though not for everybody in that race."""
+    """The values that one of the two lacks in a row, though not for everybody in that race; and
+    those that we lack for the whole race, though not for the season.
+    """
     for column, ours, theirs in zip(columns, values, values[len(columns) :]):
         text = line(table, key, column, ours, theirs)
         if ours is None is not theirs and has_values(db, "stage", table, column, ids[0]):
             yield LACKED_BY_OURS, text
+        if ours is None is not theirs and lacks_alone(db, table, column, ids[0]):
+            yield LACKED_BY_THE_RACE, text
         if theirs is None is not ours and has_values(db, "addition", table, column, ids[1]):
             yield LACKED_BY_THEIRS, text
 
@@ -290,7 +322,8 @@ def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
     """A line for corrections.csv, without its source."""
     fields = [r"\N" if value is None else str(value) for value in (wrong, right)]
     quoted = [f'"{field}"' if "," in field else field for field in fields]
-    return ",".join([table, key, column, *quoted, ""])
+    name = "constructor" if column == "constructorId" else column
+    return ",".join([table, key, name, *quoted, ""])
 
 
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
@@ -315,11 +348,18 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
             conditions.append(f"theirs.{name} = ours.{name}")
     schema = "ids" if table in STANDINGS else "stage"
     is_same = " AND ".join(["theirs.raceId = same.added", *conditions])
-    differs = " OR ".join(f"ours.{column} IS NOT theirs.{column}" for column in columns)
+    values = {
+        row: [
+            OF_CONSTRUCTOR[row] if column == "constructorId" else f"{row}.{column}"
+            for column in columns
+        ]
+        for row in ("ours", "theirs")
+    }
+    differs = " OR ".join(map(" IS NOT ".join, zip(values["ours"], values["theirs"])))
     return f"""
         SELECT same.id, same.added, race.year || '/' || race.round || ' ' || race.name,
             {" || '/' || ".join(keys)},
-            {", ".join(f"{row}.{column}" for row in ("ours", "theirs") for column in columns)}
+            {", ".join([*values["ours"], *values["theirs"]])}
         FROM ids.compared AS same JOIN stage.races AS race ON race.raceId = same.id
             JOIN {schema}.{table} AS ours ON ours.raceId = same.id {" ".join(joins)}
             JOIN addition.{table} AS theirs ON {is_same}

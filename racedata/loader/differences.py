@@ -109,6 +109,13 @@ DOUBTS = (
             are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
         ),
     ),
+    Group(
+        "A driver has a different constructor.",
+        "One of the two is wrong; or they divide constructors differently: by engine, by team, or "
+        "by who made the car.",
+        (*RESULT_TABLES, *QUALIFYING_TABLES, "practice"),
+        ("constructorId",),
+    ),
     Group("A driver has different points.", "One of the two is wrong.", RESULT_TABLES, ("points",)),
     Group(
         "A race time differs by whole minutes.",
@@ -217,6 +224,12 @@ LACKED_BY_OURS = Group(
     (),
     (),
 )
+LACKED_BY_THE_RACE = Group(
+    "A whole race lacks a value in the database, but other races of the season have it.",
+    "The values of that race are missing, or the other source has some that are not real.",
+    (),
+    (),
+)
 LACKED_BY_THEIRS = Group(
     "The other source lacks a value for one driver, but has it for others in the race.",
     "The value is missing in the other source, or the database has one too many.",
@@ -297,7 +310,7 @@ CONVENTIONS = (
 
 
 # In the order of the report.
-GROUPS = (*DOUBTS, LACKED_BY_OURS, *CONVENTIONS, LACKED_BY_THEIRS)
+GROUPS = (*DOUBTS, LACKED_BY_OURS, LACKED_BY_THE_RACE, *CONVENTIONS, LACKED_BY_THEIRS)
 
 
 @cache

@@ -243,6 +243,11 @@ FASTEST_OF_MOSS = """
     WHERE year = 1957 AND round = 5 AND driverRef = 'moss' AND fastestLapTime NOT NULL"""
 
 
+def test_only_drivers_who_drove_since_there_are_codes_have_one(cut_database):
+    codes = "SELECT driverRef, code FROM drivers WHERE driverRef IN ('moss', 'norris') ORDER BY 1"
+    assert select(cut_database, codes) == [("moss", None), ("norris", "NOR")]
+
+
 def test_the_fastest_lap_of_a_driver_of_two_cars_belongs_to_the_named_car(release):
     release.change("f1db-races-fastest-laps", 3, driverNumber="18")
     assert release.stored(FASTEST_OF_MOSS.replace("number", "results.number")) == [(18, "R")]

@@ -36,6 +36,14 @@ SELECT race, driver, laps, milliseconds AS "race time", laps * best AS "at that 
 FROM paces WHERE milliseconds < laps * best
 ORDER BY laps * best - milliseconds DESC, year, round;
 
+-- A driver who was lapped has a race time.
+-- In milliseconds. Only drivers on the winner's lap have one. The laps are wrong, or the time.
+-- rows: named WHERE milliseconds NOT NULL
+SELECT race, session, driver, named.laps, winner.laps AS "winner's laps",
+    milliseconds AS "race time"
+FROM named JOIN winner USING (raceId, session)
+WHERE milliseconds NOT NULL AND named.laps < winner.laps ORDER BY year, round, driver;
+
 -- The winner's time has only tenths of a second, while others have thousandths.
 -- In milliseconds. The time was rounded, and the gaps were added to it. In one race in a
 -- hundred, this happens by chance.
