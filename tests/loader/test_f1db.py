@@ -796,7 +796,7 @@ def test_records_that_are_added_to_the_dump_have_its_constructors(full_database)
                      AND results.constructorId = qualifying.constructorId))
              FROM qualifying JOIN races USING (raceId)
              WHERE year < 1994 AND (raceId, driverId) IN (SELECT raceId, driverId FROM results)"""
-    assert select(full_database, sql) == [(13_790, 0)]
+    assert select(full_database, sql) == [(13_795, 0)]
 
 
 def test_a_driver_in_practice_has_the_constructor_of_the_race_except_one_who_was_lent_on_friday(
