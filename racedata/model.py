@@ -147,7 +147,11 @@ class Table(NamedTuple):
     @property
     def compared(self) -> tuple[str, ...]:
         """The columns that `racedata check --against` compares."""
-        return tuple(column.name for column in self.facts if column.is_compared)
+        return tuple(
+            column.name
+            for column in self.facts
+            if column.is_compared and column.name not in self.key
+        )
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -189,7 +193,9 @@ def columns_in(db: sqlite3.Connection, table: Table) -> Iterator[Column]:
 
 # Columns that several tables have.
 DRIVER = Column("driverId", whole_number, "Driver.driverId", reference)
-CONSTRUCTOR = Column("constructorId", whole_number, "Constructor.constructorId", reference)
+CONSTRUCTOR = Column(
+    "constructorId", whole_number, "Constructor.constructorId", reference, is_compared=True
+)
 NUMBER = Column("number", whole_number, "number", is_compared=True)
 POSITION = Column("position", whole_number, "position", is_compared=True)
 URL = Column("url", plain_text, "url")
@@ -238,8 +244,8 @@ DECLARED = (
             Column("circuitRef", reference, "circuitId"),
             URL,
             Column("name", plain_text, "circuitName", is_compared=True),
-            Column("lat", number, "Location.lat"),
-            Column("lng", number, "Location.long"),
+            Column("lat", number, "Location.lat", is_compared=True),
+            Column("lng", number, "Location.long", is_compared=True),
             Column("alt", number),
             Column("location", plain_text, "Location.locality"),
             Column("country", plain_text, "Location.country", is_compared=True),
@@ -280,7 +286,7 @@ DECLARED = (
             Column("year", year, "season"),
             Column("round", round_number, "round"),
             URL,
-            Column("name", plain_text, "raceName"),
+            Column("name", plain_text, "raceName", is_compared=True),
             Column("date", day, "date", is_compared=True),
             Column("time", time_of_day, "time", utc_time, is_compared=True),
         ),

@@ -6,7 +6,7 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 9;             -- the schema version: raise it with any change below
+PRAGMA user_version = 10;            -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
@@ -115,7 +115,9 @@ CREATE TABLE drivers (
     url         TEXT                                  -- of an article on Wikipedia
 ) STRICT;
 
--- How a driver finished: `Finished`, `+1 Lap`, `Engine`, … Endpoint `status`.
+-- How a driver finished: `Finished`, `+1 Lap`, `Engine`, … Endpoint `status`. Each source has its own words: for a lapped
+-- driver, Ergast's dump and f1db have `+1 Lap`, Jolpica-F1 has `Lapped` since 2023; and it has `Retired` without a reason.
+-- So count retirements by positionText, not by these texts.
 CREATE TABLE status (
     statusId INTEGER PRIMARY KEY,  -- joins tables
     status   TEXT NOT NULL         -- such as `Finished`
@@ -155,7 +157,8 @@ CREATE TABLE results (
     constructorId   INTEGER NOT NULL REFERENCES constructors (constructorId),
     number          INTEGER,              -- of the car
     grid            INTEGER,              -- 0: pit lane, or no start
-    -- `1`, …; or `R` retired, `N` not classified, `D` disqualified, `E` excluded, `W` withdrawn, `F` failed to qualify
+    -- `1`, …; or `R` retired, `N` not classified, `D` disqualified, `E` excluded, `W` withdrawn, `F` failed to qualify:
+    -- the same in all sources. A driver who retired, but had driven 90% of the winner's laps, has a place.
     positionText    TEXT,
     positionOrder   INTEGER NOT NULL,     -- 1, 2, 3, …: also for those who are not classified
     points          TEXT,                 -- `25`, `12.5`; never `25.0`
@@ -326,8 +329,8 @@ CREATE INDEX constructor_standings_final_constructorId ON constructor_standings 
 CREATE INDEX constructor_standings_final_positionText ON constructor_standings (positionText) WHERE final = 1;
 
 -- Views for analysts, with what most queries compute first: names instead of ids, points and times
--- in seconds as numbers. A row of a view is a row of one table. The service reads no view, and
--- views take no space.
+-- in seconds as numbers. A row of a view is a row of one table, except in weekend_points. The
+-- service reads no view, and views take no space.
 --
 -- `year`, `round`, `race` and `date` (YYYY-MM-DD) are those of the race. `driverRef`,
 -- `constructorRef` and `circuitRef` are the ids of the API. Columns that begin with `is` are 1 or
@@ -356,8 +359,8 @@ CREATE VIEW race_results AS SELECT
     CAST(fastestLapSpeed AS DOUBLE) AS fastestLapSpeed,  -- its average speed: km/h
     status,                                            -- such as `Engine`
     CAST(positionText = '1' AS INTEGER) AS isWinner,   -- both drivers, if they shared the car
-    CAST(positionText NOT IN ('E', 'F', 'W') AS INTEGER)
-        AS isStart                                     -- 0: excluded, not qualified, withdrawn
+    CAST(positionText NOT IN ('E', 'F', 'W') OR coalesce(laps > 0, FALSE) AS INTEGER)
+        AS isStart                                     -- 0: excluded, not qualified, withdrawn, without a lap
 FROM results JOIN races USING (raceId) JOIN circuits USING (circuitId) JOIN drivers USING (driverId)
     JOIN constructors USING (constructorId) LEFT JOIN status USING (statusId);
 
@@ -384,9 +387,32 @@ FROM sprint_results JOIN races USING (raceId) JOIN circuits USING (circuitId)
     JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
     LEFT JOIN status USING (statusId);
 
+-- What a driver earned in a weekend for a constructor: the race and the sprint together.
+CREATE VIEW weekend_points AS SELECT
+    year, round, date, races.name AS race,             -- the race of the weekend
+    circuitRef, circuits.name AS circuit,              -- where it was
+    driverRef, forename || ' ' || surname AS driver,   -- who drove
+    constructorRef, constructors.name AS constructor,  -- for whom
+    racePoints, sprintPoints,                          -- in each; NULL: no result there
+    points                                             -- the sum
+FROM (
+    SELECT raceId, driverId, constructorId, sum(ofRace) AS racePoints, sum(ofSprint) AS sprintPoints,
+        sum(coalesce(ofRace, ofSprint)) AS points
+    FROM (
+        SELECT raceId, driverId, constructorId, CAST(points AS DOUBLE) AS ofRace,
+            CAST(NULL AS DOUBLE) AS ofSprint
+        FROM results
+        UNION ALL
+        SELECT raceId, driverId, constructorId, CAST(NULL AS DOUBLE), CAST(points AS DOUBLE)
+        FROM sprint_results) AS earned
+    GROUP BY raceId, driverId, constructorId) AS weekend
+    JOIN races USING (raceId) JOIN circuits USING (circuitId) JOIN drivers USING (driverId)
+    JOIN constructors USING (constructorId);
+
 -- A row of `qualifying`.
 CREATE VIEW qualifying_results AS SELECT
     year, round, date, races.name AS race,             -- the race of the weekend
+    circuitRef, circuits.name AS circuit,              -- where it was
     driverRef, forename || ' ' || surname AS driver,   -- who drove
     constructorRef, constructors.name AS constructor,  -- for whom
     qualifying.number, position,                       -- of the car; in qualifying
@@ -396,24 +422,43 @@ CREATE VIEW qualifying_results AS SELECT
         + CAST(substr(q2, -6) AS DOUBLE), 3) AS DOUBLE) AS q2,  -- in the second part
     CAST(round(60 * CAST(substr(q3, 1, instr(q3, ':') - 1) AS INTEGER)
         + CAST(substr(q3, -6) AS DOUBLE), 3) AS DOUBLE) AS q3   -- in the third part
-FROM qualifying JOIN races USING (raceId) JOIN drivers USING (driverId)
-    JOIN constructors USING (constructorId);
+FROM qualifying JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN drivers USING (driverId) JOIN constructors USING (constructorId);
+
+-- A row of `sprint_qualifying`. The columns are as in qualifying_results.
+CREATE VIEW sprint_qualifying_results AS SELECT
+    year, round, date, races.name AS race,             -- the race of the weekend
+    circuitRef, circuits.name AS circuit,              -- where it was
+    driverRef, forename || ' ' || surname AS driver,   -- who drove
+    constructorRef, constructors.name AS constructor,  -- for whom
+    sprint_qualifying.number, position,                -- of the car; in sprint qualifying
+    CAST(round(60 * CAST(substr(q1, 1, instr(q1, ':') - 1) AS INTEGER)
+        + CAST(substr(q1, -6) AS DOUBLE), 3) AS DOUBLE) AS q1,  -- seconds, in the first part
+    CAST(round(60 * CAST(substr(q2, 1, instr(q2, ':') - 1) AS INTEGER)
+        + CAST(substr(q2, -6) AS DOUBLE), 3) AS DOUBLE) AS q2,  -- in the second part
+    CAST(round(60 * CAST(substr(q3, 1, instr(q3, ':') - 1) AS INTEGER)
+        + CAST(substr(q3, -6) AS DOUBLE), 3) AS DOUBLE) AS q3   -- in the third part
+FROM sprint_qualifying JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN drivers USING (driverId) JOIN constructors USING (constructorId);
 
 -- A row of `practice`.
 CREATE VIEW practice_results AS SELECT
     year, round, date, races.name AS race,             -- the race of the weekend
     session,                                           -- the n-th practice of the weekend, from 1
+    circuitRef, circuits.name AS circuit,              -- where it was
     driverRef, forename || ' ' || surname AS driver,   -- who drove
     constructorRef, constructors.name AS constructor,  -- for whom
     practice.number, position, laps,                   -- of the car; by the best lap; completed
     CAST(milliseconds / 1000.0 AS DOUBLE) AS seconds   -- the best lap
-FROM practice JOIN races USING (raceId) JOIN drivers USING (driverId)
-    JOIN constructors USING (constructorId);
+FROM practice JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN drivers USING (driverId) JOIN constructors USING (constructorId);
 
 -- A row of `lap_times`.
 CREATE VIEW laps AS SELECT
     year, round, date, races.name AS race,             -- the race
+    circuitRef, circuits.name AS circuit,              -- where it was
     driverRef, forename || ' ' || surname AS driver,   -- who drove
+    constructorRef, constructors.name AS constructor,  -- for whom
     lap, position,                                     -- its number; the place at its end
     -- With a red flag, a lap may take hours: H:MM:SS.mmm.
     CAST(round(CASE WHEN length(lap_times.time) > 10
@@ -422,32 +467,51 @@ CREATE VIEW laps AS SELECT
         ELSE 60 * CAST(substr(lap_times.time, 1, instr(lap_times.time, ':') - 1) AS INTEGER) END
         + CAST(substr(lap_times.time, -6) AS DOUBLE), 3) AS DOUBLE)
         AS seconds                                     -- the time of the lap
-FROM lap_times JOIN races USING (raceId) JOIN drivers USING (driverId);
+FROM lap_times JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN drivers USING (driverId)
+    -- Nobody has raced for two constructors in one race since there are timings.
+    LEFT JOIN (SELECT raceId, driverId, min(constructorId) AS constructorId
+        FROM results GROUP BY raceId, driverId) AS entry USING (raceId, driverId)
+    LEFT JOIN constructors USING (constructorId);
 
 -- A row of `pit_stops`.
 CREATE VIEW stops AS SELECT
     year, round, date, races.name AS race,             -- the race
+    circuitRef, circuits.name AS circuit,              -- where it was
     driverRef, forename || ' ' || surname AS driver,   -- who stopped
+    constructorRef, constructors.name AS constructor,  -- for whom
     stop, lap, pit_stops.time,                         -- the n-th; in which lap; the local clock
     CAST(milliseconds / 1000.0 AS DOUBLE) AS seconds   -- in the pit lane, even under a red flag
-FROM pit_stops JOIN races USING (raceId) JOIN drivers USING (driverId);
+FROM pit_stops JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN drivers USING (driverId)
+    LEFT JOIN (SELECT raceId, driverId, min(constructorId) AS constructorId
+        FROM results GROUP BY raceId, driverId) AS entry USING (raceId, driverId)
+    LEFT JOIN constructors USING (constructorId);
 
 -- A row of `driver_standings`.
 CREATE VIEW driver_championship AS SELECT
     year, round, date, races.name AS race,             -- after which race
+    circuitRef, circuits.name AS circuit,              -- where it was
     driverRef, forename || ' ' || surname AS driver,   -- whose place it is
+    constructorRef, constructors.name AS constructor,  -- the last that the driver joined
     position, positionText,                            -- as in the table
     CAST(points AS DOUBLE) AS points, wins,            -- in the season so far
     final AS isFinal,                                  -- after the last scheduled round
     CAST(coalesce(final = 1 AND position = 1, 0) AS INTEGER) AS isChampion  -- of the season
-FROM driver_standings JOIN races USING (raceId) JOIN drivers USING (driverId);
+FROM driver_standings JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN drivers USING (driverId)
+    -- the last id in `constructors`: what rtrim leaves is all before it
+    LEFT JOIN constructors ON constructorId = CAST(nullif(substr(driver_standings.constructors,
+        length(rtrim(driver_standings.constructors, '0123456789')) + 1), '') AS INTEGER);
 
 -- A row of `constructor_standings`.
 CREATE VIEW constructor_championship AS SELECT
     year, round, date, races.name AS race,             -- after which race
+    circuitRef, circuits.name AS circuit,              -- where it was
     constructorRef, constructors.name AS constructor,  -- whose place it is
     position, positionText,                            -- as in the table
     CAST(points AS DOUBLE) AS points, wins,            -- in the season so far
     final AS isFinal,                                  -- after the last scheduled round
     CAST(coalesce(final = 1 AND position = 1, 0) AS INTEGER) AS isChampion  -- of the season
-FROM constructor_standings JOIN races USING (raceId) JOIN constructors USING (constructorId);
+FROM constructor_standings JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN constructors USING (constructorId);

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support import PACKAGE, SAMPLE, spoiling
@@ -37,8 +38,8 @@ from racedata.hints import COMMAND
             "build a new",
         ),
         (
-            spoiling.version(10),
-            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION}); to "
+            spoiling.version(11),
+            f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION}); to "
             "build a new",
         ),
         (spoiling.truncated, "is damaged"),
@@ -65,7 +66,7 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
         spoiling.emptied,
         spoiling.truncated,
         spoiling.grown,
-        spoiling.version(10),
+        spoiling.version(11),
         spoiling.version(3),
     ],
 )
@@ -147,7 +148,10 @@ def test_reading_does_not_make_a_file(tmp_path):
 VIEWS = {
     "race_results": "results",
     "sprint_race_results": "sprint_results",
+    "weekend_points": """(SELECT raceId, driverId, constructorId FROM results
+        UNION SELECT raceId, driverId, constructorId FROM sprint_results)""",
     "qualifying_results": "qualifying",
+    "sprint_qualifying_results": "sprint_qualifying",
     "practice_results": "practice",
     "laps": "lap_times",
     "stops": "pit_stops",
@@ -170,6 +174,55 @@ def test_a_view_has_a_row_for_each_row_of_its_table_and_is_described(sample_data
             assert " -- " in line or not re.search(r"( AS \w+,?|^ +\w[\w., ]*,)$", line), line
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_says_where_and_for_which_constructor(sample_database, view):
+    # the sample has standings of drivers without their results
+    rows = "WHERE constructorRef NOT NULL" if view == "driver_championship" else ""
+    [(number, *others)] = select(
+        sample_database,
+        f"""SELECT count(*), count(circuitRef), count(circuit), count(constructorRef),
+                count(constructor)
+            FROM {view} {rows}""",
+    )
+    assert number > 0
+    assert others == [number] * 4
+
+
+def test_the_constructor_of_a_lap_or_stop_is_that_of_the_result(sample_database):
+    results = "SELECT DISTINCT constructorRef, driverRef, year, round FROM race_results"
+    for view in ("laps", "stops"):
+        found = select(
+            sample_database, f"SELECT DISTINCT constructorRef, driverRef, year, round FROM {view}"
+        )
+        assert {*found} <= {*select(sample_database, results)}
+
+
+def test_the_constructor_in_a_championship_is_the_last_that_the_driver_joined(database):
+    of_driver = "driverId = (SELECT driverId FROM drivers WHERE driverRef = 'norris')"
+    last = "(SELECT constructorId FROM constructors WHERE constructorRef = 'alpine')"
+    changed(
+        database,
+        f"UPDATE driver_standings SET constructors = constructors || ' ' || {last} "
+        f"WHERE {of_driver}",
+        "UPDATE driver_standings SET constructors = '' "
+        "WHERE driverId = (SELECT driverId FROM drivers WHERE driverRef = 'sainz')",
+    )
+    rows = """SELECT DISTINCT driverRef, constructorRef FROM driver_championship
+              WHERE year = 2023 AND driverRef IN ('norris', 'piastri', 'sainz') ORDER BY 1"""
+    assert select(database, rows) == [("norris", "alpine"), ("piastri", "mclaren"), ("sainz", None)]
+
+
+def test_the_points_of_a_weekend_are_those_of_the_race_and_the_sprint(sample_database):
+    points = """SELECT driverRef, racePoints, sprintPoints, points FROM weekend_points
+                WHERE year = 2023 AND round = 18 AND driverRef IN ('leclerc', 'norris')
+                ORDER BY driverRef"""
+    assert select(sample_database, points) == [("leclerc", 0, 6, 6), ("norris", 18, 5, 23)]
+    assert select(
+        sample_database,
+        "SELECT DISTINCT sprintPoints, racePoints = points FROM weekend_points WHERE year < 2021",
+    ) == [(None, 1)]
+
+
 @pytest.mark.parametrize(
     ("view", "column", "of_table"),
     [
@@ -182,6 +235,9 @@ def test_a_view_has_a_row_for_each_row_of_its_table_and_is_described(sample_data
         ("qualifying_results", "q1", "q1"),
         ("qualifying_results", "q2", "q2"),
         ("qualifying_results", "q3", "q3"),
+        ("sprint_qualifying_results", "q1", "q1"),
+        ("sprint_qualifying_results", "q2", "q2"),
+        ("sprint_qualifying_results", "q3", "q3"),
         ("practice_results", "seconds", "milliseconds"),
         ("laps", "seconds", "time"),
         ("stops", "seconds", "milliseconds"),
@@ -205,7 +261,7 @@ def test_points_and_times_of_a_view_are_numbers(database, view, column, of_table
     assert any(value is not None for (value,) in found)
 
 
-def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
+def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database, tmp_path):
     assert select(
         sample_database,
         "SELECT driver, constructor, circuit FROM race_results "
@@ -221,6 +277,13 @@ def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
         sample_database,
         "SELECT DISTINCT positionText FROM results WHERE positionText IN ('E', 'F', 'W')",
     )
+    path = Path(shutil.copy(sample_database, tmp_path / "x.db"))
+    changed(path, "UPDATE results SET positionText = 'W' WHERE RACE(2023/18) AND DRIVER(zhou)")
+    assert select(
+        path,
+        "SELECT isStart FROM race_results "
+        "WHERE driverRef = 'zhou' AND year = 2023 AND positionText = 'W'",
+    ) == [(1,)]  # who drove laps has started
     assert select(
         sample_database, "SELECT year, driver FROM driver_championship WHERE isChampion"
     ) == [

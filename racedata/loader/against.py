@@ -1,10 +1,10 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
 matching.py says which race, driver and constructor is which, differences.py what a difference can
-mean. Not compared: facts that came from that source; the results of a driver who has two in a race
-(shared cars); and the statuses and constructors in results, because each source has its own ids for
-them. A value that only one of the two has counts as a difference if the other one has such values
-for other drivers in the race.
+mean. Not compared: facts that came from that source; the values in results of a driver who has two
+in a race (shared cars); and statuses, because each source has its own words. A value that only one
+of the two has counts as a difference if that one has such values for other drivers in the race, or
+for other races of the season. A row that only one of the two has is one, too.
 """
 
 import sqlite3
@@ -15,12 +15,15 @@ from typing import NamedTuple
 
 from racedata.formats import counted, listed
 from racedata.loader.correct import apply_corrections
+from racedata.loader.correction_lines import columns_of
 from racedata.loader.corrections import CORRECTIONS, corrections_at
 from racedata.loader.differences import (
     GROUPS,
     LACKED_BY_OURS,
+    LACKED_BY_THE_RACE,
     LACKED_BY_THEIRS,
     Group,
+    Row,
     distance,
     groups_of,
 )
@@ -39,6 +42,23 @@ COMPARED = {
 }
 # The columns of the lists.
 COMPARED_LISTS = {name: BY_NAME[name].compared for name in ("drivers", "constructors", "circuits")}
+# The tables whose rows are counted, and the column that tells two rows of a driver apart.
+COUNTED = {
+    "results": "number",
+    "sprint_results": "number",
+    "qualifying": "number",
+    "sprint_qualifying": "number",
+    "pit_stops": "stop",
+}
+RACES = """SELECT raceId AS id, year || '/' || round || ' ' || name AS race,
+    year || '/' || round AS key FROM stage.races"""
+# The references of drivers, by the ids of each side: ours, if both have the driver.
+DRIVERS = {
+    "stage": "SELECT driverId, driverRef FROM stage.drivers",
+    "addition": """SELECT theirs.driverId, ifnull(ours.driverRef, theirs.driverRef) AS driverRef
+        FROM addition.drivers AS theirs LEFT JOIN ids.drivers AS driver ON added = theirs.driverId
+        LEFT JOIN stage.drivers AS ours ON ours.driverId = driver.id""",
+}
 # Sources differ in whether equal points share a place, so only places with unique points are
 # compared.
 UNSHARED_PLACES = """
@@ -55,6 +75,18 @@ COMPARED_RECORDS = """
         JOIN addition.origins AS new ON new.raceId = added
     WHERE new.kind = old.kind AND (SELECT name FROM stage.sources WHERE sourceId = old.sourceId)
         <> (SELECT name FROM addition.sources WHERE sourceId = new.sourceId)"""
+# The reference of a row's constructor: ours for both, if we have that constructor.
+OF_CONSTRUCTOR = {
+    "ours": """
+        (SELECT constructorRef FROM stage.constructors
+         WHERE constructorId = ours.constructorId)""",
+    "theirs": """
+        (SELECT ifnull(own.constructorRef, their.constructorRef)
+         FROM addition.constructors AS their
+         LEFT JOIN ids.constructors AS both ON added = their.constructorId
+         LEFT JOIN stage.constructors AS own ON own.constructorId = both.id
+         WHERE their.constructorId = theirs.constructorId)""",
+}
 # Races without a match, although the season has another race at the same circuit.
 OTHER_DATES = """
     SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round,
@@ -64,6 +96,10 @@ OTHER_DATES = """
     WHERE new.year = old.year AND ours.circuitRef = theirs.circuitRef
         AND new.raceId NOT IN (SELECT added FROM ids.races)
         AND old.raceId NOT IN (SELECT id FROM ids.races)"""
+
+
+# The group, how far apart the values are, the race and a line for corrections.csv.
+Difference = tuple[Group, float, str, str]
 
 
 class Section(NamedTuple):
@@ -120,22 +156,36 @@ def match(db: sqlite3.Connection) -> None:
 def differences(db: sqlite3.Connection) -> list[Section]:
     """All differences, by group."""
     found: dict[Group, list[tuple[float, str, str]]] = {group: [] for group in GROUPS}
-    (of_dates,) = groups_of("races", "date")
-    for race, key, *dates in db.execute(OTHER_DATES):
-        found[of_dates].append((0, race, line("races", key, "date", *dates)))
-    for table, columns in COMPARED_LISTS.items():
-        for key, *values in db.execute(list_in_both(table, columns)):
-            for group, size, text in differences_of(table, key, columns, values):
-                found[group].append((size, "-", text))
-    for (kind, table), columns in COMPARED.items():
-        for race, key, values, ids in rows_that_differ(db, kind, table, columns):
-            for group, size, text in differences_of(table, key, columns, values):
-                found[group].append((size, race, text))
-            for group, text in lacking_values(db, table, key, columns, values, ids):
-                found[group].append((0, race, text))
+    for group, size, race, text in (
+        *differences_of_lists(db),
+        *differences_of_rows(db),
+        *rows_in_one(db),
+    ):
+        found[group].append((size, race, text))
     for rows in found.values():
         rows.sort(key=lambda row: -row[0])
     return [Section(group, [row[1:] for row in rows]) for group, rows in found.items() if rows]
+
+
+def differences_of_lists(db: sqlite3.Connection) -> Iterator[Difference]:
+    """The differences of calendars and lists."""
+    (of_dates,) = groups_of("races", "date")
+    for race, key, *dates in db.execute(OTHER_DATES):
+        yield of_dates, 0, race, line("races", key, "date", *dates)
+    for table, columns in COMPARED_LISTS.items():
+        for key, *values in db.execute(list_in_both(table, columns)):
+            for group, size, text in differences_of(table, key, columns, values):
+                yield group, size, "-", text
+
+
+def differences_of_rows(db: sqlite3.Connection) -> Iterator[Difference]:
+    """The differences of rows that both have."""
+    for (kind, table), columns in COMPARED.items():
+        for race, key, values, ids in rows_that_differ(db, kind, table, columns):
+            for group, size, text in differences_of(table, key, columns, values):
+                yield group, size, race, text
+            for group, text in lacking_values(db, table, key, columns, values, ids):
+                yield group, 0, race, text
 
 
 def differences_of(
@@ -159,6 +209,21 @@ def has_values(db: sqlite3.Connection, schema: str, table: str, column: str, rac
     """Whether a race has values in a column. Never for standings: they lack some by convention."""
     sql = f"SELECT 1 FROM {schema}.{table} WHERE raceId = ? AND {column} NOT NULL"
     return table not in STANDINGS and db.execute(sql, (race,)).fetchone() is not None
+
+
+def lacks_alone(db: sqlite3.Connection, table: str, column: str, race: int) -> bool:
+    """Whether a race of ours has no value in a column of its records, but others of its season
+    have some.
+    """
+    sql = f"""
+        SELECT 1 FROM stage.{table} WHERE {column} NOT NULL AND raceId IN (
+            SELECT raceId FROM stage.races
+            WHERE year = (SELECT year FROM stage.races WHERE raceId = ?))"""
+    return (
+        table not in ("races", "sessions", *STANDINGS)
+        and not has_values(db, "stage", table, column, race)
+        and db.execute(sql, (race,)).fetchone() is not None
+    )
 
 
 def list_in_both(table: str, columns: Sequence[str]) -> str:
@@ -188,20 +253,77 @@ def lacking_values(
     values: Sequence[Value],
     ids: tuple[int, int],
 ) -> Iterator[tuple[Group, str]]:
-    """The values that one of the two lacks in a row, though not for everybody in that race."""
+    """The values that one of the two lacks in a row, though not for everybody in that race; and
+    those that we lack for the whole race, though not for the season.
+    """
     for column, ours, theirs in zip(columns, values, values[len(columns) :]):
         text = line(table, key, column, ours, theirs)
         if ours is None is not theirs and has_values(db, "stage", table, column, ids[0]):
             yield LACKED_BY_OURS, text
+        if ours is None is not theirs and lacks_alone(db, table, column, ids[0]):
+            yield LACKED_BY_THE_RACE, text
         if theirs is None is not ours and has_values(db, "addition", table, column, ids[1]):
             yield LACKED_BY_THEIRS, text
+
+
+def rows_in_one(db: sqlite3.Connection) -> Iterator[Difference]:
+    """The rows that only one of the two has, of races that both have."""
+    for table in COUNTED:
+        ours, theirs = rows_of(db, table, "stage", "id"), rows_of(db, table, "addition", "added")
+        for race, key in sorted(ours.keys() | theirs.keys()):
+            both = ours.get((race, key), {}), theirs.get((race, key), {})
+            for own, others, is_ours in ((*both, True), (*both[::-1], False)):
+                # a driver whose car has another number has as many rows in both
+                for car in own.keys() - others.keys() if len(own) > len(others) else ():
+                    row = own[car]
+                    facts = "; ".join(
+                        f"{name}={value}" for name, value in row.items() if value is not None
+                    )
+                    has_others = table == "pit_stops" or len(own) + len(others) > 1
+                    text = line(
+                        table,
+                        f"{key}/{car}" if has_others else key,
+                        "row",
+                        *((facts, None) if is_ours else (None, facts)),
+                    )
+                    for group in groups_of(table, "row"):
+                        if group.fits("row", row, row):
+                            yield group, 0, race, text
+                            break
+
+
+def rows_of(
+    db: sqlite3.Connection, table: str, schema: str, race: str
+) -> dict[tuple[str, str], dict[Value, Row]]:
+    """The rows of a table, by race and key, and then by what tells a driver's rows apart.
+
+    `race` is the column of `ids.compared` with the ids of this schema.
+    """
+    columns = {
+        name: column.shown.replace("stage.", f"{schema}.")
+        for name, column in columns_of(table).items()
+        if name not in ("positionOrder", *BY_NAME[table].key)
+    }
+    found: dict[tuple[str, str], dict[Value, Row]] = {}
+    shown = ", ".join((COUNTED[table], *columns.values()))
+    for title, key, car, *values in db.execute(
+        f"""SELECT race, key || '/' || driver.driverRef, {shown}
+            FROM ({RACES}) AS race JOIN ids.compared AS same USING (id)
+                JOIN {schema}.{table} AS corrected ON corrected.raceId = same.{race}
+                JOIN ({DRIVERS[schema]}) AS driver ON driver.driverId = corrected.driverId
+            WHERE kind = ?""",
+        (table,),
+    ):
+        found.setdefault((title, key), {})[car] = dict(zip(columns, values))
+    return found
 
 
 def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
     """A line for corrections.csv, without its source."""
     fields = [r"\N" if value is None else str(value) for value in (wrong, right)]
     quoted = [f'"{field}"' if "," in field else field for field in fields]
-    return ",".join([table, key, column, *quoted, ""])
+    name = "constructor" if column == "constructorId" else column
+    return ",".join([table, key, name, *quoted, ""])
 
 
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
@@ -226,11 +348,18 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
             conditions.append(f"theirs.{name} = ours.{name}")
     schema = "ids" if table in STANDINGS else "stage"
     is_same = " AND ".join(["theirs.raceId = same.added", *conditions])
-    differs = " OR ".join(f"ours.{column} IS NOT theirs.{column}" for column in columns)
+    values = {
+        row: [
+            OF_CONSTRUCTOR[row] if column == "constructorId" else f"{row}.{column}"
+            for column in columns
+        ]
+        for row in ("ours", "theirs")
+    }
+    differs = " OR ".join(map(" IS NOT ".join, zip(values["ours"], values["theirs"])))
     return f"""
         SELECT same.id, same.added, race.year || '/' || race.round || ' ' || race.name,
             {" || '/' || ".join(keys)},
-            {", ".join(f"{row}.{column}" for row in ("ours", "theirs") for column in columns)}
+            {", ".join([*values["ours"], *values["theirs"]])}
         FROM ids.compared AS same JOIN stage.races AS race ON race.raceId = same.id
             JOIN {schema}.{table} AS ours ON ours.raceId = same.id {" ".join(joins)}
             JOIN addition.{table} AS theirs ON {is_same}

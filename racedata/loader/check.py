@@ -11,8 +11,10 @@ import argparse
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from textwrap import wrap
+from zoneinfo import ZoneInfo
 
 from racedata.formats import counted
 from racedata.loader import checks
@@ -84,7 +86,13 @@ def prepare(db: sqlite3.Connection) -> None:
     """Creates the functions, views and temporary tables that the checks read."""
     add_milliseconds(db)
     db.create_function("letters", 1, lambda name: name and letters_of(name), deterministic=True)
+    db.create_function("local_time", 3, local_time, deterministic=True)
     db.executescript(checks.PREPARATION)
+
+
+def local_time(date: str, time: str, zone: str) -> str:
+    """A time in UTC by the clock of a zone of the IANA database, as HH:MM:SS."""
+    return datetime.fromisoformat(f"{date}T{time}Z").astimezone(ZoneInfo(zone)).strftime("%H:%M:%S")
 
 
 def report_against(

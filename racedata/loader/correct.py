@@ -164,9 +164,10 @@ class Target:
             if obstacle := self.obstacle():
                 remarks.append(f"correction not applied: {line.correction}: {obstacle}")
             return not obstacle
-        # The source may have it right, or have no such row.
-        is_right = line.step in (Step.CHANGE, Step.ADD) and self.is_right
-        if not is_right and (found := self.found()) is not None:
+        # The source may have it right, or have no such row, or have the one that others lack.
+        is_right = line.step is Step.ADD or (line.step is Step.CHANGE and self.is_right)
+        is_silent = is_right or line.correction.is_by_rule
+        if not is_silent and (found := self.found()) is not None:
             what = f"{line.correction} is {found}, not {in_file(line.correction.wrong)}"
             remarks.append(f"obsolete correction, not applied: {what}")
         return False

@@ -108,7 +108,7 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Correction]:
             raise file.fault(*fault, file.line_of(number))
         if named := NAMED_RULE.fullmatch(line.witnesses):
             used.add(named[1])
-            line = line._replace(witnesses=rules[named[1]])
+            line = line._replace(witnesses=rules[named[1]], is_by_rule=True)
         if line.table != RULE:
             Line(path.name, line)
             corrections.append(line)

@@ -50,6 +50,13 @@ def is_retired(column: str, ours: Row, theirs: Row) -> bool:
     return not any(str(row["positionText"]).isdigit() for row in (ours, theirs))
 
 
+def drove(column: str, ours: Row, theirs: Row) -> bool:
+    """Whether neither row is of a driver who did not start."""
+    return not any(
+        row["positionText"] in ("E", "F", "W") and not row["laps"] for row in (ours, theirs)
+    )
+
+
 def is_another(column: str, ours: Row, theirs: Row) -> bool:
     """Whether two names are of different people or things: neither is a part of the other."""
     first, second = letters_of(str(ours[column])), letters_of(str(theirs[column]))
@@ -72,10 +79,25 @@ DOUBTS = (
         ("nationality", "country"),
     ),
     Group(
+        "A circuit is somewhere else.",
+        "In degrees. One of the two has the coordinates of the city, or a wrong digit.",
+        ("circuits",),
+        ("lat", "lng"),
+        fits=lambda *facts: distance(*facts) > 0.02,  # two kilometres
+    ),
+    Group(
         "A race or session has a different date or time.",
         "One of the two is wrong. Dates are in UTC. If one is a day off, it may be the local date.",
         ("races", "sessions"),
         ("date", "time"),
+    ),
+    Group(
+        "A driver drove in a race, but only one of the two has the result.",
+        "A row is missing, or the other source has one too many. Before 1979, it may be of the "
+        "driver's second car.",
+        RESULT_TABLES,
+        ("row",),
+        fits=drove,
     ),
     Group(
         "A driver has a different place.",
@@ -86,6 +108,13 @@ DOUBTS = (
         fits=lambda column, ours, theirs: (
             are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
         ),
+    ),
+    Group(
+        "A driver has a different constructor.",
+        "One of the two is wrong; or they divide constructors differently: by engine, by team, or "
+        "by who made the car.",
+        (*RESULT_TABLES, *QUALIFYING_TABLES, "practice"),
+        ("constructorId",),
     ),
     Group("A driver has different points.", "One of the two is wrong.", RESULT_TABLES, ("points",)),
     Group(
@@ -115,10 +144,20 @@ DOUBTS = (
         KINDS["fastest_laps"].compared,
     ),
     Group(
+        "A driver started from the pit lane in only one of the two.",
+        "Place 0 on the grid is the pit lane. Some sources write the last place instead.",
+        RESULT_TABLES,
+        ("grid",),
+        fits=lambda column, ours, theirs: (
+            0 in (ours["grid"], theirs["grid"]) and drove(column, ours, theirs)
+        ),
+    ),
+    Group(
         "A driver has a different place on the grid.",
         "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
         RESULT_TABLES,
         ("grid",),
+        fits=lambda column, ours, theirs: 0 not in (ours["grid"], theirs["grid"]),
     ),
     Group(
         "A qualifying time differs.",
@@ -132,6 +171,12 @@ DOUBTS = (
         "which one.",
         QUALIFYING_TABLES,
         ("position",),
+    ),
+    Group(
+        "A driver's qualifying or pit stop is in only one of the two.",
+        "A row is missing, or the other source has one too many.",
+        (*QUALIFYING_TABLES, "pit_stops"),
+        ("row",),
     ),
     Group(
         "A pit stop differs.",
@@ -179,6 +224,12 @@ LACKED_BY_OURS = Group(
     (),
     (),
 )
+LACKED_BY_THE_RACE = Group(
+    "A whole race lacks a value in the database, but other races of the season have it.",
+    "The values of that race are missing, or the other source has some that are not real.",
+    (),
+    (),
+)
 LACKED_BY_THEIRS = Group(
     "The other source lacks a value for one driver, but has it for others in the race.",
     "The value is missing in the other source, or the database has one too many.",
@@ -195,12 +246,12 @@ CONVENTIONS = (
         fits=lambda *facts: distance(*facts) < 1000,
     ),
     Group(
-        "A driver has place 0 on the grid in only one of the two.",
-        "Some sources write 0 for a start from the pit lane and for no start; "
-        "others write the last place or none.",
+        "A driver who did not start is in only one of the two.",
+        "Sources differ in which of the drivers they list who stayed away, withdrew or did not "
+        "qualify.",
         RESULT_TABLES,
-        ("grid",),
-        fits=lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
+        ("row",),
+        fits=lambda *facts: not drove(*facts),
     ),
     Group(
         "A driver has a place in only one of the two, or the two have different letters.",
@@ -236,6 +287,12 @@ CONVENTIONS = (
         fits=lambda *facts: distance(*facts) > 60_000,
     ),
     Group(
+        "A race has a different name.",
+        "Sources differ in which of a race's names they use. Otherwise, it is another race's.",
+        ("races",),
+        ("name",),
+    ),
+    Group(
         "A surname or the name of a constructor is longer or shorter, or spelled differently.",
         "One of the two has only part of the name, or no accents.",
         ("drivers", "constructors"),
@@ -253,7 +310,7 @@ CONVENTIONS = (
 
 
 # In the order of the report.
-GROUPS = (*DOUBTS, LACKED_BY_OURS, *CONVENTIONS, LACKED_BY_THEIRS)
+GROUPS = (*DOUBTS, LACKED_BY_OURS, LACKED_BY_THE_RACE, *CONVENTIONS, LACKED_BY_THEIRS)
 
 
 @cache

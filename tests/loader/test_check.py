@@ -43,6 +43,8 @@ RIGHT = (
     "WHERE sessions.RACE(2023/21) AND sessions.raceId = races.raceId AND session = 'quali'",
     "UPDATE results SET fastestLap = 38, fastestLapTime = '1:41.025', rank = 13 "
     "WHERE RACE(2023/18) AND DRIVER(leclerc)",
+    "UPDATE pit_stops SET lap = 22, time = '14:41:51', milliseconds = 24364 "
+    "WHERE RACE(2023/18) AND DRIVER(ricciardo) AND stop = 1",
 )
 
 
@@ -270,6 +272,7 @@ def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_da
 # The doubts about a full dump, in the order of the report: how a title begins, and how many rows.
 FULL_DUMP = (
     ("A driver's permanent number differs from the car's", 2),
+    ("A driver has a code, but drove only before", 2),
     ("A name contains an HTML entity.", 1),
     ("A driver's reference and surname have nothing in common.", 4),
     ("Only one driver or constructor has this nationality", 1),
@@ -277,7 +280,11 @@ FULL_DUMP = (
     ("Two drivers of one car have different results.", 4),
     ("A driver is classified ahead of another who drove", 9),
     ("A status says how many laps the driver is behind the", 21),
+    ("A driver is classified with less than 90% of the", 56),
+    ("A driver drove laps, but did not start, as", 7),
+    ("Cars of two constructors have the same number.", 19),
     ("A driver has a different car number or constructor in", 63),
+    ("A driver who was lapped has a race time.", 3),
     ("The winner's time has only tenths of a second,", 22),
     ("A driver has a pit stop or a fastest lap after the", 16),
     ("A driver's fastest lap is not the fastest of the lap", 4),
@@ -285,6 +292,8 @@ FULL_DUMP = (
     ("The fastest laps of two drivers have the same rank,", 4),
     ("The speed and the time of a fastest lap give a different", 3),
     ("A driver's pit stops are not numbered 1, 2, 3, …", 2),
+    ("Two drivers entered the pit lane in the same second", 2),
+    ("Most drivers have a pit stop on a lap and on the next", 15),
     ("Two cars have the same place on the grid.", 75),
     ("Drivers who retired on the same lap have each other's", 2),
     ("A driver starts further ahead than qualifying allows.", 1),
@@ -295,8 +304,13 @@ FULL_DUMP = (
     ("A driver with a faster time in Q3 is further behind", 2),
     ("A driver's points in the standings are not the sum ", 1),
     ("A constructor's points in the standings are not the s", 13),
+    ("A driver or constructor is ahead of another with as many", 21),
     ("A constructor's number of wins in the standings differs", 1),
     ("Qualifying on a weekend without a sprint is more", 1),
+    ("A race starts before noon or after 22:00, by the clock", 12),
+    ("A race starts an hour or more earlier or later than", 53),
+    ("The first pit stop is before the start, or more than", 8),
+    ("A column is empty for a whole race, but filled for the", 4),
     ("Drivers share a place.", 70),
     ("The race time is longer than the sum of the lap timings,", 4),
     ("The winner's time is more than one and a half times what", 13),

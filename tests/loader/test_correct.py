@@ -276,8 +276,6 @@ def test_a_row_that_is_there_is_not_added(applied, tmp_path):
     )
     assert found.rows == 0
     assert found.remarks == [
-        "obsolete correction, not applied: results 1957/5/gould row is constructor=maserati; "
-        "positionOrder=19, not \\N",
         "correction not applied: results 1957/5/nobody row: 'nobody'; expected a driver of the "
         "source",
         "correction not applied: results 1957/5/ward row: 'fiat'; expected a constructor of the "

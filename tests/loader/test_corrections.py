@@ -32,15 +32,43 @@ WITNESSES = [
     *(
         "Autosport",
         "autosportworld.info",
+        "BBC Sport",
         "Crash.net",
         "enjoyf1.com",
         "ESPN",
+        "f1-gate.com",
+        "formula1.com",
+        "formule1.kmedia.fr",
+        "forumula1.com",
+        "GPblog",
+        "GPFans",
+        "gptoday.net",
         "grandprix.com",
         "jacky-ickx-fan.com",
+        "L'Équipe",
+        "La Presse",
+        "laberezina.com",
+        "Motor Sport,",
+        "motorsport-magazin.com",
+        "Motorsport.com",
+        "motorsportm8.com",
+        "newsonf1.net",
+        "OldRacingCars",
+        "PlanetF1",
+        "RaceFans",
+        "racingchronicles.com",
+        "Radio Times",
+        "research-racing.business.t-online.de",
+        "setbyspeed.blogspot.com",
+        "Speedweek",
+        "Sports Car Digest",
+        "The National",
+        "The Telegraph",
+        "Wikipedia",
     ),
-    *("La Presse", "Motor Sport,", "Motorsport.com", "newsonf1.net", "OldRacingCars", "RaceFans"),
-    *("Sports Car Digest", "Wikipedia"),
 ]
+# Rows of the season after the dumps.
+LATER = ("2026/19", "cadillac", "madring")
 
 
 @pytest.fixture
@@ -335,7 +363,11 @@ def test_every_correction_of_the_project_is_applied_to_the_dump_that_has_the_err
     path = request.getfixturevalue(source)
     begins = {"f1db": ("f1db has",), "jolpica": ("Jolpica-F1 has",)}
     own = begins.get(source, ("f1db has", "Jolpica-F1 has"))
-    rows = [row for row in corrections if row["source"].startswith(own) == (source in begins)]
+    rows = [
+        row
+        for row in corrections
+        if row["source"].startswith(own) == (source in begins) and row["key"] not in LATER
+    ]
     with (tmp_path / "corrections.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, HEADER.split(","))
         writer.writeheader()
@@ -393,7 +425,8 @@ def test_corrected_grid_places_agree_with_the_starting_grid_of_f1db(corrections,
             with release.open(f"f1db-{name}-starting-grid-positions.csv") as file:
                 for row in csv.DictReader(TextIOWrapper(file, encoding="utf-8")):
                     driver = references.get(row["driverId"]) or row["driverId"].rpartition("-")[2]
-                    grids[table, f"{row['year']}/{row['round']}/{driver}"] = row["positionText"]
+                    place = row["positionText"].replace("PL", "0")
+                    grids[table, f"{row['year']}/{row['round']}/{driver}"] = place
     known = [
         (row["key"], row["right"], grids[row["table"], row["key"]])
         for row in corrections

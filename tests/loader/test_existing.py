@@ -136,8 +136,8 @@ def test_a_shared_car_without_a_number_stays(database):
 
 
 def test_a_database_of_a_newer_program_is_refused(old):
-    changed(old, "PRAGMA user_version = 10")
-    fault = f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION})"
+    changed(old, "PRAGMA user_version = 11")
+    fault = f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION})"
     assert_refused("", old, f"{old} {fault}")
 
 

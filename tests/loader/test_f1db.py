@@ -151,7 +151,7 @@ def test_races_and_sessions_have_their_dates_and_since_2024_their_times_in_utc(c
         (1957, 5, "British Grand Prix", "aintree", "1957-07-20", None),
         (2023, 9, "Austrian Grand Prix", "red_bull_ring", "2023-07-02", None),
         (2023, 18, "United States Grand Prix", "americas", "2023-10-22", None),
-        (2025, 20, "Mexican Grand Prix", "rodriguez", "2025-10-26", "20:00:00"),
+        (2025, 20, "Mexico City Grand Prix", "rodriguez", "2025-10-26", "20:00:00"),
         (2025, 22, "Las Vegas Grand Prix", "vegas", "2025-11-23", "04:00:00"),
     ]
     sql = """SELECT session, sessions.date, sessions.time
@@ -190,7 +190,16 @@ def test_circuits_constructors_and_drivers_have_the_names_of_countries_that_erga
             None,
         ),
         # f1db has the coordinates of the city; a correction has those of the circuit
-        (3, "vegas", "Las Vegas Street Circuit", "Las Vegas", "USA", "36.1147", "-115.173", None),
+        (
+            3,
+            "vegas",
+            "Las Vegas Strip Street Circuit",
+            "Las Vegas",
+            "USA",
+            "36.1147",
+            "-115.173",
+            None,
+        ),
     ]
     sql = """SELECT number, code, forename, surname, dob, nationality
              FROM drivers WHERE driverRef = 'leclerc'"""
@@ -232,6 +241,11 @@ def test_a_driver_has_the_usual_first_name(release):
 FASTEST_OF_MOSS = """
     SELECT number, positionText FROM results JOIN drivers USING (driverId) JOIN races USING (raceId)
     WHERE year = 1957 AND round = 5 AND driverRef = 'moss' AND fastestLapTime NOT NULL"""
+
+
+def test_only_drivers_who_drove_since_there_are_codes_have_one(cut_database):
+    codes = "SELECT driverRef, code FROM drivers WHERE driverRef IN ('moss', 'norris') ORDER BY 1"
+    assert select(cut_database, codes) == [("moss", None), ("norris", "NOR")]
 
 
 def test_the_fastest_lap_of_a_driver_of_two_cars_belongs_to_the_named_car(release):
@@ -782,7 +796,7 @@ def test_records_that_are_added_to_the_dump_have_its_constructors(full_database)
                      AND results.constructorId = qualifying.constructorId))
              FROM qualifying JOIN races USING (raceId)
              WHERE year < 1994 AND (raceId, driverId) IN (SELECT raceId, driverId FROM results)"""
-    assert select(full_database, sql) == [(13_790, 0)]
+    assert select(full_database, sql) == [(13_795, 0)]
 
 
 def test_a_driver_in_practice_has_the_constructor_of_the_race_except_one_who_was_lent_on_friday(

@@ -114,8 +114,8 @@ def test_a_file_with_a_write_ahead_log_is_refused_because_no_service_can_read_it
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [
-        ("PRAGMA user_version = 7", r"has schema version 7, .* older than this program's \(9\)"),
-        ("PRAGMA user_version = 10", r"has schema version 10, .* newer than this program's \(9\)"),
+        ("PRAGMA user_version = 7", r"has schema version 7, .* older than this program's \(10\)"),
+        ("PRAGMA user_version = 11", r"has schema version 11, .* newer than this program's \(10\)"),
         ("PRAGMA application_id = 1", "is an SQLite database, but not a racedata database"),
     ],
 )

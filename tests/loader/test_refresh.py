@@ -331,8 +331,8 @@ def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(
         ),
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
         (
-            lambda path: changed(path, "PRAGMA user_version = 10"),
-            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION})",
+            lambda path: changed(path, "PRAGMA user_version = 11"),
+            f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION})",
         ),
     ],
     ids=["no file", "damaged", "empty", "a newer version"],

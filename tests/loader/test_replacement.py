@@ -275,8 +275,8 @@ def lacks_a_table(path):
             f"has schema version 0, which is older than this program's ({SCHEMA_VERSION})",
         ),
         (
-            spoiling.version(10),
-            f"has schema version 10, which is newer than this program's ({SCHEMA_VERSION})",
+            spoiling.version(11),
+            f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION})",
         ),
         (lacks_a_table, ""),
     ],

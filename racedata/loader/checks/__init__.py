@@ -9,7 +9,17 @@ from importlib.resources import files
 from typing import NamedTuple
 
 # In the order of the report. `views` has what checks of several subjects read.
-FILES = ("views", "lists", "places", "times", "grid", "qualifying", "standings", "calendar")
+FILES = (
+    "views",
+    "lists",
+    "places",
+    "times",
+    "grid",
+    "qualifying",
+    "standings",
+    "calendar",
+    "columns",
+)
 FORM = re.compile(
     r"-- (?P<title>.+)\n"
     r"(?P<meaning>(?:-- .+\n)+)"

@@ -6,6 +6,11 @@ UNION ALL SELECT 'constructor', constructorRef, name FROM constructors
 UNION ALL SELECT 'circuit', circuitRef, name FROM circuits
 UNION ALL SELECT 'race', year || '/' || round, name FROM races;
 
+-- The drivers who entered or drove in each race, and their codes.
+CREATE TEMP VIEW drove AS
+SELECT raceId, driverId FROM entries UNION SELECT raceId, driverId FROM results
+UNION SELECT raceId, driverId FROM qualifying UNION SELECT raceId, driverId FROM practice;
+
 -- A driver's permanent number differs from the car's number in most races of the latest season.
 -- The dump has a number that the driver used earlier, or as a stand-in. The champion's number 1
 -- is not reported. Permanent numbers began in 2014.
@@ -21,6 +26,23 @@ SELECT driverRef AS driver, drivers.number AS "permanent number",
 FROM cars JOIN drivers USING (driverId)
 WHERE cars.number NOT IN (1, drivers.number) AND races * 2 > total
 ORDER BY races DESC, driver;
+
+-- A driver has a code, but drove only before there were codes.
+-- The code is made up, or that of a later driver. Timing has shown codes since about 2005.
+-- rows: drivers WHERE code NOT NULL
+SELECT driverRef AS driver, code, max(year) AS "last season",
+    (SELECT group_concat(driverRef, ', ') FROM drivers AS other
+     WHERE other.code = drivers.code AND other.driverId <> drivers.driverId) AS "others with it"
+FROM drivers JOIN drove USING (driverId) JOIN races USING (raceId)
+WHERE code NOT NULL GROUP BY driverId HAVING max(year) < 2005 ORDER BY max(year), driver;
+
+-- Two drivers of one season have the same code.
+-- One of the two codes is wrong: in timing, a code is of one driver.
+-- rows: (SELECT DISTINCT year, driverId FROM drove JOIN races USING (raceId) JOIN drivers USING (driverId) WHERE code NOT NULL)
+SELECT year AS season, code, group_concat(driverRef, ', ') AS drivers FROM (
+    SELECT DISTINCT year, code, driverRef
+    FROM drove JOIN races USING (raceId) JOIN drivers USING (driverId) WHERE year >= 2005)
+WHERE code NOT NULL GROUP BY year, code HAVING count(*) > 1 ORDER BY year DESC, code;
 
 -- A name contains an HTML entity.
 -- The dump was made from a web page: it has &amp; instead of &.

@@ -1,5 +1,16 @@
 -- Checks of the classification of races and sprints: places, cars, laps and statuses.
 
+-- The cars in each session.
+CREATE TEMP VIEW numbered AS
+SELECT * FROM (
+    SELECT session, raceId, driverId, constructorId, number FROM classified
+    UNION ALL SELECT 'qualifying', raceId, driverId, constructorId, number FROM qualifying
+    UNION ALL SELECT 'sprint qualifying', raceId, driverId, constructorId, number
+    FROM sprint_qualifying
+    UNION ALL SELECT 'practice ' || session, raceId, driverId, constructorId, number
+    FROM practice)
+WHERE number > 0;
+
 -- A race or sprint was run, but nobody won it.
 -- The winner is missing, or has another place.
 -- rows: (SELECT DISTINCT session, raceId FROM classified)
@@ -48,6 +59,17 @@ JOIN race USING (raceId) JOIN drivers USING (driverId)
 WHERE year > 1978
 GROUP BY raceId, session, driverId HAVING count(*) > 1 ORDER BY year, round;
 
+-- A driver has two results in a race, one of them in a car in which another driver qualified who has none.
+-- That result is probably the other driver's: if the two shared the car, each has a result.
+-- rows: (SELECT 1 FROM results GROUP BY raceId, driverId HAVING count(*) > 1)
+SELECT race, named.driver, named.number AS car, positionText AS place, named.laps,
+    drivers.driverRef AS "qualified in it"
+FROM (SELECT raceId, driverId FROM results GROUP BY raceId, driverId HAVING count(*) > 1)
+JOIN named USING (raceId, driverId) JOIN qualifying AS other USING (raceId, number)
+JOIN drivers ON drivers.driverId = other.driverId
+WHERE session = 'race' AND (raceId, other.driverId) NOT IN (SELECT raceId, driverId FROM results)
+ORDER BY year, round, named.driver;
+
 -- A driver is classified ahead of another who drove more laps, or as many in less time.
 -- The laps, the time or the place is wrong; or the time includes a penalty after the race, but
 -- the place does not.
@@ -66,12 +88,38 @@ ORDER BY year, round, place;
 -- The laps or the status is wrong.
 -- rows: named WHERE status GLOB '+[0-9]* Lap*' OR status = 'Finished'
 SELECT race, session, driver, status, named.laps, winner.laps AS "winner's laps"
-FROM named JOIN (
-    SELECT raceId, session, max(laps) AS laps FROM classified
-    WHERE positionText = '1' GROUP BY raceId, session) AS winner USING (raceId, session)
+FROM named JOIN winner USING (raceId, session)
 WHERE (status GLOB '+[0-9]* Lap*' AND CAST(status AS INTEGER) <> winner.laps - named.laps)
     OR (status = 'Finished' AND named.laps <> winner.laps)
 ORDER BY named.laps > winner.laps DESC, status = 'Finished' DESC, year DESC, round, place;
+
+-- A driver is classified with less than 90% of the winner's laps, or not classified with as many.
+-- Since 1966, 90% of the winner's laps, rounded down, are enough for a place, and fewer are not.
+-- The place or the laps are wrong; or the stewards decided otherwise.
+-- rows: named JOIN winner USING (raceId, session) WHERE year >= 1966 AND named.laps NOT NULL AND (place NOT NULL OR positionText IN ('R', 'N'))
+SELECT race, session, driver, positionText AS place, named.laps, winner.laps AS "winner's laps",
+    winner.laps * 9 / 10 AS needed, status
+FROM named JOIN winner USING (raceId, session)
+WHERE year >= 1966 AND (place NOT NULL OR positionText IN ('R', 'N'))
+    AND (place NOT NULL) <> (named.laps >= winner.laps * 9 / 10)
+ORDER BY place IS NULL, year DESC, round, place;
+
+-- A driver drove laps, but did not start, as positionText says.
+-- `E`, `F` and `W` are for drivers who were excluded, failed to qualify or withdrew. One who
+-- withdrew during the race has retired (`R`).
+-- rows: named WHERE positionText IN ('E', 'F', 'W')
+SELECT race, session, driver, positionText, status, laps FROM named
+WHERE positionText IN ('E', 'F', 'W') AND laps > 0 ORDER BY year, round, driver;
+
+-- Cars of two constructors have the same number.
+-- One of the numbers is wrong.
+-- rows: numbered
+SELECT race, session, numbered.number AS car,
+    group_concat(driverRef || ' (' || constructorRef || ')', ', ') AS drivers
+FROM numbered JOIN race USING (raceId) JOIN drivers USING (driverId)
+JOIN constructors USING (constructorId)
+GROUP BY raceId, session, numbered.number HAVING count(DISTINCT constructorId) > 1
+ORDER BY year DESC, round, session, numbered.number;
 
 -- A driver has a different car number or constructor in qualifying or the sprint than in the race.
 -- One of the two is wrong; the driver's other races tell which. Races before 1979 are not

@@ -66,6 +66,18 @@ JOIN race USING (raceId) JOIN drivers ON third.driverId = drivers.driverId
 WHERE ahead.position < third.position AND ahead.time > third.time
 GROUP BY raceId, third.driverId ORDER BY year, round, third.position;
 
+-- A driver who qualified has no result, and nobody starts from the place.
+-- The driver started, and the result is missing. If the driver withdrew, it was too late for the
+-- others to move up.
+-- rows: qualifying WHERE position NOT NULL AND raceId IN (SELECT raceId FROM results)
+SELECT race, driverRef AS driver, qualifying.number AS car, position AS qualified,
+    last AS "last place on the grid"
+FROM qualifying JOIN race USING (raceId) JOIN drivers USING (driverId)
+JOIN (SELECT raceId, max(grid) AS last FROM results GROUP BY raceId) USING (raceId)
+WHERE position < last AND (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results)
+    AND (raceId, position) NOT IN (SELECT raceId, grid FROM results WHERE grid NOT NULL)
+ORDER BY year, round, position;
+
 -- A driver has a qualifying result, but none in the race.
 -- Probably not an error: the driver withdrew after qualifying.
 -- rows: qualifying WHERE raceId IN (SELECT raceId FROM results)

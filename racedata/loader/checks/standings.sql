@@ -52,16 +52,20 @@ INSERT INTO points_of_constructors VALUES
     (1961, 1961, 4, 3), (1961, 1961, 5, 2), (1961, 1961, 6, 1);
 
 -- What each driver and constructor earned in each race, with its sprint; `of` says which. Until
--- 1978, only a constructor's best car in a race counted.
+-- 1978, only a constructor's best car in a race counted. `places` has five bits for how often each
+-- of the places 1 to 12 was reached, the first place in the highest.
 CREATE TEMP TABLE earned AS
 SELECT 'driver' AS of, driverId AS id, raceId, sum(points) AS points,
-    sum(session = 'race' AND positionText = '1') AS wins
-FROM classified GROUP BY raceId, driverId
+    sum(session = 'race' AND positionText = '1') AS wins, sum(place_bit) AS places
+FROM (SELECT *, iif(session = 'race' AND place <= 12, 1 << 5 * (12 - place), 0) AS place_bit
+      FROM named)
+GROUP BY raceId, driverId
 UNION ALL
 SELECT 'constructor', constructorId, raceId, iif(year > 1978, sum(points), max(points)),
-    sum(session = 'race' AND positionText = '1')
+    sum(session = 'race' AND positionText = '1'), sum(place_bit)
 FROM (
-    SELECT raceId, constructorId, session, year, positionText, CASE
+    SELECT raceId, constructorId, session, year, positionText,
+        iif(session = 'race' AND place <= 12, 1 << 5 * (12 - place), 0) AS place_bit, CASE
         WHEN of_driver = 0 OR rule.first IS NULL THEN of_driver
         ELSE ifnull((SELECT points FROM points_of_constructors AS scale
                      WHERE scale.first = rule.first AND scale.place = named.place), 0)
@@ -92,13 +96,13 @@ FROM constructor_standings JOIN constructors USING (constructorId);
 -- The standings, and the sum of the results that count.
 CREATE TEMP TABLE sums AS
 SELECT of, race, raceId, year, round, name, position, positionText, points, standing.wins,
-    ifnull(round(sum_of_points, 2), 0) AS earned, ifnull(won, 0) AS won
+    ifnull(round(sum_of_points, 2), 0) AS earned, ifnull(won, 0) AS won, ifnull(places, 0) AS places
 FROM standing JOIN race USING (raceId)
 LEFT JOIN (
-    SELECT of, record, sum(wins) AS won,
+    SELECT of, record, sum(wins) AS won, sum(places) AS places,
         sum(points) FILTER (WHERE counted IS NULL OR nth <= counted) AS sum_of_points
     FROM (
-        SELECT of, record, scored.points, scored.wins, counted, row_number() OVER (
+        SELECT of, record, scored.points, scored.wins, places, counted, row_number() OVER (
             PARTITION BY of, record, first_round ORDER BY scored.points DESC) AS nth
         FROM standing JOIN races AS latest USING (raceId)
         JOIN earned AS scored USING (of, id)
@@ -112,9 +116,10 @@ WHERE raceId IN (SELECT raceId FROM summed);
 
 -- The standings, and what the next driver or constructor in them has.
 CREATE TEMP VIEW neighbours AS
-SELECT *, lead(name) OVER places AS next, lead(points) OVER places AS next_points
+SELECT *, lead(name) OVER standing AS next, lead(points) OVER standing AS next_points,
+    lead(position) OVER standing AS next_position, lead(places) OVER standing AS next_places
 FROM sums WHERE positionText GLOB '[1-9]*'
-WINDOW places AS (PARTITION BY of, raceId ORDER BY position, points DESC);
+WINDOW standing AS (PARTITION BY of, raceId ORDER BY position, points DESC);
 
 -- A driver's points in the standings are not the sum of the results that count.
 -- The season's rules apply: until 1990, only a driver's best results counted. Either a result or
@@ -139,6 +144,19 @@ GROUP BY year, name, round(points - earned, 2)
 -- with min(round), SQLite takes the other columns from its row
 ORDER BY abs(points - earned) DESC, year, min(round);
 
+-- A driver or constructor is in the standings, but has no result in the season so far.
+-- The row is one too many, or a result has another driver or constructor. One line per season.
+-- rows: standing WHERE raceId IN (SELECT raceId FROM summed)
+SELECT race AS "first race", of, name, count(*) AS races, points
+FROM standing JOIN race AS latest USING (raceId)
+WHERE raceId IN (SELECT raceId FROM summed) AND NOT EXISTS (
+    SELECT 1 FROM earned JOIN races AS earlier USING (raceId)
+    WHERE earned.of = standing.of AND earned.id = standing.id
+        AND earlier.year = latest.year AND earlier.round <= latest.round)
+GROUP BY year, of, name
+-- with min(round), SQLite takes the other columns from its row
+ORDER BY year, min(round), name;
+
 -- A driver with fewer points is ahead in the standings.
 -- The place or the points are wrong.
 -- rows: sums WHERE of = 'driver'
@@ -151,6 +169,14 @@ FROM neighbours WHERE of = 'driver' AND next_points > points ORDER BY year, roun
 SELECT race, name AS constructor, position, points, next AS "next constructor",
     next_points AS points
 FROM neighbours WHERE of = 'constructor' AND next_points > points ORDER BY year, round, position;
+
+-- A driver or constructor is ahead of another with as many points and better places.
+-- Of those with equal points, who has more wins is ahead, then who has more second places, and so
+-- on. The places in the standings or in a result are wrong.
+-- rows: sums WHERE positionText GLOB '[1-9]*'
+SELECT race, of, name, position, next AS "with better places", next_position AS position, points
+FROM neighbours WHERE next_points = points AND next_position > position AND next_places > places
+ORDER BY year, round, of, position;
 
 -- A driver's number of wins in the standings differs from the number of races won.
 -- The wins or a result is wrong. A win in a shared car counts for each driver; a sprint does not

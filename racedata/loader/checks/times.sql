@@ -36,6 +36,14 @@ SELECT race, driver, laps, milliseconds AS "race time", laps * best AS "at that 
 FROM paces WHERE milliseconds < laps * best
 ORDER BY laps * best - milliseconds DESC, year, round;
 
+-- A driver who was lapped has a race time.
+-- In milliseconds. Only drivers on the winner's lap have one. The laps are wrong, or the time.
+-- rows: named WHERE milliseconds NOT NULL
+SELECT race, session, driver, named.laps, winner.laps AS "winner's laps",
+    milliseconds AS "race time"
+FROM named JOIN winner USING (raceId, session)
+WHERE milliseconds NOT NULL AND named.laps < winner.laps ORDER BY year, round, driver;
+
 -- The winner's time has only tenths of a second, while others have thousandths.
 -- In milliseconds. The time was rounded, and the gaps were added to it. In one race in a
 -- hundred, this happens by chance.
@@ -120,6 +128,30 @@ ORDER BY abs(metres / length - 1) DESC, year, round;
 SELECT race, driverRef AS driver, count(*) AS stops, max(stop) AS "last stop"
 FROM pit_stops JOIN race USING (raceId) JOIN drivers USING (driverId)
 GROUP BY raceId, driverId HAVING count(*) <> max(stop) ORDER BY year, round;
+
+-- Two drivers entered the pit lane in the same second and left it after the same time.
+-- Durations are in milliseconds: one of the two stops is another driver's or has the wrong time.
+-- rows: pit_stops WHERE time NOT NULL AND milliseconds NOT NULL
+SELECT race, pit_stops.time, milliseconds,
+    group_concat(driverRef || ' (stop ' || stop || ', lap ' || lap || ')', ', ') AS stops
+FROM pit_stops JOIN race USING (raceId) JOIN drivers USING (driverId)
+WHERE pit_stops.time NOT NULL AND milliseconds NOT NULL
+GROUP BY raceId, pit_stops.time, milliseconds HAVING count(*) > 1 ORDER BY year DESC, round;
+
+-- Most drivers have a pit stop on a lap and on the next one, too.
+-- The safety car led the field through the pit lane: sources differ in whether such drives are
+-- stops. Stops of a minute or more are not counted: those were under a red flag.
+-- rows: pit_stops WHERE milliseconds < 60000
+SELECT race, pit_stops.lap, count(*) AS drivers, min(pit_stops.milliseconds) AS shortest,
+    max(pit_stops.milliseconds) AS longest
+FROM pit_stops JOIN race USING (raceId)
+JOIN pit_stops AS next ON next.raceId = pit_stops.raceId AND next.driverId = pit_stops.driverId
+    AND next.lap = pit_stops.lap + 1
+WHERE pit_stops.milliseconds < 60000 AND next.milliseconds < 60000
+GROUP BY race.raceId, pit_stops.lap
+HAVING count(*) * 2 > (SELECT count(DISTINCT driverId) FROM results
+    WHERE results.raceId = race.raceId AND results.laps >= pit_stops.lap)
+ORDER BY year DESC, round, pit_stops.lap;
 
 -- The race time is longer than the sum of the lap timings, by a multiple of five seconds.
 -- In milliseconds. Probably not an error, but a time penalty after the race.

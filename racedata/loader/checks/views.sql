@@ -21,6 +21,11 @@ SELECT classified.*, race, year, round, driverRef AS driver, status,
 FROM classified JOIN race USING (raceId) JOIN drivers USING (driverId)
 LEFT JOIN status USING (statusId);
 
+-- How many laps the winner drove.
+CREATE TEMP TABLE winner AS
+SELECT raceId, session, max(laps) AS laps FROM classified
+WHERE positionText = '1' GROUP BY raceId, session;
+
 -- The fastest laps of drivers, with their length if the speed is known.
 CREATE TEMP VIEW fastest AS
 SELECT raceId, race, year, round, driverId, driverRef AS driver, rank, results.laps, fastestLap,

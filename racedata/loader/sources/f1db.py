@@ -193,6 +193,14 @@ STARTING_GRID = """
     WHERE f1db.gridPositionNumber NOT NULL AND grid.raceId = f1db.raceId
         AND grid.driverId = f1db.driverId AND grid.driverNumber = f1db.driverNumber"""
 
+# Drivers whose codes are those of the timing, which has shown codes since about 2005. f1db has
+# abbreviations of all drivers, many of them alike.
+CODED = "CREATE TEMP VIEW f1db_coded AS " + " UNION ".join(
+    f"SELECT driverId FROM f1db_{file} AS f1db JOIN f1db_races ON f1db_races.id = f1db.raceId "
+    "WHERE year >= 2005"
+    for file in ("races_race_results", *(f"races_free_practice_{n}_results" for n in (1, 2, 3, 4)))
+)
+
 # Statements that fill the tables of the Stage, by table. `f1db` is a row of a file.
 
 FILL_LISTS = {
@@ -206,7 +214,8 @@ FILL_LISTS = {
     "drivers": """
         INSERT INTO stage.drivers (
             driverId, driverRef, number, code, forename, surname, dob, nationality)
-        SELECT f1db.rowid, driver_reference(f1db.id), permanentNumber, abbreviation,
+        SELECT f1db.rowid, driver_reference(f1db.id), permanentNumber,
+            iif(f1db.rowid IN (SELECT driverId FROM f1db_coded), abbreviation, NULL),
             iif(is_usual, rtrim(substr(f1db.name, 1, length(f1db.name) - length(lastName))),
                 firstName),
             iif(is_usual, substr(f1db.name, -length(lastName)), lastName), dateOfBirth, demonym
@@ -421,6 +430,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
             db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
     db.execute(STARTING_GRID)
+    db.execute(CODED)
     for column, names in ERGASTS_NAMES.items():
         db.executemany(
             f"UPDATE f1db_countries SET {column} = ? WHERE {column} = ?",
