@@ -520,6 +520,10 @@ DIFFERENCES = {
         ("/MRData/StatusTable/Status/0/count", "61", "62"),
         ("/MRData/StatusTable/Status/1/count", "4", "3"),
     ],
+    # A correction: there were no codes when he drove, and MAG is Kevin Magnussen's.
+    "1997/driverstandings.json?limit=30": [
+        ("/MRData/StandingsTable/StandingsLists/0/DriverStandings/20/Driver/code", "MAG", None),
+    ],
 }
 # Lists depend on entries to a race, which the dump has for nine seasons only. Jolpica's depend on
 # entries to a season, which the dump has for all: `{path: (list, id, what we have of it)}`.
