@@ -17,6 +17,7 @@ from support.loads import built, changed, edit, edited, run_loader, select, with
 
 from racedata.database import store_path
 from racedata.formats import counted
+from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import REMEMBERED, corrections_at
 from racedata.loader.load import rebuild
 from racedata.loader.refresh import Refresh
@@ -402,6 +403,20 @@ def test_no_two_corrections_give_the_same_place_in_one_race(corrections):
         and "standings" not in row["table"]
     )
     assert [place for place, n in places.items() if n > 1] == []
+
+
+def test_each_value_that_is_not_corrected_is_named_once_with_a_reason(corrections):
+    with (PACKAGE / "loader" / "not_corrected.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        here, there = (None if row[name] == r"\N" else row[name] for name in ("here", "there"))
+        # raises LoadError for a line that makes no sense
+        line = Correction(row["table"], row["key"], row["column"], here, there, row["reason"])
+        Line("not_corrected.csv", line)
+        assert row["reason"] and (here, there) != (None, None)
+    keys = [(row["table"], row["key"], row["column"]) for row in rows]
+    assert len({*keys}) == len(keys)
+    assert not {*keys} & {(row["table"], row["key"], row["column"]) for row in corrections}
 
 
 def test_every_correction_names_two_witnesses(corrections):
