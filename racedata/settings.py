@@ -104,8 +104,14 @@ def rate(name: str) -> Parse:
 
 
 FILE = matching(r".+", "the path of a file")
-PATH = matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a trailing slash")
-NAME = matching(r"[\w-]+", "letters, digits, - and _, such as f1")
+# Addresses that begin with a year are those of pages.
+PATH = matching(
+    r"(?!/[1-9][0-9]{3}(/|$))(/[\w.~-]+)*",
+    "nothing, or a path such as /ergast, without a year in front or a slash at the end",
+)
+NAME = matching(
+    r"(?![1-9][0-9]{3}$)[\w-]+", "letters, digits, - and _, such as f1, and not only a year"
+)
 URL = matching(
     r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
     "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a trailing "
@@ -215,12 +221,6 @@ class Settings(SharedSettings):
     def base_address(self) -> str:
         """The path in front of all endpoints."""
         return f"{self.base_path}/{self.series}"
-
-    @property
-    def season_pages(self) -> str:
-        """The path of the pages of seasons, relative to `/`. `2023` or `2023/18` follows it."""
-        # Addresses under the base address belong to the endpoints, even if it begins with a year.
-        return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
 
     @property
     def base_link(self) -> str:

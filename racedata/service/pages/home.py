@@ -48,7 +48,6 @@ class Source(NamedTuple):
 
 class Facts(TypedDict):
     base: str  # a link to the base address
-    pages: str  # the path of the pages of seasons
     notice: str | None  # that this is only the sample
     last_check: str  # when a refresh last asked a source; empty if the database is newer
     next_race: NextRace | None
@@ -77,7 +76,6 @@ def facts(
     corrections, _ = queries.corrections(data, {}, 0, 0)
     return Facts(
         base=settings.base_link,
-        pages=settings.season_pages,
         notice=data.sample_notice(settings.follows),
         last_check=last_check if last_check > built else "",
         next_race=next_race(ask),

@@ -70,10 +70,8 @@ class SeasonPages:
         self.settings = settings
         self.ask = ask
         self.answers = answers
-        self.prefix = re.compile(
-            f"/{settings.season_pages}(?P<season>[1-9][0-9]{{3}})(?:/(?P<round>[1-9][0-9]{{0,17}}))?\\Z"
-        )
-        self.current = re.compile(f"/{settings.season_pages}current(?P<which>/last|/next)?\\Z")
+        self.prefix = re.compile("/(?P<season>[1-9][0-9]{3})(?:/(?P<round>[1-9][0-9]{0,17}))?\\Z")
+        self.current = re.compile("/current(?P<which>/last|/next)?\\Z")
         self.rounds: dict[int, list[int]] = {}  # by season, in order
         for year, number in catalogue.id_of_round:
             self.rounds.setdefault(year, []).append(number)
@@ -158,7 +156,6 @@ class SeasonPages:
         resp.content_type = CONTENT_TYPE
         facts = {
             "fault": fault,
-            "pages": self.settings.season_pages,
             "season": year if year in self.rounds else max(self.rounds),
         }
         resp.text = render("not_found.html", req.path, facts, self.settings.contact)

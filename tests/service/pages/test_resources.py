@@ -60,9 +60,7 @@ def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later
     assert "Checked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"base_path": "", "series": "2023"}, {"base_path": "/2023"}]
-)
+@pytest.mark.parametrize("settings", [{}, {"base_path": ""}, {"base_path": "/x/2023"}])
 def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_database, settings):
     app = client(sample_database, **settings)
     base = Settings(**settings).base_address
@@ -77,16 +75,8 @@ def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_
             seen |= found
         else:
             assert page.startswith(base) or page in ("/healthz", "/openapi.json")
-    prefix = "/seasons" if settings else ""
-    races = {page for page in seen if re.fullmatch(rf"{prefix}/\d{{4}}/\d+", page)}
+    races = {page for page in seen if re.fullmatch(r"/\d{4}/\d+", page)}
     assert len(races) == int(app.get(f"{base}/races.json?limit=0").json["MRData"]["total"])
-
-
-def test_no_page_hides_a_base_address_that_begins_with_a_year(sample_database):
-    app = client(sample_database, base_path="", series="2023")
-    assert app.get("/2023/2023/18").json["MRData"]["RaceTable"]["round"] == "18"
-    assert "/2023, then a season" in app.get("/2023/18", status=404).json["detail"]
-    assert app.get("/seasons/2023/18").content_type == "text/html"
 
 
 @pytest.mark.parametrize(
@@ -112,34 +102,28 @@ def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(samp
         assert answer.json["detail"].startswith(said)
 
 
-@pytest.mark.parametrize("settings", [{}, {"base_path": "", "series": "2023"}])
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("/seasons/2024", "Season 2024 is not loaded."),
-        ("/seasons/2021/99", "Season 2021 has no round 99."),
+        ("/2024", "Season 2024 is not loaded."),
+        ("/2021/99", "Season 2021 has no round 99."),
         ("/foo", "There is nothing at this address."),
         ("/0000", "There is nothing at this address."),
-        ("/seasons/2021/last", "There is nothing at this address."),
+        ("/2021/last", "There is nothing at this address."),
         ("/foo//<b>", "There is nothing at this address."),
         ("/racedata.db", "This service does not offer its database for download."),
     ],
 )
-def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(
-    sample_database, settings, address, said
-):
-    app = client(sample_database, **settings)
-    if not settings:
-        address = address.removeprefix("/seasons")
-    answer = app.get(address, headers={"Accept": "text/html,*/*;q=0.8"}, status=404)
+def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(sample, address, said):
+    answer = sample.get(address, headers={"Accept": "text/html,*/*;q=0.8"}, status=404)
     assert (answer.content_type, answer.headers["Vary"]) == ("text/html", "Accept")
     assert answer.headers["Content-Security-Policy"]
     assert said in words_of(answer.text)
     links = links_of(answer.text)
     assert len(links) == 4  # two to the home page
     for link in links:
-        assert app.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
-    problem = app.get(address, status=404)
+        assert sample.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
+    problem = sample.get(address, status=404)
     assert (problem.content_type, problem.headers["Vary"]) == ("application/problem+json", "Accept")
 
 
@@ -161,16 +145,10 @@ def test_an_address_that_nothing_can_have_gives_no_long_header(sample, address):
     assert all(len(value) < 1000 for value in answer.headers.values())
 
 
-@pytest.mark.parametrize(
-    ("settings", "front"), [({}, ""), ({"base_path": "", "series": "2023"}, "/seasons")]
-)
-def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_pages_of_races(
-    sample_database, settings, front
-):
-    app = client(sample_database, **settings)
+def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_pages_of_races(sample):
     for address, page in (("", "/2023"), ("/last", "/2023/18"), ("/next", "/2023/19")):
-        answer = app.get(f"{front}/current{address}", status=302)
-        assert normpath(join(f"{front}/current{address}/..", answer.location)) == front + page
+        answer = sample.get(f"/current{address}", status=302)
+        assert normpath(join(f"/current{address}/..", answer.location)) == page
         assert answer.follow().content_type == "text/html"
 
 
