@@ -140,12 +140,6 @@ def can_be_built_again(path: Path) -> bool:
     return version is not None and OLDEST_VERSION <= version < SCHEMA_VERSION
 
 
-def is_newer(path: Path) -> bool:
-    """Whether a newer version of racedata built the file at `path`. It may be damaged."""
-    version = version_of(path) if path.is_file() else None
-    return version is not None and version > SCHEMA_VERSION
-
-
 def version_of(path: Path) -> int | None:
     """The schema version of the file at `path`; None if it is not a database of racedata."""
     with path.open("rb") as file:

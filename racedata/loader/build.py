@@ -102,7 +102,7 @@ def build(path: Path, store: Store, corrections: Named, progress: Progress) -> R
             rows = store.list_rows(source.name, "corrections")
             noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
             note_corrections(stage, source.name, noted)
-        store_all(stage, progress)
+        copy_tables(stage, progress)
         for _, sql in indexes:
             db.execute(sql)
         describe(db, store, filling.base.is_sample)
@@ -144,14 +144,14 @@ def corrected(applied: Sequence[Applied]) -> Iterator[str]:
         yield f"corrected: {what}; see the corrections endpoint"
 
 
-def store_all(stage: Stage, progress: Progress) -> None:
+def copy_tables(stage: Stage, progress: Progress) -> None:
     """Copies all staged tables into the database, and adds the rows that follow from others."""
     db = stage.db
     for statement in CONSTRUCTORS_SO_FAR:
         db.execute(statement)
     for table in TABLES:
         progress(f"numbering {table.name}")
-        store(stage, table)
+        copy_table(stage, table)
     store_corrections(stage)
     db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
 
@@ -164,7 +164,7 @@ def check_required(db: sqlite3.Connection) -> None:
             raise LoadError(f"{source}: no {table.name} that can be served; expected at least one")
 
 
-def store(stage: Stage, table: Table) -> None:
+def copy_table(stage: Stage, table: Table) -> None:
     """Copies a staged table into the database, in order and with its computed columns."""
     db = stage.db
     stored = column_names(db, table.name)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from racedata.loader.correction_lines import DRIVER, Correction, Line
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
-from racedata.loader.store import Store
+from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.model import TABLES
 from racedata.settings import LoaderSettings
 from racedata.values import Parser, one_of, plain_text, text
@@ -41,7 +41,7 @@ HEADER = ",".join(field.name for field in FIELDS)
 Named = Path | Literal[""] | None
 REMEMBERED: Literal[""] = ""
 WORDS: dict[str, Path | None] = {"none": None, "default": CORRECTIONS}
-OF_NO_SOURCE, KEY_OF_FILE = "", "corrections"  # where the store remembers it
+KEY_OF_FILE = "corrections"  # where the store remembers it
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:

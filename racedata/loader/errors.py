@@ -14,7 +14,7 @@ class LoadError(Exception):
 class NotYet(LoadError):
     """A source refuses for now, without having failed. A follower soon asks it again.
 
-    For `seconds`, it would refuse every request, so no request is sent: see Refresh.refusals_noted.
+    For `seconds`, it would refuse every request, so none is sent: see Refresh.limits_remembered.
     """
 
     def __init__(self, text: str, seconds: float = 0) -> None:

@@ -1,6 +1,7 @@
 """The database that exists: opened and checked once, asked what it has, and read into a Stage.
 
-Its schema version may be older, from OLDEST_VERSION on: then only `fill` and the attributes work.
+Its schema version may be older, from OLDEST_VERSION on: then only the attributes, `fill` and
+parts.Tables work.
 Columns that it lacks are unknown, and tables that it lacks are empty.
 """
 

@@ -8,10 +8,8 @@ import os
 from collections.abc import Sequence
 
 from racedata.loader.sources import DEFAULT_LIST, Source, addresses_in, source_at
-from racedata.loader.store import Store
+from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
-
-KEY = ""  # what the store remembers of no source
 
 
 def configured() -> list[str]:
@@ -22,7 +20,7 @@ def configured() -> list[str]:
 def listed(store: Store) -> list[str]:
     """The list."""
     own = configured()
-    if own and own != store.recalled(KEY).get("configured"):
+    if own and own != store.recalled(OF_NO_SOURCE).get("configured"):
         # A list without a dump only names the sources to ask. The dumps that were read stay.
         return own if any(map(has_history, own)) else after_load(own, dumps_read(store))
     return list_that_counts(store)
@@ -43,7 +41,7 @@ def list_that_counts(store: Store) -> list[str]:
     """The list by which the database is built: a change of RACEDATA_SOURCES counts once the dumps
     in it were read.
     """
-    return list(store.recalled(KEY).get("list") or DEFAULT_LIST)
+    return list(store.recalled(OF_NO_SOURCE).get("list") or DEFAULT_LIST)
 
 
 def put_list(store: Store, addresses: Sequence[str], is_read: bool = True) -> None:
@@ -51,9 +49,9 @@ def put_list(store: Store, addresses: Sequence[str], is_read: bool = True) -> No
 
     `is_read` says whether the dumps in RACEDATA_SOURCES were read, or others on purpose.
     """
-    store.remember(KEY, {"list": list(addresses)})
+    store.remember(OF_NO_SOURCE, {"list": list(addresses)})
     if is_read:
-        store.remember(KEY, {"configured": configured()})
+        store.remember(OF_NO_SOURCE, {"configured": configured()})
     names = [name for address in addresses for name in names_at(store, address)]
     # what counts only until another source has it comes last
     provisional = {source.name for source in store.known_sources() if source.is_provisional}

@@ -95,7 +95,7 @@ def load(
         with changed_store(path) as store:
             if existing:
                 synced(store, existing)
-            stored(store, groups, corrections, progress)
+            put_groups(store, groups, corrections, progress)
             reading.close()
             put_list(store, sources if only else list_after(store, sources or loaded))
             report = built(new, store, corrections, progress)
@@ -153,7 +153,9 @@ def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     return [*listed(store), SAMPLE] if [*loaded] == [SAMPLE] else after_load(listed(store), loaded)
 
 
-def stored(store: Store, groups: Sequence[Group], corrections: Named, progress: Progress) -> None:
+def put_groups(
+    store: Store, groups: Sequence[Group], corrections: Named, progress: Progress
+) -> None:
     """Puts what was read into the store."""
     file = corrections_file(store, corrections)
     corrected = CorrectedRows(corrections_at(file, progress))
@@ -310,7 +312,7 @@ def provide(database: str) -> None:
                         synced(store, existing)
                 else:
                     with read(groups_of([SAMPLE])[0], progress) as group:
-                        stored(store, [group], corrections, progress)
+                        put_groups(store, [group], corrections, progress)
                     put_list(store, list_after(store, [SAMPLE]))
                 build(new, store, corrections, progress)
             if has_database:

@@ -14,13 +14,11 @@ from racedata.formats import without_accents
 from racedata.model import BY_NAME
 from racedata.values import Value
 
-# The SQL that finds a row of a list in the base. A source may use its own reference for a driver.
-# The letter case of statuses differs between sources.
+# The SQL that finds a row of a list in our database. A source may have other references to drivers.
 LISTS = {
     "circuits": ["circuitRef = :circuitRef"],
     "constructors": ["constructorRef = :constructorRef"],
     "drivers": ["driverRef = :driverRef", "dob = :dob AND lower(surname) = lower(:surname)"],
-    "status": ["lower(status) = lower(:status)"],
 }
 
 # Dates may be UTC or local.

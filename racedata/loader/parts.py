@@ -26,7 +26,7 @@ REFERENCE = {
 }
 # A list, by the column that refers to it.
 LIST_OF = {BY_NAME[name].names[0]: name for name in LISTS}
-# The kinds of parts: those of kinds.py, and the drivers who entered a race without a result.
+# The kinds of parts: those in model.py, and the drivers who entered a race without a result.
 PARTS = ("results", "fastest_laps", "entries", *(kind for kind in RECORDS if kind != "results"))
 # What names the car that drove a fastest lap: a driver may have two results, of shared cars.
 OF_CAR = ("driverId", "number", "positionText", "positionOrder")

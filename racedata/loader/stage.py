@@ -1,4 +1,4 @@
-"""The tables of a source while they are loaded: a source fills a Stage, build.py stores it."""
+"""The tables that a source fills before they go into the store, or fill.py for a build."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence

@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS store (
     puts    INTEGER NOT NULL  -- how often a source was read
 ) STRICT;
 
--- The list of sources, the most trusted first.
+-- The sources that were read, those in the list with a place. The list itself, which also has
+-- addresses that were never read, is in `memory`, at the source ''.
 CREATE TABLE IF NOT EXISTS sources (
     name          TEXT PRIMARY KEY,
     address       TEXT NOT NULL,
@@ -105,6 +106,7 @@ Races = Sequence[dict[str, Any]]
 
 LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
+OF_NO_SOURCE = ""  # the source of what is remembered of all sources
 STORE_VERSION = 1
 
 

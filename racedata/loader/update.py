@@ -1,7 +1,7 @@
-"""Puts what sources say into the store, and builds the database from it.
+"""Puts what sources say into the store, and keeps the store and the database in step.
 
 load.py reads sources whole, and refresh.py asks them for news; both use this module. It also takes
-a database apart, if its store is lost.
+a database apart, if its store is lost. build.py builds the database.
 """
 
 import gc

@@ -1,0 +1,1 @@
+"""The online half: answers requests from the database."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MANY = 100  # more records than these take long
+MANY = 100  # records; an answer with more takes long
 
 
 class Cors:
@@ -164,8 +164,8 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app.add_route("/docs", docs_page)
     pages = SeasonPages(catalogue, settings, ask, CachedAnswers(html_validators({}), cache))
 
+    # Falcon tries the newest sink first, so the one for all addresses is added first.
     app.add_sink(pages.not_found)
-    # This sink comes last, because Falcon tries the newest one first.
     app.add_sink(pages.respond, pages.prefix)
     app.add_sink(pages.redirect, pages.current)
     if not settings.download:

@@ -124,7 +124,7 @@ class RecordTable:
         if self.kind.is_numbered_by_race and "race" not in filters:
             return self.page_of_races(data, filters, limit, offset)
         where = self.where(filters)
-        if self.is_numbered(where):
+        if self.has_no_gaps(where):
             return self.page_of_numbered(data, where, limit, offset)
         (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
@@ -132,7 +132,7 @@ class RecordTable:
         sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
 
-    def is_numbered(self, where: Where) -> bool:
+    def has_no_gaps(self, where: Where) -> bool:
         """Whether the rows that match are numbered from 1 without gaps.
 
         True for a whole table; if its numbers restart in each race, true for a whole race.

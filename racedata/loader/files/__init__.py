@@ -1,0 +1,1 @@
+"""Files of dumps: CSV and archives, with limits on what is read."""

@@ -4,8 +4,8 @@
 As in jolpica.py, the files become temporary tables, and statements of SQL turn those into the
 tables of the Stage. Columns are found by name; other columns and files are ignored. What the
 project knows of ids is in f1db_ids.csv: each row is an id that does not follow the rules below. If
-several rows fit a result, the first one counts. The errors of other sources do not belong there: a
-merge keeps the constructors of the base.
+several rows fit a result, the first one counts. Errors of other sources do not belong there:
+fill.py gives a car the constructor of the results that count.
 """
 
 import csv
