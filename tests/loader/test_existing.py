@@ -33,8 +33,6 @@ from racedata.loader.signals import END_SIGNALS
 RACEDATA = [sys.executable, "-m", "racedata"]
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"
 
-Rows = dict[str, list[tuple[object, ...]]]
-
 
 @pytest.mark.parametrize("sources", [[], [str(SAMPLE)]])
 def test_a_load_refuses_a_fifo_in_place_of_the_database(database, sources):
@@ -143,7 +141,7 @@ def test_a_database_of_a_newer_program_is_refused(old):
 
 @pytest.mark.parametrize(
     "command",
-    [["load"], ["load", str(SAMPLE)], ["build"], ["refresh", "--from", str(SAMPLE)]],
+    [["load"], ["refresh", "--from", str(SAMPLE)]],
     ids=str,
 )
 def test_a_database_from_before_the_oldest_version_is_refused_with_the_command_that_works(
