@@ -4,7 +4,6 @@ The older database is one of this version, and the program that finds it is the 
 """
 
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -13,6 +12,7 @@ from support import SAMPLE, spoiling
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import (
+    assert_refusal,
     assert_refused,
     built,
     changed,
@@ -21,6 +21,7 @@ from support.loads import (
     rows_of,
     run_loader,
     select,
+    signals_kept,
 )
 
 from racedata.cli import needed_at
@@ -28,7 +29,6 @@ from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.load import provide, rebuild
-from racedata.loader.signals import END_SIGNALS
 
 RACEDATA = [sys.executable, "-m", "racedata"]
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"
@@ -122,7 +122,9 @@ def test_an_older_database_of_the_sample_gets_the_sample_of_the_new_version(data
 def test_a_source_that_is_given_and_fails_leaves_an_older_database_as_it_was(
     old, program, tmp_path
 ):
-    assert_refused(tmp_path / "none", old, "none: not found", cwd=program)
+    with refused(old):
+        run = run_loader(tmp_path / "none", old, cwd=program)
+    assert_refusal(run.stderr.rstrip("\n"), "none: not found")
 
 
 def test_a_shared_car_without_a_number_stays(database):
@@ -199,14 +201,10 @@ print(needed_at({str(old)!r}))
 def test_the_service_begins_with_the_sample_if_the_database_is_missing_or_empty(
     old, sample_database
 ):
-    handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
-    try:
+    with signals_kept():
         for spoil in (spoiling.missing, spoiling.emptied):
             spoil(old)
             assert "from the sample" in needed_at(str(old))
             provide(str(old))
             assert needed_at(str(old)) == ""
             assert rows_of(old) == rows_of(sample_database)
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from racedata.loader.corrections import CORRECTIONS, CorrectedRows, corrections_
 from racedata.loader.delivery import delivery_of
 from racedata.loader.listed import put_list
 from racedata.loader.parts import Tables
+from racedata.loader.signals import END_SIGNALS
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
@@ -211,15 +213,37 @@ def refused(database: Path) -> Iterator[None]:
     assert sorted(database.parent.iterdir()) == files
 
 
-def assert_refused(source: Path | str, database: Path, *said: str, **options: Any) -> None:
-    """Asserts that the loader refuses a source in one line with these words, changing nothing."""
-    with refused(database):
-        run = run_loader(source, database, **options)
-    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
-    assert run.stderr.startswith("racedata load: ")
-    assert run.stderr.endswith("; nothing was changed\n")
+@contextmanager
+def signals_kept() -> Iterator[None]:
+    """A block in which the loader may handle signals as in a process of its own."""
+    handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def assert_refused(source: Path | str, database: Path, *said: str) -> None:
+    """Asserts that the loader refuses a source in one line with these words, changing nothing.
+
+    It runs in this process, which is faster.
+    """
+    fault = ""
+    with refused(database), signals_kept():
+        try:
+            load.main([str(source), "--database", str(database)])
+        except SystemExit as ended:
+            fault = str(ended.code)
+    assert_refusal(fault, *said)
+
+
+def assert_refusal(fault: str, *said: str) -> None:
+    """Asserts that the loader says so in one line with these words."""
+    assert fault.startswith("racedata load: ") and "\n" not in fault, fault
+    assert fault.endswith("; nothing was changed"), fault
     for words in said:
-        assert words in run.stderr
+        assert words in fault
 
 
 def csv_rows(folder: Path, table: str) -> list[Row]:
