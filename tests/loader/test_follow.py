@@ -351,6 +351,7 @@ def test_a_signal_in_a_refresh_leaves_no_file_behind(api, behind, requests):
     ExistingDatabase(behind).close()
 
 
+@pytest.mark.long(7)
 def test_a_source_that_does_not_answer_delays_no_other(database, sample_database):
     with hanging() as slow, served(answers_of(client(sample_database))) as api:
         asked = "--from", slow.url, "--from", api.url, "--from", "http://127.0.0.1:1/ergast/f1"
