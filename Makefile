@@ -46,8 +46,8 @@ python:
 	@$(PYTHON) -c 'import sqlite3, sys; sys.exit((sys.version_info < (3, 11)) + (sqlite3.sqlite_version_info < (3, 37)))' \
 		2>/dev/null || { echo "racedata needs Python 3.11 or newer, with SQLite 3.37 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 
-test: .venv/installed-test  ## run the tests that need only Python
-	@.venv/bin/pytest $(PARALLEL)
+test: .venv/installed-test  ## run the tests that need only Python, without the long ones
+	@.venv/bin/pytest $(PARALLEL) -m "not long"
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer tests with real traffic
 	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
@@ -64,7 +64,7 @@ test-wheel: dist  ## run the tests of `make test` against the wheel, without the
 		$(PYTHON) -m venv --without-pip "$$folder/.venv" && \
 		build/dist/bin/pip --python "$$folder/.venv/bin/python" install --quiet --disable-pip-version-check \
 			"$$(echo dist/*.whl)[test]" && \
-		cd "$$folder" && .venv/bin/pytest $(PARALLEL) --ignore tests/test_makefile.py
+		cd "$$folder" && .venv/bin/pytest $(PARALLEL) -m "not long" --ignore tests/test_makefile.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
@@ -80,7 +80,7 @@ lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff format --quiet --check .
 	@.venv/bin/mypy
 
-coverage: .venv/installed-test  ## run the tests and report their branch coverage
+coverage: .venv/installed-test  ## run the tests of `make test` and the long ones, and report their branch coverage
 	@.venv/bin/coverage erase
 	@.venv/bin/coverage run -m pytest $(PARALLEL)
 	@.venv/bin/coverage combine --quiet

@@ -52,9 +52,13 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         for name, database in databases(Path(temporary)):
-            frozen = sorted([*tables(database), *answers(database)])
-            (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in frozen))
-            print(f"{folder / name}.txt: {len(frozen)} addresses and tables", flush=True)
+            write(folder, name, database)
+
+
+def write(folder: Path, name: str, database: Path) -> None:
+    frozen = sorted([*tables(database), *answers(database)])
+    (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in frozen))
+    print(f"{folder / name}.txt: {len(frozen)} addresses and tables", flush=True)
 
 
 def databases(folder: Path) -> Iterator[tuple[str, Path]]:

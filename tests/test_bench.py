@@ -16,6 +16,7 @@ def run(script, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
+@pytest.mark.long(4)
 def test_the_time_of_a_refresh_is_measured():
     assert re.fullmatch(r"[0-9.]+ s, at least [0-9.]+\n", run("refresh.py", SAMPLE, "--runs", "2"))
 
@@ -66,11 +67,13 @@ def test_a_generated_dump_loads_and_has_the_laps_that_its_results_have(made, tmp
     assert counts[1957, 5][1] == 0
 
 
+@pytest.mark.long(4)
 def test_the_limits_benchmark_prints_a_row_per_step():
     rows = run("limits.py", "100000").splitlines()
     assert [row.split()[0] for row in rows[1:]] == ["0", "100,000"]
 
 
+@pytest.mark.long(4)
 def test_the_shapes_benchmark_prints_a_row_per_endpoint(made, tmp_path):
     rows = run("shapes.py", built(made, tmp_path / "x.db"), "--per-shape", "2").splitlines()
     names = {row.split("|")[1].strip() for row in rows if row.count("|") == 7}

@@ -325,6 +325,7 @@ def service_that_follows(database, output=subprocess.DEVNULL, folder=ROOT, **env
             os.killpg(session, signal.SIGKILL)
 
 
+@pytest.mark.long(5)
 def test_a_service_that_follows_serves_the_sample_and_then_the_data_of_its_sources(
     sample_database, tmp_path
 ):
@@ -356,8 +357,9 @@ def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database):
     )
 
 
+@pytest.mark.long(5)
 def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
-    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": f"http://127.0.0.1:{free_port()}/f1"}
+    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": "http://127.0.0.1:1/f1"}
     log = tmp_path / "log"
     with (
         log.open("w") as output,
@@ -375,8 +377,9 @@ def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
     until(lambda: commands_in(int(started)) == {})
 
 
+@pytest.mark.long(5)
 def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database, tmp_path):
-    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": f"http://127.0.0.1:{free_port()}/f1"}
+    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": "http://127.0.0.1:1/f1"}
     folder, log = tmp_path / "folder", tmp_path / "log"
     folder.mkdir()
     with (
@@ -393,7 +396,7 @@ def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database,
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_follower_ends_with_the_service_however_that_ends(database, number):
-    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": f"http://127.0.0.1:{free_port()}/f1"}
+    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": "http://127.0.0.1:1/f1"}
     with service_that_follows(database, **names) as (process, session):
         until(lambda: len(commands_in(session)) == 1, 60)
         process.send_signal(number)

@@ -110,16 +110,8 @@ FAULTS = {
         "status 304 Not Modified; expected an unmodified",
     ),
     "HTML": (answer(200, b"<!doctype html>"), "is not an SQLite database; expected"),
-    "nothing": (answer(200), "is not an SQLite database"),
-    "10 GB": (answer(200, Content_Length=str(10**10)), "more than 200,000,000 bytes; expected"),
     "a loop": (loops, "more than 10 redirects; expected an unmodified racedata database"),
-    "a file": (answer(302, Location="file:///etc/passwd"), "redirects to 'file'"),
-    "refused": (answer(503), "status 503 Service Unavailable; expected an unmodified"),
     "too often": (answer(429), "status 429: try again in 30 seconds"),
-    "garbage": (
-        lambda handler: handler.wfile.write(b"?" * 99),
-        "?; expected an unmodified racedata database",
-    ),
 }
 
 

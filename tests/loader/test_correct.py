@@ -63,7 +63,6 @@ def of(driver, table="results", race="1957/5", columns="number, laps"):
     return with_ids(f"SELECT {columns} FROM {table} WHERE RACE({race}) AND DRIVER({driver})")
 
 
-GERARD = "results,1957/5/gerard,driver,gerard,flockhart,a test"
 MOSS = "results,1957/5/moss/18,driver,moss,flockhart,a test"
 BONNIER = "results,1957/5/bonnier,row,constructor=maserati; laps=18,\\N,a test"
 ADDED = (
@@ -292,8 +291,6 @@ def test_a_row_can_be_added_where_another_one_was(build):
 
 
 # Lines that make no sense.
-
-OF_RESULTS = "constructor, positionOrder"
 
 
 @pytest.mark.parametrize(

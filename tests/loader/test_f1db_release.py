@@ -64,26 +64,29 @@ HOSTILE = {
 }
 
 
-@pytest.mark.long
-def test_a_hostile_calendar_in_a_release_is_one_line_from_the_follower_and_changes_nothing(
-    release, tmp_path
-):
+def test_a_hostile_calendar_in_a_release_is_one_line_and_changes_nothing(release, tmp_path):
+    """The follower prints that line and the time of its next try."""
     (tmp_path / "data").mkdir()
     database = built(F1DB, tmp_path / "data" / "racedata.db")
     before = state(database.parent)
     hostile = shutil.copytree(F1DB, tmp_path / "hostile")
     text = (F1DB / "f1db-races.csv").read_text(encoding="utf-8")
+    address = f"{release.url}/f1db-csv.zip"
     for said, line in HOSTILE.items():
         (hostile / "f1db-races.csv").write_text(text.replace(LAS_VEGAS, line), encoding="utf-8")
         release.answer = answers_of_release(hostile)
-        with following(database, "--from", f"{release.url}/f1db-csv.zip") as follow:
-            complaint = follow.stderr.readline()
-            follow.terminate()
-            assert follow.communicate(timeout=20) == ("", "")
-        assert complaint.startswith(f"racedata refresh: {release.url}/f1db-csv.zip: "), complaint
-        assert said in complaint and "; next try at " in complaint
-        assert len(complaint) < 400
+        with pytest.raises(LoadError) as caught:
+            refreshed(database, address)
+        complaint = str(caught.value)
+        assert complaint.startswith(f"{address}: ") and said in complaint, complaint
+        assert len(complaint) < 400 and "\n" not in complaint
         assert state(database.parent) == before
+    with following(database, "--from", address) as follow:
+        line = follow.stderr.readline()
+        follow.terminate()
+        assert follow.communicate(timeout=20) == ("", "")
+    assert line.startswith(f"racedata refresh: {complaint}; next try at "), line
+    assert state(database.parent) == before
 
 
 def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(

@@ -6,7 +6,6 @@ those.
 """
 
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -43,6 +42,7 @@ from support.stores import (
 
 from racedata.database import store_path
 from racedata.loader.build import build
+from racedata.loader.load import load as load_dumps
 from racedata.loader.parts import Part
 from racedata.loader.store import Store
 
@@ -95,12 +95,10 @@ def lacking(folder, *tables, **edits):
 
 def load(database, *sources):
     """Loads from several sources. Returns the lines of the report."""
-    run = run_loader(sources[-1], database, "--corrections", "none", *sources[:-1])
-    assert (run.returncode, run.stderr) == (0, "")
-    return run.stdout.splitlines()
+    return load_dumps([str(each) for each in sources], str(database), None, lambda text: None)
 
 
-@pytest.mark.parametrize("tables", [[table] for table in RECORDS] + [list(RECORDS)], ids="-".join)
+@pytest.mark.parametrize("tables", [["results"], RECORDS], ids="-".join)
 def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(
     other, sample_database, tmp_path, tables
 ):
@@ -180,67 +178,6 @@ def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(
     # at another date, it may be another time
     assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]
     assert f"{other}: sessions of 44 races (2021 to 2023)" in said
-
-
-@pytest.mark.parametrize(
-    ("here", "there", "kept"),
-    [
-        ({"quali_date": "2023-10-20"}, {}, [("quali", "2023-10-20", None)]),
-        ({}, {"fp1_date": "2023-10-14"}, []),
-        ({}, dict.fromkeys(SESSIONS[::2], r"\N"), []),
-    ],
-    ids=["some are here", "another weekend", "no dates"],
-)
-def test_sessions_of_a_race_are_of_one_source_and_weekend(other, tmp_path, here, there, kept):
-    def edit(row):
-        return unscheduled(row) | (here if row["raceId"] == US_GRAND_PRIX else {})
-
-    source = edited(SAMPLE, tmp_path / "dump", races=edit)
-    further = edited(
-        other, tmp_path / "other", races=lambda row: row | there if row["raceId"] == "1067" else row
-    )
-    load(tmp_path / "x.db", source, further)
-    found = (
-        f"SELECT session, date, time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND date NOT NULL"
-    )
-    assert select(tmp_path / "x.db", found) == kept
-
-
-def test_sessions_follow_their_source_and_stay_if_another_has_none(
-    other, sample_database, tmp_path
-):
-    dump = edited(SAMPLE, tmp_path / "dump", races=unscheduled)
-    database, later = built(dump, tmp_path / "x.db"), {"fp1_time": "16:00:00"}
-    first = f"SELECT time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND session = 'fp1'"
-    further = edited(
-        other, tmp_path / "other", races=lambda row: row | later if row["raceId"] == "1067" else row
-    )
-    for source, time in ((other, "17:30:00"), (further, "16:00:00")):
-        shutil.copytree(source, tmp_path / "source", dirs_exist_ok=True)
-        refreshed(database, str(tmp_path / "source"))
-        assert select(database, first) == [(time,)]
-    sessions = select(database, SCHEDULE)
-    load(database, dump, tmp_path / "source")
-    before = [select(database, sql) for sql in (SCHEDULE, TIMES)]
-    assert before[0] == sessions
-    with served(answers_of(client(built(dump, tmp_path / "api.db")))) as server:
-        refreshed(database, server.url)
-    assert [select(database, sql) for sql in (SCHEDULE, TIMES)] == before
-
-
-def test_sessions_of_a_race_that_moved_do_not_stay(sample_database, tmp_path):
-    def moved(row):
-        return unscheduled(row) | ({"date": "2023-10-29"} if row["raceId"] == US_GRAND_PRIX else {})
-
-    database = built(SAMPLE, tmp_path / "x.db")
-    with served(
-        answers_of(
-            client(built(edited(SAMPLE, tmp_path / "api", races=moved), tmp_path / "api.db"))
-        )
-    ) as api:
-        refreshed(database, api.url)
-    found = "SELECT DISTINCT raceId FROM sessions JOIN races USING (raceId) WHERE year = 2023"
-    assert {*select(sample_database, found)} - {*select(database, found)} == {(int(US_GRAND_PRIX),)}
 
 
 def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path):

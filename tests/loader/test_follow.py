@@ -49,10 +49,15 @@ NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
 HALF_AN_HOUR, TWO_MINUTES = timedelta(minutes=30), timedelta(minutes=2)
 
 
-@pytest.mark.parametrize("names", [("api", "f1db"), ("api",), ("f1db",)], ids="+".join)
+@pytest.mark.long(5)
 @pytest.mark.parametrize(
-    ("database", "year"),
-    [("sample_database", 2023), ("dump_database", 2023), ("dump_database", 2025)],
+    ("names", "database", "year"),
+    [
+        (("api",), "sample_database", 2023),
+        (("f1db",), "sample_database", 2023),
+        (("api", "f1db"), "dump_database", 2023),
+        (("api", "f1db"), "dump_database", 2025),
+    ],
 )
 def test_a_season_is_soon_stored_with_few_requests(request, database, year, names):
     moves = {5: (3 * DAY, 7 * DAY), 12: (5 * DAY, -DAY), 14: (DAY, DAY)} if "api" in names else {}
@@ -334,7 +339,7 @@ def test_a_signal_in_a_download_leaves_no_file_behind(database, tmp_path):
     assert {path.name for path in database.parent.iterdir()} - before <= {"racedata.sources.db"}
 
 
-@pytest.mark.parametrize("requests", range(8, 12))
+@pytest.mark.parametrize("requests", [8, 11])
 def test_a_signal_in_a_refresh_leaves_no_file_behind(api, behind, requests):
     """Eleven requests are needed; then, the database is built."""
     with following(behind, "--from", api.url) as follow:
@@ -346,6 +351,7 @@ def test_a_signal_in_a_refresh_leaves_no_file_behind(api, behind, requests):
     ExistingDatabase(behind).close()
 
 
+@pytest.mark.long(7)
 def test_a_source_that_does_not_answer_delays_no_other(database, sample_database):
     with hanging() as slow, served(answers_of(client(sample_database))) as api:
         asked = "--from", slow.url, "--from", api.url, "--from", "http://127.0.0.1:1/ergast/f1"

@@ -221,11 +221,6 @@ def test_an_invalid_index_is_refused(api, body, said):
     refused(api, f"{api.url}/index/: {said}")
 
 
-def test_a_redirect_loop_is_refused_in_one_line(api):
-    api.redirect("/index/", f"{api.url}/index/")
-    refused(api, f"{api.url}/index/: more than 10 redirects; expected Jolpica's index")
-
-
 URL = "https://api.jolpi.ca/data/dumps/download/delayed/"
 
 

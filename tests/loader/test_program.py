@@ -3,16 +3,14 @@
 import errno
 import os
 import pty
-import signal
 import subprocess
 from contextlib import suppress
 
 import pytest
-from support.loads import LOAD, edit, rows_of, run_loader, with_many_lap_times
+from support.loads import LOAD, edit, rows_of, run_loader, signals_kept, with_many_lap_times
 
 from racedata.loader import program
 from racedata.loader.errors import LoadError
-from racedata.loader.signals import END_SIGNALS
 
 
 def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, database):
@@ -36,13 +34,8 @@ def test_a_link_or_another_mode_is_not_a_new_database(database, tmp_path):
         database.chmod(0o600)
         raise LoadError("a fault")
 
-    handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
-    try:
-        with pytest.raises(SystemExit, match="a fault; nothing was changed"):
-            program.run("load", str(database), work)
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    with signals_kept(), pytest.raises(SystemExit, match="a fault; nothing was changed"):
+        program.run("load", str(database), work)
 
 
 def test_a_load_needs_no_stderr(source, tmp_path):

@@ -29,6 +29,7 @@ from support.traffic import (
 )
 
 
+@pytest.mark.long(4)
 def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_theirs(
     sample_database, tmp_path
 ):
@@ -43,6 +44,7 @@ def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_
     assert_served(*others)
 
 
+@pytest.mark.long(5)
 def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_path):
     flood = Client(ADDRESS, SECONDS + 1, connections=64)
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "20/minute"}
@@ -51,6 +53,7 @@ def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_pa
     assert_limited(flood, quota=20, per_second=20 / 60)
 
 
+@pytest.mark.long(7)
 def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(
     sample_database, tmp_path
 ):
@@ -97,6 +100,7 @@ def end_one_worker(running, turn):
     os.kill(workers[turn % len(workers)], signal.SIGTERM)
 
 
+@pytest.mark.long(6)
 @pytest.mark.parametrize("replace_workers", [reload_service, end_one_worker])
 def test_no_request_is_dropped_while_workers_are_replaced(
     sample_database, tmp_path, replace_workers
@@ -153,11 +157,11 @@ def test_a_request_in_progress_is_answered_when_the_service_ends(sample_database
         assert running.process.wait(timeout=20) == 0
 
 
-@pytest.mark.long
 def open_databases(worker):
     return len([name for name in open_files(worker) if "racedata.db" in name])
 
 
+@pytest.mark.long
 def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
     sample_database, other_database, tmp_path
 ):
@@ -194,6 +198,7 @@ def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
         )
 
 
+@pytest.mark.long(5)
 def test_a_request_during_a_change_of_the_database_takes_one_token(
     sample_database, other_database, tmp_path
 ):

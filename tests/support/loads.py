@@ -4,13 +4,15 @@ import csv
 import hashlib
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, store_path, write_checksum
 from racedata.loader import load
@@ -20,6 +22,7 @@ from racedata.loader.corrections import CORRECTIONS, CorrectedRows, corrections_
 from racedata.loader.delivery import delivery_of
 from racedata.loader.listed import put_list
 from racedata.loader.parts import Tables
+from racedata.loader.signals import END_SIGNALS
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
@@ -36,9 +39,24 @@ Edit = Callable[[Row], Row | None]
 def run_loader(
     source: Path | str, database: Path, *arguments: str, **options: Any
 ) -> "subprocess.CompletedProcess[str]":
-    """The loader as a process of its own, finished."""
-    command = [*LOAD, *arguments, source, "--database", database]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+    """The loader, finished: as a process of its own if that has options.
+
+    Otherwise it runs in this process, which is faster.
+    """
+    words = [*map(str, arguments), str(source), "--database", str(database)]
+    if options:
+        command = [*LOAD, *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+    code: object = 0
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as errors, signals_kept():
+        try:
+            load.main(words)
+        except SystemExit as ended:
+            code = ended.code
+    if isinstance(code, str):  # Python prints it
+        print(code, file=errors)
+        code = 1
+    return subprocess.CompletedProcess(words, cast(int, code), out.getvalue(), errors.getvalue())
 
 
 def built(
@@ -209,6 +227,17 @@ def refused(database: Path) -> Iterator[None]:
     yield
     assert database.read_bytes() == before
     assert sorted(database.parent.iterdir()) == files
+
+
+@contextmanager
+def signals_kept() -> Iterator[None]:
+    """A block in which the loader may handle signals as in a process of its own."""
+    handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def assert_refused(source: Path | str, database: Path, *said: str, **options: Any) -> None:

@@ -3,7 +3,6 @@
 The benchmarks use it too.
 """
 
-import itertools
 import os
 import re
 import socket
@@ -24,11 +23,6 @@ OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 
 Site = tuple[str, int]  # host and port
 Address = Site | str  # or the path of a unix socket
-
-# Processes that start together have different ranges: tests that run in parallel choose different
-# ports.
-FIRST_PORT = 20_000 + os.getpid() % 120 * 100
-PORTS = itertools.cycle(range(FIRST_PORT, FIRST_PORT + 100))
 
 
 @contextmanager
@@ -93,15 +87,16 @@ def has_ended(process: int) -> bool:
 
 
 def free_port() -> int:
-    """A free port, below the range that the system uses for outgoing connections."""
-    while True:
-        port = next(PORTS)
-        with socket.socket() as tried:
-            try:
-                tried.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+    """A port of 127.0.0.1 that Linux gives to no other process until this one ends.
+
+    This process binds it, but does not listen: a server with SO_REUSEADDR, as all set it, may.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    port: int = held.getsockname()[1]
+    held.detach()  # never closed
+    return port
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
