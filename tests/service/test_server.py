@@ -73,7 +73,8 @@ def one_worker(sample_database):
         (
             "RACEDATA_SERIES",
             "f 1",
-            "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n",
+            "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1, "
+            "and not only a year\n",
         ),
         ("PORT", "http", "racedata: PORT='http': expected a whole number from 1 to 65535\n"),
         (
