@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 import freeze
 from support.loads import built_with_corrections, changed, select
 from support.refreshes import origins_of
-from support.three_sources import season_of_three
 
 
 class Moment(NamedTuple):
@@ -24,30 +23,30 @@ class Moment(NamedTuple):
 
 
 def moments(folder):
-    """Each moment, by its name."""
+    """Each moment, by its name: databases that the script builds without full dumps."""
     found = {}
-    for name, database in season_of_three(folder):
+    with pytest.MonkeyPatch.context() as environ:
+        environ.delenv("ERGAST_DUMP", raising=False)
+        environ.delenv("F1DB_DUMP", raising=False)
+        databases = freeze.databases(folder)
+        assert next(databases)[0] == "sample"
+    for name, database in databases:
         results = (origins_of(database, round).get("results", "") for round in (9, 18))
         ((races,),) = select(database, "SELECT count(*) FROM races WHERE year = 2023")
-        found[name] = Moment({*freeze.tables(database)}, tuple(results), races)
+        found[name.removeprefix("season-")] = Moment(
+            {*freeze.tables(database)}, tuple(results), races
+        )
     return found
 
 
 @pytest.fixture(scope="module")
 def season(tmp_path_factory):
-    return moments(season_folder(tmp_path_factory.mktemp("first")))
-
-
-def season_folder(folder):
-    """The name of the folder is no fact of the data, so it has no effect on the hashes."""
-    folder = folder / freeze.SEASON
-    folder.mkdir()
-    return folder
+    return moments(tmp_path_factory.mktemp("first"))
 
 
 @pytest.mark.long(40)
 def test_two_builds_of_the_same_sources_have_the_same_hashes(season, tmp_path):
-    again = moments(season_folder(tmp_path))
+    again = moments(tmp_path)
     assert [name for name in again if again[name].tables != season[name].tables] == []
 
 

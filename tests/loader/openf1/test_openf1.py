@@ -1,13 +1,15 @@
 """racedata.loader.sources.openf1: when it asks, what for, and when another source replaces it."""
 
+import shutil
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from support import SAMPLE
 from support.answers import client
-from support.apis import FAULTS, refreshed, served
-from support.loads import changed, remembered
+from support.apis import FAULTS, answers_of, refreshed, served
+from support.loads import changed, remembered, rows_of
 from support.openf1 import (
     GIVEN,
     RACE,
@@ -23,6 +25,7 @@ from support.openf1 import (
     rounds_with,
 )
 
+from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
@@ -53,6 +56,30 @@ def test_records_of_another_source_replace_provisional_ones_even_if_they_are_equ
     assert facts(copied, "results", "status, points, grid", 18) == facts(
         sample_database, "results", "status, points, grid", 18
     )
+
+
+def test_another_source_replaces_it_even_with_fewer_drivers(copied, sample_database, tmp_path):
+    smaller = shutil.copy(sample_database, tmp_path / "smaller.db")
+    changed(smaller, "DELETE FROM qualifying WHERE RACE(2023/18) AND DRIVER(alonso)")
+    with served(answers_of(client(smaller))) as server:
+        refreshed(copied, server.url, now=SUNDAY)
+    assert provisional(copied) == {}
+    assert len(facts(copied, "qualifying", "position", 18)) == 19
+
+
+def test_it_replaces_nothing_that_another_source_gave(database, openf1, rows):
+    before = rows_of(database)
+    for row in rows["session_result"]:
+        row["number_of_laps"] = 7
+    refreshed(database, f"openf1:{openf1.url}", season=2023, now=SUNDAY)
+    assert rows_of(database) == before
+    assert provisional(database) == {}
+
+
+def test_a_load_of_another_source_replaces_it(copied, sample_database):
+    load([str(SAMPLE)], str(copied), CORRECTIONS, lambda text: None)
+    assert provisional(copied) == {}
+    assert rows_of(copied) == rows_of(sample_database)
 
 
 def test_its_records_are_asked_for_again_for_a_week_and_stops_for_a_month(copied, openf1, rows):
@@ -101,6 +128,13 @@ def test_a_broken_answer_is_one_line_and_what_came_before_is_stored(openf1, lack
     openf1.faults = {}
     refresh(lacking, openf1)
     assert rounds_with(lacking, "results") == {9, 18}
+
+
+def test_an_answer_that_stays_broken_keeps_only_its_own_race_from_being_stored(openf1, lacking):
+    openf1.faults = {2: FAULTS["html"]}  # the drivers of the first weekend
+    with pytest.raises(LoadError, match=r"/drivers\?meeting_key=1213: .*expected JSON"):
+        refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {18}
 
 
 @pytest.mark.parametrize("header", [{}, {"Retry-After": "7"}], ids=["alone", "Retry-After"])
