@@ -2,9 +2,10 @@
 
 matching.py says which race, driver and constructor is which, differences.py what a difference can
 mean. Not compared: facts that came from that source; the values in results of a driver who has two
-in a race (shared cars); and statuses, because each source has its own words. A value that only one
-of the two has counts as a difference if that one has such values for other drivers in the race, or
-for other races of the season. A row that only one of the two has is one, too.
+in a race (shared cars); and statuses, because each source has its own words. A row that only one of
+the two has is a difference. So is a value that only one has, if the other has such values for other
+drivers in the race. If the database lacks a value for a whole race, it is a difference if it has
+such values for other races of the season.
 """
 
 import sqlite3

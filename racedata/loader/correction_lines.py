@@ -48,7 +48,7 @@ class Correction(NamedTuple):
     wrong: str | None  # None for an unknown value
     right: str | None
     witnesses: str
-    is_by_rule: bool = False  # a rule is about one source: nobody is told if another differs
+    is_by_rule: bool = False  # then it is not reported as obsolete: a rule is about one source
 
     def __str__(self) -> str:
         return f"{self.table} {self.key} {self.column}"

@@ -84,9 +84,9 @@ SELECT race, circuit, time AS "in UTC", local FROM started
 WHERE local NOT BETWEEN '12:00:00' AND '22:00:00' ORDER BY year, round;
 
 -- A race starts an hour or more earlier or later than those at its circuit before and after it.
--- By the clock of the circuit, and within five years: of the two races before and the two after, at
--- most one starts within an hour of it. The time is wrong or local; or the circuit tried another
--- hour.
+-- By the clock of the circuit. It compares the two races there before this one and the two after
+-- it, within five years: at most one of them starts within an hour of its time. The time is wrong,
+-- or local; or the circuit tried another hour.
 -- rows: started
 SELECT this.race, this.circuit, this.time AS "in UTC", this.local,
     group_concat(other.year || ' ' || substr(other.local, 1, 5), ', ') AS "others there"

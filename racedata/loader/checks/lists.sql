@@ -28,7 +28,7 @@ WHERE cars.number NOT IN (1, drivers.number) AND races * 2 > total
 ORDER BY races DESC, driver;
 
 -- A driver has a code, but drove only before there were codes.
--- The code is made up, or that of a later driver. Timing has shown codes since about 2005.
+-- The code is made up, or belongs to a later driver. Timing screens show codes since about 2005.
 -- rows: drivers WHERE code NOT NULL
 SELECT driverRef AS driver, code, max(year) AS "last season",
     (SELECT group_concat(driverRef, ', ') FROM drivers AS other
