@@ -1,0 +1,371 @@
+"""What a build changes: the database that it replaces, compared with the new one, value by value.
+
+The store keeps the changes. They have references instead of ids, which may differ in the two files.
+Numbers of rows and `final`, which follow from the rest, are not compared.
+"""
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from racedata.formats import public_name
+from racedata.loader.correction_lines import columns_of
+from racedata.loader.matching import calendar, match_calendars
+from racedata.loader.sql import column_names
+from racedata.loader.stage import of_kind
+from racedata.model import BY_NAME, FASTEST_LAP, KINDS, Table
+from racedata.values import Value
+
+# The words for a change of a whole row, and for one of all records of a kind in a race.
+ROW, RECORDS = "row", "records"
+LISTS = ("seasons", "drivers", "constructors", "circuits")
+CALENDAR = ("races", "sessions")
+SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
+# The SQL of the references that keys have instead of ids.
+REFERENCES = {
+    "driverId": "(SELECT driverRef FROM stage.drivers WHERE driverId = corrected.driverId)",
+    "constructorId": """(
+        SELECT constructorRef FROM stage.constructors
+        WHERE constructorId = corrected.constructorId)""",
+}
+# What a part of a key is about.
+ABOUT = {
+    "year": "season",
+    "driverId": "driver",
+    "driverRef": "driver",
+    "constructorId": "constructor",
+    "constructorRef": "constructor",
+    "circuitRef": "circuit",
+}
+# The SQL of facts that cannot be corrected: they follow from others, or come with a calendar.
+FURTHER_FACTS = {
+    "races": {
+        "circuit": """(
+            SELECT circuitRef FROM stage.circuits WHERE circuitId = corrected.circuitId)"""
+    },
+    "driver_standings": {
+        "constructors": """(
+            SELECT group_concat(constructorRef, ' ') FROM (
+                SELECT constructorRef
+                FROM json_each('[' || replace(corrected.constructors, ' ', ',') || ']') AS each
+                    JOIN stage.constructors ON constructorId = each.value
+                ORDER BY each.key))"""
+    },
+}
+# The lists to whose ids rows refer, and their references.
+WITH_IDS = (
+    ("circuits", "circuitId", "circuitRef"),
+    ("constructors", "constructorId", "constructorRef"),
+    ("drivers", "driverId", "driverRef"),
+    ("status", "statusId", "status"),
+)
+# A row of a list that has the id of another row in the other file.
+OTHER_ROW = """
+    SELECT 1 FROM main.{table} AS new JOIN old.{table} AS old USING ({id})
+    WHERE new.{name} <> old.{name}"""
+
+Facts = Mapping[str, Value]  # about a row, by the names of columns in corrections
+Key = tuple[Value, ...]  # what names a row of a list, or of a race
+# A driver may have two rows in a race: by the number of the car.
+Rows = dict[Key, dict[Value, Facts]]
+
+
+class About(NamedTuple):
+    """What a change is about, by reference."""
+
+    season: int | None = None
+    round: int | None = None  # None if it is not about a race, or if the calendar lacks that now
+    race: str | None = None  # its name
+    driver: str | None = None
+    constructor: str | None = None
+    circuit: str | None = None
+
+
+class Change(NamedTuple):
+    """A value that a build altered."""
+
+    kind: str  # as in `origins`, or a list: `drivers`
+    about: About
+    key: str  # as in corrections, but without the race: `gasly`, `gasly/12`
+    column: str  # as in corrections; or ROW, with the facts of a row; or RECORDS, with their number
+    old: Value  # None if it was unknown, or was not there
+    new: Value
+    old_source: str | None = None
+    source: str | None = None
+    reason: str = ""
+
+
+class Race(NamedTuple):
+    """A race that both files have, or only one of them."""
+
+    new: int | None  # its ids
+    old: int | None
+    old_round: int | None
+    about: About
+
+
+# Why the records of a source count, and not those of another: `why(race, kind, source, other)`.
+Why = Callable[[int, str, str, str], str]
+
+
+class Comparison:
+    """Compares the new database with `old`, which is attached to its connection."""
+
+    def __init__(self, db: sqlite3.Connection, why: Why) -> None:
+        self.db, self.why = db, why
+        self.races = list(self.matched_races())
+        self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
+        self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
+        self.has_same_ids = self.are_ids_the_same()
+        self.moved: set[tuple[int | None, str | None]] = set()  # drivers with another constructor
+
+    def changes(self) -> Iterator[Change]:
+        """First those of lists, then of calendars, then of records, kind by kind."""
+        for name in LISTS:
+            new, old = (self.rows(name, schema) for schema in SCHEMAS)
+            yield from self.changes_of_rows(name, Race(None, None, None, About()), new, old)
+        for name in CALENDAR:
+            for race in self.races_that_differ(name):
+                # A race that is new, or gone, is one change, with its sessions.
+                if name == "races" or (race.new and race.old):
+                    yield from self.changes_of_rows(name, race, *self.rows_of_race(name, race))
+        for kind in KINDS:
+            for race in self.races_that_differ(kind):
+                new, old = self.rows_of_race(kind, race)
+                if new and old:
+                    yield from self.changes_of_rows(kind, race, new, old)
+                elif new or old:
+                    counts = len(old) or None, len(new) or None
+                    yield self.explained(race, Change(kind, race.about, "", RECORDS, *counts))
+
+    # What is compared with what.
+
+    def matched_races(self) -> Iterator[Race]:
+        years = self.db.execute("SELECT year FROM main.races UNION SELECT year FROM old.races")
+        new_rounds, old_rounds = (
+            dict(self.db.execute(f"SELECT raceId, round FROM {schema}.races").fetchall())
+            for schema in SCHEMAS
+        )
+        for (year,) in years.fetchall():
+            new, old = (calendar(self.db, schema, year) for schema in SCHEMAS)
+            matched = match_calendars(new, old)
+            for race in new:
+                id = matched.get(race.id)
+                about = About(year, new_rounds[race.id], race.name, circuit=race.circuit)
+                yield Race(race.id, id, old_rounds.get(id), about)
+            for race in old:
+                if race.id not in matched.values():
+                    about = About(year, None, race.name, circuit=race.circuit)
+                    yield Race(None, race.id, old_rounds[race.id], about)
+
+    def are_ids_the_same(self) -> bool:
+        """Whether an id means the same in both files: then so do equal rows."""
+        others = (
+            self.db.execute(OTHER_ROW.format(table=table, id=id, name=name)).fetchone()
+            for table, id, name in WITH_IDS
+        )
+        new = {race.new for race in self.races}
+        return not any(others) and not any(
+            race.old in new for race in self.races if race.old and race.old != race.new
+        )
+
+    def races_that_differ(self, kind: str) -> list[Race]:
+        """The races whose rows may not say the same in both files."""
+        if not self.has_same_ids:
+            return self.races
+        table = table_of(kind)
+        ignored = ("record", "final", table.id)
+        names = [name for name in self.columns(table) if name not in ignored]
+        sides = [f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS]
+        if table.is_numbered_by_race:
+            # Very many rows, so they are not sorted.
+            same = " AND ".join(f"old.{name} IS new.{name}" for name in (*names, "record"))
+            counts = [
+                f"SELECT raceId, count(*) FROM {schema}.{table.name} GROUP BY raceId"
+                for schema in SCHEMAS
+            ]
+            sql = f"""
+                SELECT new.raceId FROM main.{table.name} AS new LEFT JOIN old.{table.name} AS old
+                    ON {same} WHERE old.raceId IS NULL
+                UNION SELECT raceId FROM ({" EXCEPT ".join(counts)})
+                UNION SELECT raceId FROM ({" EXCEPT ".join(reversed(counts))})"""
+        else:
+            sql = f"""
+                SELECT raceId FROM ({" EXCEPT ".join(sides)})
+                UNION SELECT raceId FROM ({" EXCEPT ".join(reversed(sides))})"""
+        found = {id for (id,) in self.db.execute(sql)}
+        return [race for race in self.races if race.new in found or race.old in found]
+
+    def columns(self, table: Table) -> list[str]:
+        """The columns of a table that both files have: the old one may be of an earlier version."""
+        old = column_names(self.db, table.name, "old")
+        return [name for name in column_names(self.db, table.name) if name in old]
+
+    def sources_in(self, schema: str) -> dict[tuple[int | None, str], str]:
+        """The source of each kind of each race."""
+        found = self.db.execute(
+            f"""SELECT raceId, kind, name
+                FROM {schema}.origins JOIN {schema}.sources USING (sourceId) ORDER BY kind"""
+        )
+        sources = {(race, kind): name for race, kind, name in found}
+        # those that came with their race
+        return {
+            (race, "sessions"): name for (race, kind), name in sources.items() if kind == "races"
+        } | sources
+
+    def corrections_in(self, schema: str) -> dict[tuple[str, str, str], tuple[Value, str]]:
+        """The value and the witnesses of each correction, by what it corrects."""
+        if "witnesses" not in column_names(self.db, "corrections", schema):
+            return {}  # of an earlier version
+        found = self.db.execute(
+            f"SELECT tableName, key, columnName, value, witnesses FROM {schema}.corrections"
+        )
+        return {(table, key, column): (value, why) for table, key, column, value, why in found}
+
+    # Rows.
+
+    def rows_of_race(self, kind: str, race: Race) -> tuple[Rows, Rows]:
+        """The rows of a kind in the new file and in the old one."""
+        new = self.rows(kind, "main", race.new) if race.new else {}
+        return new, self.rows(kind, "old", race.old) if race.old else {}
+
+    def rows(self, kind: str, schema: str, race: int | None = None) -> Rows:
+        table = table_of(kind)
+        names = names_in_key(table)
+        columns = facts_of(kind, self.columns(table))
+        # the number of the car, where several rows may have a key
+        car = "number" if table.unique != table.key else "NULL"
+        keys = [REFERENCES.get(name, name) for name in names]
+        sql = f"""SELECT {", ".join((car, *keys, *columns.values()))}
+            FROM (SELECT * FROM {of_kind(kind, "stage")}) AS corrected"""
+        found = self.db.execute(
+            sql.replace("stage.", f"{schema}.") + ("" if race is None else " WHERE raceId = ?"),
+            () if race is None else (race,),
+        )
+        rows: Rows = {}
+        for number, *values in found:
+            key = tuple(values[: len(keys)])
+            rows.setdefault(key, {})[number] = dict(zip(columns, values[len(keys) :]))
+        return rows
+
+    def changes_of_rows(self, kind: str, race: Race, new: Rows, old: Rows) -> Iterator[Change]:
+        for key in {**old, **new}:
+            for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
+                for column, before, after in differences(was, now):
+                    change = Change(kind, about(kind, race, key), name, column, before, after)
+                    yield self.explained(race, change)
+
+    # Why.
+
+    def explained(self, race: Race, change: Change) -> Change:
+        """A change with its sources and its reason."""
+        kind = change.kind
+        source, old_source = (
+            self.new_sources.get((race.new, kind)),
+            self.old_sources.get((race.old, kind)),
+        )
+        return change._replace(
+            old_source=old_source and public_name(old_source),
+            source=source and public_name(source),
+            reason=self.correction(race, change) or self.reason(race, change, source, old_source),
+        )
+
+    def correction(self, race: Race, change: Change) -> str:
+        """The correction that was added or taken back, in words; empty if there is none."""
+        keys = [
+            "/".join(map(str, filter(None, (race.about.season, round, change.key))))
+            for round in (race.about.round, race.old_round)
+        ]
+        columns = (change.column, "driver") if change.column == ROW else (change.column,)
+        table = table_of(change.kind).name
+        for column in columns:
+            new, old = (
+                found.get((table, key, column))
+                for found, key in zip((self.new_corrections, self.old_corrections), keys)
+            )
+            if new != old:
+                return f"corrected: {new[1]}" if new else "a correction was taken back"
+        return ""
+
+    def reason(self, race: Race, change: Change, source: str | None, old_source: str | None) -> str:
+        """Why the new value is right, if it was not corrected."""
+        kind, about = change.kind, change.about
+        if change.column == "constructor" and kind == "results":
+            self.moved.add((race.new, about.driver))
+        if change.column == "constructors" or (
+            change.column == "constructor" and (race.new, about.driver) in self.moved
+        ):
+            return "follows from the results"
+        if change.column == RECORDS and source and not old_source:
+            return f"{public_name(source)} has them now"
+        if not source:
+            return "a source has changed it" if kind in LISTS else "no source has them any more"
+        if not old_source or source == old_source:
+            return f"{public_name(source)} has changed it"
+        return self.why(race.new or 0, kind, source, old_source)
+
+
+def table_of(kind: str) -> Table:
+    """The table with the rows of a kind, or of a list."""
+    return BY_NAME[KINDS[kind].part_of or kind if kind in KINDS else kind]
+
+
+def names_in_key(table: Table) -> list[str]:
+    """The columns that name a row of a list, or one within its race."""
+    return [name for name in table.key if name != "raceId" and table.name != "races"]
+
+
+def facts_of(kind: str, stored: Collection[str]) -> dict[str, str]:
+    """The SQL of the facts about a row of a kind, by name, if these columns are stored."""
+    table = table_of(kind)
+    facts = {
+        name: column.shown
+        for name, column in columns_of(table.name).items()
+        if column.name in stored and (name not in table.key or (kind, name) == ("races", "round"))
+    }
+    if kind in ("results", "fastest_laps"):
+        is_lap = kind == "fastest_laps"
+        facts = {name: sql for name, sql in facts.items() if (name in FASTEST_LAP) == is_lap}
+    return facts | FURTHER_FACTS.get(kind, {})
+
+
+def pairs(
+    key: Key, old: Mapping[Value, Facts], new: Mapping[Value, Facts]
+) -> Iterator[tuple[str, Facts | None, Facts | None]]:
+    """The rows with a key, before and now, each pair with its key as in corrections.
+
+    If a driver has two rows, the number of the car is a part of the key.
+    """
+    name = "/".join(map(str, key))
+    if len(old) <= 1 and len(new) <= 1:
+        yield name, next(iter(old.values()), None), next(iter(new.values()), None)
+    else:
+        for number in {**old, **new}:
+            yield f"{name}/{number}", old.get(number), new.get(number)
+
+
+def differences(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Value, Value]]:
+    """The facts that differ: name, old value, new value. One ROW if a row is new, or gone."""
+    if old is None or new is None:
+        yield (
+            ROW,
+            None if old is None else known_facts(old),
+            None if new is None else known_facts(new),
+        )
+    else:
+        yield from ((name, old[name], new[name]) for name in new if old[name] != new[name])
+
+
+def known_facts(facts: Facts) -> str:
+    """Facts about a row as in corrections: `name=value; name=value`."""
+    return "; ".join(f"{name}={value}" for name, value in facts.items() if value is not None)
+
+
+def about(kind: str, race: Race, key: Key) -> About:
+    """What a row is about: its race, and what the key names."""
+    found = {
+        ABOUT[name]: value
+        for name, value in zip(names_in_key(table_of(kind)), key)
+        if name in ABOUT
+    }
+    return race.about._replace(**found)  # type: ignore[arg-type]
