@@ -6,14 +6,14 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 10;            -- the schema version: raise it with any change below
+PRAGMA user_version = 11;            -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
     builtAt      TEXT NOT NULL,     -- UTC, YYYY-MM-DDTHH:MM:SSZ
     isSample     INTEGER NOT NULL,  -- 1 if it was built from the package's own sample, else 0
     storeId      TEXT NOT NULL,     -- of the store from which it was built
-    storeChanges INTEGER NOT NULL   -- how often that store had changed
+    revision     INTEGER NOT NULL   -- rises with each build of that store that changed something
 ) STRICT;
 
 -- A source of the data: given to the last load, or the origin of some records. docs/data.md says which source counts.
@@ -67,6 +67,36 @@ CREATE TABLE corrections (
     constructorId INTEGER REFERENCES constructors (constructorId),  -- NULL if the key names no constructor
     UNIQUE (tableName, key, columnName)
 ) STRICT;
+
+-- A value that a build altered: the latest 20,000. Endpoint `changes`.
+-- columnName is as in corrections. `row` if a row was added or removed: the values are its facts. `records` if a race got
+-- its first records of a kind, or lost all of them: the values are their number.
+CREATE TABLE changes (
+    record        INTEGER PRIMARY KEY,  -- order of answers: the newest build and race first
+    revision      INTEGER NOT NULL,     -- of the build, as in the table `build`
+    changedAt     TEXT NOT NULL,        -- when that was: UTC, YYYY-MM-DDTHH:MM:SSZ
+    kind          TEXT NOT NULL,        -- as in origins; or a list, such as `drivers`
+    key           TEXT NOT NULL,        -- names the row, as in corrections
+    columnName    TEXT NOT NULL,
+    oldValue      TEXT,                 -- NULL if there was none
+    value         TEXT,                 -- NULL if there is none now
+    oldSource     TEXT,                 -- of the old value; NULL for lists and for what is new
+    source        TEXT,                 -- of the new value; NULL for lists and for what is gone
+    reason        TEXT NOT NULL,        -- why it changed, in words
+    year          INTEGER,              -- the season; NULL if it is not about one
+    round         INTEGER,              -- NULL if it is not about a race, or if that is not in the calendar any more
+    raceName      TEXT,                 -- NULL if it is not about a race
+    raceId        INTEGER REFERENCES races (raceId),                -- NULL as round
+    driverId      INTEGER REFERENCES drivers (driverId),            -- NULL if the key names no driver
+    constructorId INTEGER REFERENCES constructors (constructorId),  -- NULL if the key names no constructor
+    circuitId     INTEGER REFERENCES circuits (circuitId)           -- where the race is, or was
+) STRICT;
+CREATE INDEX changes_raceId ON changes (raceId);
+CREATE INDEX changes_year ON changes (year);
+CREATE INDEX changes_driverId ON changes (driverId);
+CREATE INDEX changes_constructorId ON changes (constructorId);
+CREATE INDEX changes_circuitId ON changes (circuitId);
+CREATE INDEX changes_changedAt ON changes (changedAt);
 
 -- How many rows a table has. One row per table below.
 CREATE TABLE row_counts (

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import counted, listed, utc_now
+from racedata.loader.changes import fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
 from racedata.loader.correct import (
     Applied,
@@ -23,6 +24,7 @@ from racedata.loader.correct import (
 from racedata.loader.correction_lines import NOTED, Correction
 from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
 from racedata.loader.report import (
     contribution,
@@ -65,8 +67,16 @@ class Report(NamedTuple):
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
 
 
-def build(path: Path, store: Store, corrections: Named, progress: Progress) -> Report:
+def build(
+    path: Path,
+    store: Store,
+    corrections: Named,
+    progress: Progress,
+    old: ExistingDatabase | None = None,
+) -> Report:
     """Builds the database at `path` from what counts in the store.
+
+    What differs from the `old` database, which it will replace, is noted in both.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
@@ -75,7 +85,7 @@ def build(path: Path, store: Store, corrections: Named, progress: Progress) -> R
     matching = CorrectedRows(lines)
     progress("choosing")
     choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+    with closing(sqlite3.connect(path.as_uri(), isolation_level=None, uri=True)) as db:
         # An unfinished file is deleted, so it needs no journal.
         db.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE"
@@ -86,6 +96,8 @@ def build(path: Path, store: Store, corrections: Named, progress: Progress) -> R
         for name, _ in indexes:
             db.execute(f"DROP INDEX {name}")
         stage = Stage(db, progress)
+        if old:
+            db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")
         filling = Filling(stage, store, choice, matching)
         filling.fill_results()
@@ -106,6 +118,10 @@ def build(path: Path, store: Store, corrections: Named, progress: Progress) -> R
         for _, sql in indexes:
             db.execute(sql)
         describe(db, store, filling.base.is_sample)
+        if old and old.is_sample == filling.base.is_sample:  # a first load is no change
+            progress("comparing")
+            put_changes(store, db, filling.why)
+        fill_changes(store, db)
         check_required(db)
         about = [
             *corrected(applied),
@@ -123,6 +139,8 @@ def build(path: Path, store: Store, corrections: Named, progress: Progress) -> R
         progress("writing the database")
         db.execute("COMMIT")
         db.execute("DETACH stage")
+        if old:
+            db.execute("DETACH old")
         db.execute("ANALYZE")  # statistics for the query planner
     write_checksum(path)
     return report

@@ -8,11 +8,12 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from racedata.formats import public_name
+from racedata.formats import public_name, utc_now
 from racedata.loader.correction_lines import columns_of
 from racedata.loader.matching import calendar, match_calendars
 from racedata.loader.sql import column_names
 from racedata.loader.stage import of_kind
+from racedata.loader.store import Store, StoredChange
 from racedata.model import BY_NAME, FASTEST_LAP, KINDS, Table
 from racedata.values import Value
 
@@ -64,6 +65,20 @@ OTHER_ROW = """
     SELECT 1 FROM main.{table} AS new JOIN old.{table} AS old USING ({id})
     WHERE new.{name} <> old.{name}"""
 
+# The rows of the table, with ids instead of references: the newest build and race first.
+FILL = """
+    INSERT INTO changes
+    SELECT NULL, revision, changed_at, kind,
+        CASE WHEN season IS NULL OR kind = 'seasons' THEN key ELSE season
+            || ifnull('/' || stored.round, '') || iif(key = '', '', '/' || key) END,
+        stored.name, old, new, old_source, source, reason, season, stored.round, race,
+        raceId, driverId, constructorId, circuits.circuitId
+    FROM stored LEFT JOIN races ON races.year = season AND races.round = stored.round
+        LEFT JOIN drivers ON driverRef = driver
+        LEFT JOIN constructors ON constructorRef = constructor
+        LEFT JOIN circuits ON circuitRef = circuit
+    ORDER BY revision DESC, season DESC, stored.round DESC, stored.number"""
+
 Facts = Mapping[str, Value]  # about a row, by the names of columns in corrections
 Key = tuple[Value, ...]  # what names a row of a list, or of a race
 # A driver may have two rows in a race: by the number of the car.
@@ -94,6 +109,13 @@ class Change(NamedTuple):
     source: str | None = None
     reason: str = ""
 
+    def stored(self, revision: int, now: str) -> StoredChange:
+        """The row of the store."""
+        old, new = (None if value is None else str(value) for value in (self.old, self.new))
+        return StoredChange(
+            revision, now, self.kind, *self.about, self.key, self.column, old, new, *self[6:]
+        )
+
 
 class Race(NamedTuple):
     """A race that both files have, or only one of them."""
@@ -106,6 +128,33 @@ class Race(NamedTuple):
 
 # Why the records of a source count, and not those of another: `why(race, kind, source, other)`.
 Why = Callable[[int, str, str, str], str]
+
+
+def put_changes(store: Store, db: sqlite3.Connection, why: Why) -> None:
+    """Adds to the store what differs between `old`, attached to the connection, and its database.
+
+    Changes that the old database does not have were never served, so they are compared again.
+    """
+    id, revision = db.execute("SELECT storeId, revision FROM old.build").fetchone()
+    if id == store.state[0]:
+        store.drop_changes(after=revision)
+    comparison = Comparison(db, why)
+    for season, rounds in comparison.moved_rounds().items():
+        store.renumber_changes(season, rounds)
+    # If there are too many, those of the oldest races go.
+    found = sorted(comparison.changes(), key=lambda each: [part or 0 for part in each.about[:2]])
+    now, revision = utc_now(), store.state[1]
+    store.put_changes(each.stored(revision, now) for each in found)
+
+
+def fill_changes(store: Store, db: sqlite3.Connection) -> None:
+    """Copies the changes of the store into the database, with ids instead of references."""
+    names = StoredChange._fields
+    db.execute(f"CREATE TEMP TABLE stored (number INTEGER PRIMARY KEY, {', '.join(names)})")
+    marks = ", ".join("?" * len(names))
+    db.executemany(f"INSERT INTO stored VALUES (NULL, {marks})", store.changes())
+    db.execute(FILL)
+    db.execute("DROP TABLE stored")
 
 
 class Comparison:
@@ -139,6 +188,15 @@ class Comparison:
                     yield self.explained(race, Change(kind, race.about, "", RECORDS, *counts))
 
     # What is compared with what.
+
+    def moved_rounds(self) -> dict[int, dict[int, int | None]]:
+        """The new rounds of races that have moved within their season, or are gone (None)."""
+        moved: dict[int, dict[int, int | None]] = {}
+        for race in self.races:
+            season, round = race.about[:2]
+            if season and race.old_round and race.old_round != round:
+                moved.setdefault(season, {})[race.old_round] = round
+        return moved
 
     def matched_races(self) -> Iterator[Race]:
         years = self.db.execute("SELECT year FROM main.races UNION SELECT year FROM old.races")

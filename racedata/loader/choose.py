@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from racedata.formats import public_name
 from racedata.loader.matching import calendar_races, days_after, days_between, same_races
 from racedata.loader.store import StoredCalendar, StoredPart, StoredSource
 
@@ -17,6 +18,15 @@ CONFIRMED_DAYS = 30
 Races = Sequence[dict[str, Any]]
 # by source, season and the key of the race
 PartsOfRaces = dict[tuple[str, int, str], list[StoredPart]]
+
+
+class Order(NamedTuple):
+    """The sort key of the parts of a kind: the lowest counts."""
+
+    is_provisional: bool
+    is_outdated: bool
+    is_short: bool
+    place: int  # of the source in the list
 
 
 @dataclass
@@ -31,6 +41,8 @@ class ChosenRace:
     sessions: StoredCalendar | None = None  # the calendar with its sessions
     # other parts of the race, by kind, the next best first
     others: dict[str, list[StoredPart]] = field(default_factory=dict)
+    # of all parts, by kind and source
+    orders: dict[str, dict[str, Order]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -207,23 +219,50 @@ def choose_parts(
         parts = candidates[kind]
         short = [part for part in parts if is_short(part, parts, race, listed)]
 
-        def order(part: StoredPart, short: Sequence[StoredPart] = short) -> tuple[object, ...]:
-            source = listed[part.source]
-            return (
-                source.is_provisional,
+        orders = {
+            part.source: Order(
+                listed[part.source].is_provisional,
                 is_outdated(
-                    source, part.confirmed_at, part.put, race.facts["date"], listed.values(), newest
+                    listed[part.source],
+                    part.confirmed_at,
+                    part.put,
+                    race.facts["date"],
+                    listed.values(),
+                    newest,
                 ),
                 part in short,
-                source.place,
+                place_of(part, listed),
             )
-
-        first, *others = sorted(parts, key=order)
-        race.parts[kind], race.others[kind] = first, others
+            for part in parts
+        }
+        first, *others = sorted(parts, key=lambda part: orders[part.source])
+        race.parts[kind], race.others[kind], race.orders[kind] = first, others, orders
         if any(place_of(part, listed) < place_of(first, listed) for part in short):
             smaller.append(f"{kind} of {race.label}")
     choose_entries(race, candidates.get("entries", ()), listed)
     return smaller
+
+
+def why(race: ChosenRace, kind: str, source: str, other: str) -> str:
+    """Why the records of a source count, and those of another no longer do, in words."""
+    orders = race.orders.get(kind, {})
+    if source not in orders:
+        return f"{public_name(source)} counts now"  # a calendar
+    name = public_name(other)
+    if other not in orders:
+        return f"{name} has none, or has left the list of sources"
+    differing = (
+        term
+        for term in Order._fields
+        if getattr(orders[source], term) < getattr(orders[other], term)
+    )
+    reasons = {
+        "is_provisional": f"those of {name} are provisional",
+        "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
+        "is_short": f"{name} has fewer entrants",
+        "place": f"{public_name(source)} comes before {name} in the list of sources",
+    }
+    return reasons[next(differing)]
 
 
 def is_short(

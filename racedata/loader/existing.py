@@ -90,8 +90,8 @@ class ExistingDatabase:
             self.db.execute("SELECT 1 FROM origins LIMIT 1")  # which a newer database always has
             # the id and the number of changes of the store that it was built from
             self.store: tuple[str, int] = "", 0
-            if "storeId" in column_names(self.db, "build"):
-                sql = "SELECT storeId, storeChanges FROM build"
+            if "revision" in column_names(self.db, "build"):
+                sql = "SELECT storeId, revision FROM build"
                 self.store = self.db.execute(sql).fetchone()
         except sqlite3.Error:
             self.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 from racedata.formats import utc_now
 from racedata.hints import COMMAND
-from racedata.loader.choose import Choice, ChosenRace
+from racedata.loader.choose import Choice, ChosenRace, why
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, LISTS, OF_CAR, PARTS, REFERENCE, Row
@@ -440,6 +440,11 @@ class Filling:
         return found
 
     # Where it is from.
+
+    def why(self, race: int, kind: str, source: str, other: str) -> str:
+        """Why the records of a source count for a race, by its id, and not those of another."""
+        at = next(at for at, id in self.race_ids.items() if id == race)
+        return why(self.choice.races[at], kind, source, other)
 
     def add_source(self, source: StoredSource) -> None:
         row = (

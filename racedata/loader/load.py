@@ -98,20 +98,26 @@ def load(
             put_groups(store, groups, corrections, progress)
             reading.close()
             put_list(store, sources if only else list_after(store, sources or loaded))
-            report = built(new, store, corrections, progress)
+            report = built(new, store, corrections, progress, existing)
     rows = groups[0].stage.rows if groups[0].stage else {}
     lines = [*groups[0].lines, *(group.fault for group in groups if group.fault)]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
     return [*table_of_rows(rows, report.rows), *lines, *report.lines, *report.remarks, last]
 
 
-def built(new: Path, store: Store, corrections: Named, progress: Progress) -> Report:
+def built(
+    new: Path,
+    store: Store,
+    corrections: Named,
+    progress: Progress,
+    existing: ExistingDatabase | None,
+) -> Report:
     """Builds a database from a store that has changed. Its new state is in both."""
     id, changes = store.state
     store.state = id, changes + 1
     remember_corrections(store, corrections)
     with full_disk_named(new.parent):  # before the store takes its changes back: that frees space
-        return build(new, store, corrections, progress)
+        return build(new, store, corrections, progress, existing)
 
 
 class Group(NamedTuple):

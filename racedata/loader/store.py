@@ -88,6 +88,28 @@ CREATE TABLE IF NOT EXISTS lists (
 -- The ids of statuses in the database, which addresses have.
 CREATE TABLE IF NOT EXISTS status (statusId INTEGER PRIMARY KEY, status TEXT NOT NULL) STRICT;
 
+-- The latest values that builds have altered, with references: columns like those of `changes` in
+-- schema.sql. The key lacks the race, whose round may change.
+CREATE TABLE IF NOT EXISTS changes (
+    number      INTEGER PRIMARY KEY,  -- in the order of builds, and then of races
+    revision    INTEGER NOT NULL,
+    changedAt   TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    season      INTEGER,
+    round       INTEGER,
+    race        TEXT,
+    driver      TEXT,
+    constructor TEXT,
+    circuit     TEXT,
+    key         TEXT NOT NULL,
+    columnName  TEXT NOT NULL,
+    oldValue    TEXT,
+    value       TEXT,
+    oldSource   TEXT,
+    source      TEXT,
+    reason      TEXT NOT NULL
+) STRICT;
+
 -- What checks of a source have to remember, as JSON.
 CREATE TABLE IF NOT EXISTS memory (
     source TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (source, key)
@@ -107,7 +129,8 @@ Races = Sequence[dict[str, Any]]
 LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
-STORE_VERSION = 1
+STORE_VERSION = 2
+MAX_CHANGES = 20_000  # that are kept
 
 
 class StoredSource(NamedTuple):
@@ -149,6 +172,27 @@ class StoredPart(NamedTuple):
     confirmed_at: str
     put: int
     entrants: int
+
+
+class StoredChange(NamedTuple):
+    """A value that a build altered. changes.py says what the fields are."""
+
+    revision: int
+    changed_at: str
+    kind: str
+    season: int | None
+    round: int | None
+    race: str | None
+    driver: str | None
+    constructor: str | None
+    circuit: str | None
+    key: str
+    name: str  # of the column
+    old: str | None
+    new: str | None
+    old_source: str | None
+    source: str | None
+    reason: str
 
 
 class NotAStore(Exception):
@@ -376,9 +420,39 @@ class Store:
             "INSERT INTO status VALUES (?, ?)", [(id, text) for text, id in ids.items()]
         )
 
+    # Changes.
+
+    def changes(self) -> list[StoredChange]:
+        """The values that builds have altered, the oldest first."""
+        rows = self.db.execute("SELECT * FROM changes ORDER BY number")
+        return [StoredChange(*row) for _, *row in rows]
+
+    def put_changes(self, changes: Iterable[StoredChange]) -> None:
+        """Adds changes. The oldest go if there are too many."""
+        marks = ", ".join("?" * len(StoredChange._fields))
+        self.db.executemany(f"INSERT INTO changes VALUES (NULL, {marks})", changes)
+        self.db.execute(
+            "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
+            (MAX_CHANGES,),
+        )
+
+    def drop_changes(self, after: int) -> None:
+        """Forgets what was altered after a revision: a program was killed, so nobody saw it."""
+        self.db.execute("DELETE FROM changes WHERE revision > ?", (after,))
+
+    def renumber_changes(self, season: int, rounds: Mapping[int, int | None]) -> None:
+        """Gives changes the rounds that their races have now; None if those are gone."""
+        rows = self.db.execute(
+            "SELECT number, round FROM changes WHERE season = ? AND round NOT NULL", (season,)
+        ).fetchall()
+        self.db.executemany(
+            "UPDATE changes SET round = ? WHERE number = ?",
+            [(rounds[round], number) for number, round in rows if round in rounds],
+        )
+
     def clear(self) -> None:
         """Forgets what all sources have said, and becomes another store."""
-        for table in ("sources", "calendars", "parts", "lists", "status"):
+        for table in ("sources", "calendars", "parts", "lists", "status", "changes"):
             self.db.execute(f"DELETE FROM {table}")
         self.state = secrets.token_hex(8), 0
 
