@@ -79,6 +79,16 @@ FILL = """
         LEFT JOIN circuits ON circuitRef = circuit
     ORDER BY revision DESC, season DESC, stored.round DESC, stored.number"""
 
+# The other way round. In the table, the key begins with the race.
+TAKE = """
+    SELECT revision, changedAt, kind, year, round, raceName, driverRef, constructorRef, circuitRef,
+        iif(year IS NULL OR kind = 'seasons', key,
+            ltrim(substr(key, 1 + length(year || ifnull('/' || round, ''))), '/')),
+        columnName, oldValue, value, oldSource, source, reason
+    FROM changes LEFT JOIN drivers USING (driverId) LEFT JOIN constructors USING (constructorId)
+        LEFT JOIN circuits USING (circuitId)
+    ORDER BY revision, year, round, record"""
+
 Facts = Mapping[str, Value]  # about a row, by the names of columns in corrections
 Key = tuple[Value, ...]  # what names a row of a list, or of a race
 # A driver may have two rows in a race: by the number of the car.
@@ -155,6 +165,13 @@ def fill_changes(store: Store, db: sqlite3.Connection) -> None:
     db.executemany(f"INSERT INTO stored VALUES (NULL, {marks})", store.changes())
     db.execute(FILL)
     db.execute("DROP TABLE stored")
+
+
+def take_changes(db: sqlite3.Connection, store: Store) -> None:
+    """Takes over the changes that a database has, in place of those of the store."""
+    store.drop_changes(after=-1)
+    if column_names(db, "changes"):  # not of an earlier version
+        store.put_changes(StoredChange(*row) for row in db.execute(TAKE))
 
 
 class Comparison:

@@ -280,11 +280,12 @@ def rebuild(database: str, corrections: Named, progress: Progress, reason: str) 
     If the store is lost, the database is taken apart.
     """
     path = Path(database)
-    with replacement(database) as new, changed_store(path) as store:
+    with replacement(database) as new, changed_store(path) as store, ExitStack() as stack:
+        existing = None
         if not is_missing(path):
-            with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
-                synced(store, existing)
-        report = built(new, store, corrections, progress)
+            existing = stack.enter_context(closing(ExistingDatabase(path, OLDEST_VERSION)))
+            synced(store, existing)
+        report = built(new, store, corrections, progress, existing)
     return [*report.lines, f"{database}: {report.seasons} from its store, because {reason}"]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from racedata.database import OLDEST_VERSION, is_missing, store_path
 from racedata.formats import HTTP, without_query
 from racedata.formats import listed as listed_words
+from racedata.loader.changes import take_changes
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.correction_lines import NOTED
 from racedata.loader.corrections import CorrectedRows
@@ -321,6 +322,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     store.put_statuses(
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )
+    take_changes(existing.db, store)
 
 
 def stored_sources(existing: ExistingDatabase) -> Iterable[tuple[int, StoredSource]]:

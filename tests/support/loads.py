@@ -128,7 +128,8 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
         """SELECT tables.name, group_concat(columns.name, ', ')
            FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
            WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
-               AND tables.name NOT IN ('build', 'sources', 'origins', 'corrections', 'coverage')
+               AND tables.name NOT IN (
+                   'build', 'sources', 'origins', 'corrections', 'changes', 'coverage')
                AND columns.name NOT IN ({}) GROUP BY tables.name""".format(
             ", ".join(f"'{name}'" for name in ROW_IDS)
         ),
@@ -157,6 +158,7 @@ def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
             "sources",
             "origins",
             "corrections",
+            "changes",
             "coverage",
             "row_counts",
         ):
