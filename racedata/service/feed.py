@@ -1,0 +1,154 @@
+"""The feed of changes: Atom (RFC 4287), an entry for each race and build.
+
+endpoints.py decides which changes a feed has. Their objects come from serializers.py.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from html import escape
+from itertools import groupby
+from uuid import NAMESPACE_URL, uuid5
+from xml.etree import ElementTree
+
+from racedata import __version__
+from racedata.formats import Json, counted
+from racedata.model import KINDS
+
+CONTENT_TYPE = "application/atom+xml; charset=utf-8"
+NAMESPACE = "http://www.w3.org/2005/Atom"
+MAX_ENTRIES = 50
+MAX_LINES = 200  # values in the text of an entry
+MAX_PLACES = 4  # drivers in a title
+
+# How a place reads that is not a number.
+PLACES = {
+    "D": "disqualified",
+    "E": "excluded",
+    "F": "not qualified",
+    "N": "not classified",
+    "R": "retired",
+    "W": "withdrawn",
+}
+ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+Names = Mapping[str, str]  # of drivers and constructors, by the ids in answers
+
+
+def write(changes: Sequence[Json], names: Names, store: str, updated: str, url: str) -> bytes:
+    """The feed of changes, the newest first.
+
+    `store` identifies where they were noted: so a copy of the database has the same entries.
+    `updated` is the time of a feed without entries, `url` the address of this feed.
+    """
+    feed = ElementTree.Element("feed", xmlns=NAMESPACE)
+    add(feed, "id", urn(url))
+    add(feed, "title", "Changes in Formula One data")
+    add(feed, "updated", changes[0]["time"] if changes else updated)
+    add(add(feed, "author"), "name", "racedata")
+    add(feed, "link", rel="self", type="application/atom+xml", href=url)
+    add(feed, "generator", "racedata", version=__version__)
+    by_entry = groupby(changes, key=lambda each: (each["revision"], *subject(each)))
+    for _, ((revision, *about), found) in zip(range(MAX_ENTRIES), by_entry):
+        of_entry = list(found)
+        entry = add(feed, "entry")
+        add(entry, "id", urn("/".join([store, revision, *about])))
+        add(entry, "title", title(of_entry, names))
+        add(entry, "updated", of_entry[0]["time"])
+        add(entry, "content", text(of_entry, names), type="html")
+    content: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
+    return content
+
+
+def add(
+    parent: ElementTree.Element, name: str, text: str = "", **attributes: str
+) -> ElementTree.Element:
+    element = ElementTree.SubElement(parent, name, attributes)
+    element.text = text or None
+    return element
+
+
+def urn(name: str) -> str:
+    """An id that is the same for the same name."""
+    return f"urn:uuid:{uuid5(NAMESPACE_URL, f'racedata:{name}')}"
+
+
+def subject(change: Json) -> tuple[str, str]:
+    """What an entry is about: a race; the calendar of a season; or the lists of drivers and so on."""
+    if change["kind"] in ("races", "seasons") and change["column"] in ("row", "url"):
+        return change["season"], "calendar"
+    return change.get("season", ""), change.get("raceName", "lists")
+
+
+def title(changes: Sequence[Json], names: Names) -> str:
+    """`Monaco Grand Prix 2026: Gasly 3rd → 7th, Hadjar 4th → 3rd (jolpica, 4 September)`."""
+    season, about = subject(changes[0])
+    what = {"calendar": f"Calendar {season}", "lists": "Names"}.get(about, f"{about} {season}")
+    day = date.fromisoformat(changes[0]["time"][:10])
+    sources = dict.fromkeys(each["source"] for each in changes if "source" in each)
+    where = [*sources, f"{day.day} {day:%B}"]
+    return f"{what}: {', '.join(headlines(changes, names))} ({', '.join(where)})"
+
+
+def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
+    """What changed: records that are new, places in the race, and how many other values."""
+    new = [each["kind"] for each in changes if is_new(each)]
+    if new:
+        yield f"{', '.join(['results'] if 'results' in new else map(words, new))} are in"
+    places = [each for each in changes if is_place(each)]
+    places.sort(key=lambda each: int(each["value"]) if each["value"].isdigit() else 99)
+    for each in places[:MAX_PLACES]:
+        yield f"{name(each, names)} {place(each['oldValue'])} → {place(each['value'])}"
+    if len(places) > MAX_PLACES:
+        yield f"{counted(len(places) - MAX_PLACES, 'other place')}"
+    others = Counter(
+        words(each["kind"]) for each in changes if not is_new(each) and not is_place(each)
+    )
+    # After results, the rest follows from them.
+    if not new and not places:
+        for kind, count in others.items():
+            yield f"{counted(count, 'value')} of {kind}"
+
+
+def is_new(change: Json) -> bool:
+    """Whether a race got its first records of a kind."""
+    return change["column"] == "records" and "value" in change
+
+
+def is_place(change: Json) -> bool:
+    """Whether a driver got another place in the race."""
+    is_of_results = (change["kind"], change["column"]) == ("results", "positionText")
+    return is_of_results and {"value", "oldValue"} <= change.keys()
+
+
+def words(kind: str) -> str:
+    """A kind for people: `driver standings`."""
+    return (KINDS[kind].label if kind in KINDS else kind).lower()
+
+
+def name(change: Json, names: Names) -> str:
+    """Whose value it is; empty if it is of a race."""
+    id = change.get("driverId") or change.get("constructorId") or ""
+    return names.get(id, id)
+
+
+def place(text: str) -> str:
+    """`3rd`, `retired`."""
+    if not text.isdigit():
+        return PLACES.get(text, text)
+    number = int(text)
+    ending = "th" if 10 < number % 100 < 14 else ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def text(changes: Sequence[Json], names: Names) -> str:
+    """All changed values with their reasons, as HTML."""
+    lines = []
+    for each in changes[:MAX_LINES]:
+        old, new = each.get("oldValue", "unknown"), each.get("value", "unknown")
+        if is_new(each):
+            old, new = "none", f"{new} records"
+        about = ", ".join(filter(None, (words(each["kind"]), name(each, names), each["column"])))
+        lines.append(f"<li>{escape(f'{about}: {old} → {new}; {each['reason']}')}</li>")
+    rest = len(changes) - len(lines)
+    more = f"<p>and {counted(rest, 'other value')}</p>" if rest else ""
+    return f"<ul>{''.join(lines)}</ul>{more}"
