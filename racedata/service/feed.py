@@ -73,7 +73,7 @@ def urn(name: str) -> str:
 
 
 def subject(change: Json) -> tuple[str, str]:
-    """What an entry is about: a race; the calendar of a season; or the lists of drivers and so on."""
+    """What an entry is about: a race, the calendar of a season, or the lists of names."""
     if change["kind"] in ("races", "seasons") and change["column"] in ("row", "url"):
         return change["season"], "calendar"
     return change.get("season", ""), change.get("raceName", "lists")
@@ -148,7 +148,8 @@ def text(changes: Sequence[Json], names: Names) -> str:
         if is_new(each):
             old, new = "none", f"{new} records"
         about = ", ".join(filter(None, (words(each["kind"]), name(each, names), each["column"])))
-        lines.append(f"<li>{escape(f'{about}: {old} → {new}; {each['reason']}')}</li>")
+        line = f"{about}: {old} → {new}; {each['reason']}"
+        lines.append(f"<li>{escape(line)}</li>")
     rest = len(changes) - len(lines)
     more = f"<p>and {counted(rest, 'other value')}</p>" if rest else ""
     return f"<ul>{''.join(lines)}</ul>{more}"
