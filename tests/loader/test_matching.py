@@ -46,20 +46,17 @@ def test_a_race_matches_only_one():
 # Of two sources.
 
 
-@pytest.mark.parametrize("others", [[IMOLA._replace(id=7)], [IMOLA._replace(id=7, name="Other")]])
-def test_two_sources_mean_the_same_race_at_one_circuit_whatever_its_name(others):
-    assert same_races([IMOLA], others) == {1: 7}
-
-
 @pytest.mark.parametrize(
     ("changes", "matches"),
     [
         ({"date": "2023-05-20"}, True),
         ({"date": "2023-05-22", "circuit": "Imola"}, True),
         ({"date": "2023-09-01"}, True),  # the only race of the season there
+        ({"name": "Other"}, True),
+        ({}, True),
         ({"circuit": "mugello"}, False),
     ],
-    ids=["local date", "letter case", "another date", "another circuit"],
+    ids=["local date", "letter case", "another date", "name", "same", "another circuit"],
 )
 def test_the_circuit_and_the_date_or_the_circuit_alone_name_a_race(changes, matches):
     assert same_races([IMOLA], [IMOLA._replace(id=7, **changes)]) == ({1: 7} if matches else {})

@@ -32,6 +32,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.store import Store, opened_store
 from racedata.loader.update import changed_store, put_news, synced
+from racedata.model import RECORDS
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
 NEVER, ALWAYS = (lambda since: False), (lambda since: True)
@@ -67,50 +68,37 @@ def entrants(store, source="api"):
 # Parts.
 
 
-def test_news_add_to_what_a_source_has_said(store):
-    assert news(store, a_delivery(API, CALENDAR, results(1, "hill"))) == []
-    assert news(store, a_delivery(API, CALENDAR, results(2, "hill", "clark"))) == []
-    assert entrants(store) == {("1", "results"): 1, ("2", "results"): 2}
-
-
-def test_a_part_that_is_shorter_than_before_is_not_put_and_named(store):
-    news(store, a_delivery(API, *SAID))
-    said = news(store, a_delivery(API, CALENDAR, results(1, "hill"), results(2, "hill", "clark")))
-    what = "fewer records than the database has; not used"
-    assert said == [f"results of 2023/1 Grand Prix 1: {what}"]
-    assert entrants(store) == {("1", "results"): 2, ("2", "results"): 2}
-
-
-def test_a_part_of_a_season_that_is_named_may_be_shorter(store):
-    news(store, a_delivery(API, *SAID))
-    assert news(store, a_delivery(API, CALENDAR, results(1, "hill")), may_shrink=True) == []
-    assert entrants(store)["1", "results"] == 1
-
-
-def test_a_part_with_other_drivers_is_not_short(store):
-    news(store, a_delivery(API, *SAID))
-    assert news(store, a_delivery(API, CALENDAR, results(1, "amon", "clark"))) == []
-
-
 def of_kind(kind, *drivers):
     return results(1, *drivers)._replace(kind=kind)
 
 
+BOTH = results(1, "hill", "clark")
+LAPS = of_kind("fastest_laps", "hill")
+
+
 @pytest.mark.parametrize(
-    ("parts", "expected"),
+    ("parts", "may_shrink", "is_put"),
     [
-        ([of_kind("entries", "amon")], 1),
-        ([results(1, "hill", "clark"), of_kind("fastest_laps", "hill")], 1),
-        ([of_kind("fastest_laps", "hill")], 2),
-        ([of_kind("qualifying", "hill")], 2),
+        ([results(1, "hill")], False, False),
+        ([results(1, "hill")], True, True),  # the season was named
+        ([results(1, "amon", "clark")], False, True),
+        ([of_kind("entries", "amon")], False, True),
+        ([BOTH, LAPS], False, True),
+        ([LAPS], False, False),
+        ([of_kind("qualifying", "hill")], False, False),
     ],
-    ids=["entries", "fastest laps with results", "fastest laps alone", "qualifying"],
+    ids=["fewer", "on request", "others", "entries", "laps with results", "laps", "qualifying"],
 )
-def test_entries_may_be_fewer_and_fastest_laps_that_come_with_results(store, parts, expected):
+def test_a_part_that_is_shorter_than_before_is_not_put_and_named(store, parts, may_shrink, is_put):
     kind = parts[-1].kind
-    news(store, a_delivery(API, *SAID, of_kind(kind, "hill", "clark")))
-    assert bool(news(store, a_delivery(API, CALENDAR, *parts))) == (expected == 2)
-    assert entrants(store)["1", kind] == expected
+    before = [] if kind == "results" else [of_kind(kind, "hill", "clark")]
+    news(store, a_delivery(API, *SAID, *before))
+    said = news(store, a_delivery(API, CALENDAR, *parts, results(3, "hill")), may_shrink)
+    what = "fewer records than the database has; not used"
+    assert said == ([] if is_put else [f"{kind} of 2023/1 Grand Prix 1: {what}"])
+    found = entrants(store)
+    assert found["1", kind] == (parts[-1].entrants if is_put else 2)
+    assert found["3", "results"] == 1 and found["2", "results"] == 2  # news only add
 
 
 def test_a_part_is_compared_only_with_that_of_the_same_source_and_race(store):
@@ -214,38 +202,26 @@ def test_a_calendar_that_lacks_a_race_with_results_never_counts_and_is_named(sto
 
 
 def test_a_calendar_that_lacks_a_race_counts_when_the_race_is_cancelled(store):
+    """Unless the race is back; and if the clock was ahead, the time is corrected."""
     news(store, a_delivery(API, *SAID))
-    (said,) = news(store, a_delivery(API, lacking(3)), now=EARLIER)
-    assert said.startswith("2023 Grand Prix 3: missing from the source's calendar; that calendar")
-    assert counting(store) == [1, 2, 3]
-    assert store.calendar("api", 2023).lacks == {"Grand Prix 3": EARLIER}
+    for lacks, now, since in [
+        (True, NOW, NOW), (True, EARLIER, EARLIER), (False, EARLIER, None), (True, NOW, NOW),
+        (True, EARLIER, EARLIER),
+    ]:  # fmt: skip
+        said = news(store, a_delivery(API, lacking(3) if lacks else CALENDAR), now=now)
+        begins = "2023 Grand Prix 3: missing from the source's calendar; that calendar"
+        assert [line[: len(begins)] for line in said] == [begins] * lacks
+        assert counting(store) == [1, 2, 3]
+        assert store.calendar("api", 2023).lacks == ({"Grand Prix 3": since} if since else {})
     asked = []
-    assert (
-        news(
-            store,
-            a_delivery(API, lacking(3)),
-            are_cancelled=lambda since: asked.extend(since) or True,
-        )
-        == []
-    )
+
+    def are_cancelled(since):
+        asked.extend(since)
+        return True
+
+    assert news(store, a_delivery(API, lacking(3)), are_cancelled=are_cancelled) == []
     assert asked == [EARLIER] and counting(store) == [1, 2]
     assert store.calendar("api", 2023).lacks == {}
-
-
-def test_it_is_not_known_for_long_that_a_race_is_missing_if_the_clock_was_ahead(store):
-    news(store, a_delivery(API, *SAID))
-    news(store, a_delivery(API, lacking(3)), now=NOW)
-    news(store, a_delivery(API, lacking(3)), now=EARLIER)
-    assert store.calendar("api", 2023).lacks == {"Grand Prix 3": EARLIER}
-
-
-def test_a_race_that_is_back_in_the_calendar_is_missing_no_longer(store):
-    news(store, a_delivery(API, *SAID))
-    news(store, a_delivery(API, lacking(3)), now=EARLIER)
-    assert news(store, a_delivery(API, CALENDAR)) == []
-    assert store.calendar("api", 2023).lacks == {} and counting(store) == [1, 2, 3]
-    news(store, a_delivery(API, lacking(3)), now=NOW)
-    assert store.calendar("api", 2023).lacks == {"Grand Prix 3": NOW}
 
 
 def test_a_new_source_whose_calendar_lacks_a_race_gives_records_but_no_calendar(store):
@@ -255,15 +231,11 @@ def test_a_new_source_whose_calendar_lacks_a_race_gives_records_but_no_calendar(
     assert entrants(store) == {("1", "results"): 2}
 
 
-def test_a_new_season_has_no_race_that_could_be_missing(store):
+def test_a_new_season_or_a_calendar_that_never_counts_lacks_no_race(store):
     put(store, a_delivery(DUMP, *SAID))
     next_year = a_calendar(a_race(1, year=2024, date="2024-03-02"), season=2024)
     assert news(store, a_delivery(API, next_year)) == []
     assert len(store.calendar("api", 2024).counts) == 1
-
-
-def test_a_calendar_that_never_counts_may_lack_races(store):
-    put(store, a_delivery(DUMP, *SAID))
     openf1 = a_source("openf1", is_loaded=False, is_provisional=True)
     assert news(store, a_delivery(openf1, a_calendar(RACES[0], counts=False))) == []
     assert store.calendar("openf1", 2023).counts is None
@@ -425,25 +397,14 @@ def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
         run = run_loader(dump, database)
         assert (run.returncode, run.stderr) == (0, "")
         assert rows_of(database) == before
-
-
-def test_a_dump_can_replace_one_whose_store_is_lost(sample_database, tmp_path):
-    dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
-    database = built(dump, tmp_path / "x.db")
-    with served(answers_of(client(sample_database))) as server:
-        refreshed(database, server.url, season=2023)
-    before = rows_of(database)
-    store_path(database).unlink()
-    # It lacks drivers, and a circuit, that only the API's records name then.
+    path.unlink()
+    # Another dump lacks drivers, and a circuit, that only the API's records name then.
     alonso = next(
         row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
     )
-    tables = ("results", "qualifying", "practice", "sprint_results", "pit_stops", "lap_times")
-    tables += ("driver_standings", "sprint_qualifying")
-    edits = {name: lambda row: row if row["driverId"] != alonso else None for name in tables}
-    edits["drivers"] = edits["results"]
-    further = without(SAMPLE, tmp_path / "further", 2023, 18, **edits)
-    built(further, database)
+    names = {"drivers", *RECORDS} - {"constructor_standings"}
+    edits = dict.fromkeys(names, lambda row: row if row["driverId"] != alonso else None)
+    built(without(SAMPLE, tmp_path / "further", 2023, 18, **edits), database)
     sql = "SELECT * FROM results JOIN races USING (raceId) WHERE (year, round) = (2023, 18)"
     assert len(select(database, sql)) == 20
     assert before.keys() == rows_of(database).keys()
