@@ -97,7 +97,7 @@ def test_each_file_and_paragraph_of_sql_is_a_check_or_makes_what_checks_read():
 def test_only_the_known_doubts_about_the_sample_are_reported(clean):
     assert clean == {
         "A driver's fastest lap is not the fastest of the lap timings.": [
-            "2023/18 United States Grand Prix albon 40 1:41.371 48 1:41.318",  # deleted
+            "2023/18 United States Grand Prix albon 40 1:41.371 48 1:41.318"  # deleted
         ],
         "The winner's time is more than one and a half times what the laps would take at the pace "
         "of the fastest lap.": [

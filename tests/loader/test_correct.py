@@ -77,7 +77,7 @@ def test_a_result_is_given_to_another_driver_and_nothing_else_changes(build, unc
     before, now = rows_of(uncorrected), rows_of(database)
     assert {name for name in before if before[name] != now[name]} == {
         # Moss has another car, so his entry stays
-        *("results", "entries", "driver_standings", "row_counts"),
+        *("results", "entries", "driver_standings", "row_counts")
     }
 
 

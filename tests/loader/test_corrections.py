@@ -605,13 +605,7 @@ def refresh_from(source, database, corrections, changes=1):
     with served(answers_of(client(api))) as server:
         said: list[str] = []
         refresh = Refresh(
-            str(database),
-            [server.url],
-            2023,
-            corrections,
-            said.append,
-            said.append,
-            hurried,
+            str(database), [server.url], 2023, corrections, said.append, said.append, hurried
         )
         assert refresh.run() == changes
 

@@ -650,11 +650,7 @@ def test_the_place_names_the_car_only_within_one_source(store, rows):
     laps = fastest_laps(lap(number=1, text="1", place=2))
     put(store, a_delivery(OTHER, ONE_RACE, SHARED, laps))
     assert rows(LAPS) == [(2, 40)]
-    put(
-        store,
-        a_delivery(OTHER, ONE_RACE, SHARED),
-        a_delivery(a_source("second"), ONE_RACE, laps),
-    )
+    put(store, a_delivery(OTHER, ONE_RACE, SHARED), a_delivery(a_source("second"), ONE_RACE, laps))
     assert rows(LAPS) == [(1, 40)]
 
 
@@ -662,11 +658,7 @@ def test_no_car_has_a_fastest_lap_after_its_last_one_if_the_other_drove_further(
     shared = results(1, "hill", "hill")
     shared.rows[0][RESULT.index("laps")] = 10
     laps = fastest_laps(lap(number=1))
-    put(
-        store,
-        a_delivery(OTHER, ONE_RACE, shared),
-        a_delivery(a_source("second"), ONE_RACE, laps),
-    )
+    put(store, a_delivery(OTHER, ONE_RACE, shared), a_delivery(a_source("second"), ONE_RACE, laps))
     assert rows(LAPS) == [(2, 40)]
 
 

@@ -14,17 +14,9 @@ from support import SAMPLE, spoiling
 from support.answers import client
 from support.apis import answers_of, hanging, served
 from support.files import served_file
-from support.loads import (
-    remembered,
-    rows_of,
-)
+from support.loads import remembered, rows_of
 from support.processes import following, until
-from support.refreshes import (
-    F1DB,
-    assert_ends_at_once,
-    like_jolpica,
-    state,
-)
+from support.refreshes import F1DB, assert_ends_at_once, like_jolpica, state
 from support.season import (
     LimitedApi,
     Season,
@@ -183,10 +175,7 @@ SAID = {
         (0.3, failing(3), ONE),
         "12:00 down 12:05|12:05 down 12:10|12:10 down 12:15|12:15 new",
     ),
-    "after a refusal, its interval": (
-        (1, raising(*[BUSY] * 4), TWO),
-        "12:00 busy 12:02|12:08 new",
-    ),
+    "after a refusal, its interval": ((1, raising(*[BUSY] * 4), TWO), "12:00 busy 12:02|12:08 new"),
     "a refusal after a failure is reported again": (
         (1, raising(BUSY, BUSY, DOWN, BUSY), TWO),
         "12:00 busy 12:02|12:04 down 12:09|12:09 busy 12:11|12:11 new",
@@ -347,8 +336,7 @@ def test_a_failure_is_one_line_with_the_next_try(database):
         follow.terminate()
         assert follow.communicate(timeout=20) == ("", "")
     assert re.fullmatch(
-        r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n",
-        line,
+        r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n", line
     )
 
 

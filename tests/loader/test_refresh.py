@@ -13,16 +13,7 @@ import pytest
 from support import SAMPLE, spoiling
 from support.answers import client
 from support.apis import FAULTS, answers_of, refreshed, served
-from support.loads import (
-    RECORDS,
-    built,
-    changed,
-    edited,
-    race_ids,
-    remember,
-    rows_of,
-    select,
-)
+from support.loads import RECORDS, built, changed, edited, race_ids, remember, rows_of, select
 from support.refreshes import (
     DAY,
     F1DB,

@@ -33,7 +33,7 @@ OPTIONAL: dict[str, set[str]] = {
     },
     "seasons": set(),
     "sprint_results": {
-        *("position", "time", "milliseconds", "fastestLap", "rank", "fastestLapTime"),
+        *("position", "time", "milliseconds", "fastestLap", "rank", "fastestLapTime")
     },
     "status": set(),
 }

@@ -14,15 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 from support import ROOT
 from support.loads import changed
-from support.processes import (
-    OFF,
-    children_of,
-    memory,
-    open_files,
-    service,
-    site_with_nginx,
-    until,
-)
+from support.processes import OFF, children_of, memory, open_files, service, site_with_nginx, until
 from support.traffic import Client, assert_served, run, traffic
 
 ADDRESS = "/racedata.db"
