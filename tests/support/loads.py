@@ -2,13 +2,14 @@
 
 import csv
 import hashlib
+import os
 import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -328,6 +329,20 @@ def with_many_lap_times(source: Path) -> Path:
         "\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)])
     )
     return source
+
+
+def add_laps(folder: Path, races: Collection[str], laps: int) -> Path:
+    """Adds laps of each driver in these races of a dump."""
+    rows = [row for row in csv_rows(folder, "results") if row["raceId"] in races]
+    with (folder / "lap_times.csv").open("r+", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, next(csv.reader(file)), restval=r"\N")
+        file.seek(0, os.SEEK_END)
+        for number, row in enumerate(rows):
+            known: dict[str, object] = {name: row[name] for name in ("raceId", "driverId")}
+            for lap in range(1, laps + 1):
+                time = f"1:{20 + number % 20}.{lap:03}"
+                writer.writerow({**known, "lap": lap, "position": 1 + number % 20, "time": time})
+    return folder
 
 
 def remembered(database: Path) -> dict[str, dict[str, Any]]:
