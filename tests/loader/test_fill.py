@@ -164,21 +164,6 @@ def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(
     assert f"{other}: sessions of 44 races (2021 to 2023)" in said
 
 
-def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path):
-    # another race a day before, at the same circuit
-    twin = {"circuitId": "1003", "date": "2023-10-21"}
-    austria = str(int(race_ids(SAMPLE, 2023)[9]) + 1000)
-    further = edited(
-        other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row
-    )
-    said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
-    (line,) = [line for line in said if "no matching race in the database" in line]
-    assert (
-        line.partition(": ")[0] == "2023/51 Austrian Grand Prix, 2023/42 United States Grand Prix"
-    )  # the newest first
-    assert f"{further}: nothing" in said
-
-
 def test_the_newest_of_many_races_without_a_match_are_named_and_add_nothing(other, tmp_path):
     further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
@@ -381,9 +366,11 @@ def store():
 
 @pytest.fixture
 def rows(store, tmp_path):
-    """Builds a database from the store. Returns the rows that a query finds."""
+    """Builds a database from the store, after deliveries. Returns the rows that a query finds."""
 
-    def rows(sql):
+    def rows(sql, *deliveries):
+        if deliveries:
+            put(store, *deliveries)
         path = tmp_path / "rows.db"
         path.unlink(missing_ok=True)
         build(path, store, None, lambda text: None)
@@ -401,71 +388,47 @@ RESULTS = """SELECT round, resultId, driverRef FROM results
              JOIN drivers USING (driverId) JOIN races USING (raceId)"""
 
 
-def test_a_source_with_ids_keeps_them(store, rows):
+def test_a_source_with_ids_keeps_them(rows):
     lists = {
         "drivers": [row_of("drivers", 9, "hill"), row_of("drivers", 4, "clark")],
         "status": [row_of("status", 7, "Engine"), row_of("status", 1, "Finished")],
     }
-    put(store, a_delivery(BASE, ONE_RACE, results(1, "hill", "clark", first_id=501), **lists))
+    base = a_delivery(BASE, ONE_RACE, results(1, "hill", "clark", first_id=501), **lists)
     sql = "SELECT raceId, resultId, driverId FROM results"
-    assert rows(sql) == [(71, 501, 9), (71, 502, 4)]
+    assert rows(sql, base) == [(71, 501, 9), (71, 502, 4)]
     assert rows(STATUSES) == [("Finished", 1), ("Engine", 7)]
 
 
-def test_the_rest_of_an_export_keeps_its_ids_too(store, rows):
-    put(
-        store,
-        a_delivery(BASE, TWO_RACES, results(1, "hill", first_id=501)),
-        a_delivery(
-            a_source("rest", has_ids=True), TWO_RACES, results(2, "hill", "clark", first_id=77)
-        ),
-    )
-    assert rows(RESULTS) == [(1, 501, "hill"), (2, 77, "hill"), (2, 78, "clark")]
+def test_rows_of_other_sources_get_the_ids_of_those_they_replace_and_then_free_ones(rows):
+    both = results(1, "hill", "clark", first_id=501), results(2, "hill", first_id=601)
+    base = a_delivery(BASE, TWO_RACES, *both)
+    api = a_delivery(API, TWO_RACES, results(1, "amon", "hill", "clark"))
+    ids = [(1, 501, "amon"), (1, 502, "hill"), (1, 602, "clark"), (2, 601, "hill")]
+    assert rows(RESULTS, base, api) == ids
 
 
-def test_rows_of_other_sources_get_the_ids_of_those_they_replace_and_then_free_ones(store, rows):
-    put(
-        store,
-        a_delivery(
-            BASE,
-            TWO_RACES,
-            results(1, "hill", "clark", first_id=501),
-            results(2, "hill", first_id=601),
-        ),
-        a_delivery(API, TWO_RACES, results(1, "amon", "hill", "clark")),
-    )
-    assert rows(RESULTS) == [
-        (1, 501, "amon"),
-        (1, 502, "hill"),
-        (1, 602, "clark"),
-        (2, 601, "hill"),
-    ]
-
-
-def test_ids_of_rows_that_are_replaced_by_fewer_stay_free(store, rows):
-    put(
-        store,
+def test_ids_of_rows_that_are_replaced_by_fewer_stay_free(rows):
+    said = [
         a_delivery(BASE, ONE_RACE, results(1, "hill", "clark", first_id=501)),
         a_delivery(OTHER, TWO_RACES, results(2, "hill")),
         a_delivery(API, TWO_RACES, results(1, "hill", "clark"), results(2, "amon", "clark")),
-    )
-    assert [id for _, id, _ in rows(RESULTS)] == [501, 502, 503, 504]
+    ]
+    assert [id for _, id, _ in rows(RESULTS, *said)] == [501, 502, 503, 504]
 
 
-def test_without_ids_rows_are_numbered_in_the_order_of_races(store, rows):
-    put(store, a_delivery(OTHER, TWO_RACES, results(2, "hill"), results(1, "hill", "clark")))
-    assert [id for _, id, _ in rows(RESULTS)] == [1, 2, 3]
+def test_without_ids_rows_are_numbered_in_the_order_of_races(rows):
+    both = results(2, "hill"), results(1, "hill", "clark")
+    assert [id for _, id, _ in rows(RESULTS, a_delivery(OTHER, TWO_RACES, *both))] == [1, 2, 3]
 
 
-def test_races_keep_the_ids_of_the_base_and_others_get_free_ones(store, rows):
+def test_races_keep_the_ids_of_the_base_and_others_get_free_ones(rows):
     renamed = a_calendar(a_race(1, name="Prix", circuitId="circuit_2", date="2023-02-16"))
-    put(
-        store,
+    said = [
         a_delivery(BASE, TWO_RACES, results(1, "hill", first_id=1)),
         a_delivery(API, a_calendar(*renamed.races, a_race(3)), results(3, "hill")),
-    )
+    ]
     # that of the race that the calendar lacks stays free
-    assert rows("SELECT round, raceId FROM races") == [(1, 72), (3, 73)]
+    assert rows("SELECT round, raceId FROM races", *said) == [(1, 72), (3, 73)]
 
 
 # Statuses: their ids are in addresses.
@@ -473,23 +436,15 @@ def test_races_keep_the_ids_of_the_base_and_others_get_free_ones(store, rows):
 STATUSES = "SELECT status, statusId FROM status ORDER BY statusId"
 
 
-def test_a_status_of_another_source_keeps_its_id_if_that_is_free(store, rows):
+def test_a_status_of_another_source_keeps_its_id_if_that_is_free(rows):
     lists = {"status": [row_of("status", 1, "Lapped"), row_of("status", 143, "Illness")]}
-    put(
-        store,
+    lapped, ill = results(1, "hill", status="Lapped"), results(2, "hill", status="Illness")
+    said = [
         a_delivery(OTHER, ONE_RACE, results(1, "hill")),
-        a_delivery(
-            a_source("third"),
-            TWO_RACES,
-            results(1, "hill", status="Lapped"),
-            results(2, "hill", status="Illness"),
-            **lists,
-        ),
-        a_delivery(
-            API, TWO_RACES, results(1, "hill", status="Lapped"), results(2, "hill", status="x")
-        ),
-    )
-    assert rows(STATUSES) == [("Finished", 1), ("Lapped", 2), ("x", 3)]
+        a_delivery(a_source("third"), TWO_RACES, lapped, ill, **lists),
+        a_delivery(API, TWO_RACES, lapped, results(2, "hill", status="x")),
+    ]
+    assert rows(STATUSES, *said) == [("Finished", 1), ("Lapped", 2), ("x", 3)]
 
 
 def test_statuses_keep_their_ids_when_sources_come_and_go(store, rows):
@@ -511,16 +466,6 @@ def test_statuses_keep_their_ids_when_sources_come_and_go(store, rows):
     assert put_all() == {"Finished": 1, "Lapped": 2}
 
 
-def test_a_status_that_the_list_of_its_source_lacks_is_added(store, rows):
-    # an API names only those that the database lacks when it is asked
-    put(
-        store,
-        a_delivery(OTHER, ONE_RACE, results(1, "hill")),
-        a_delivery(API, ONE_RACE, results(1, "hill", status="Lapped"), status=[]),
-    )
-    assert rows("SELECT status FROM results JOIN status USING (statusId)") == [("Lapped",)]
-
-
 # Lists.
 
 
@@ -528,40 +473,31 @@ def driver(reference, **facts):
     return row_of("drivers", 1, reference) | facts
 
 
-def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(store, rows):
-    put(
-        store,
-        a_delivery(BASE, ONE_RACE, results(1, "hill", first_id=1), drivers=[driver("hill")]),
-        a_delivery(
-            OTHER,
-            TWO_RACES,
-            results(1, "hill"),
-            results(2, "hill"),
-            drivers=[driver("hill", code="DHI", forename="Damon")],
-        ),
-        a_delivery(
-            API,
-            ONE_RACE,
-            results(1, "hill"),
-            drivers=[driver("hill", forename="Graham", code=None)],
-        ),
-    )
-    assert rows("SELECT forename, surname, code FROM drivers") == [("Graham", "Hill", None)]
+def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(rows):
+    of_base = results(1, "hill", first_id=1), [driver("hill")]
+    damon = [driver("hill", code="DHI", forename="Damon")]
+    graham = [driver("hill", forename="Graham", code=None)]
+    both = results(1, "hill"), results(2, "hill")
+    said = [
+        a_delivery(BASE, ONE_RACE, of_base[0], drivers=of_base[1]),
+        a_delivery(OTHER, TWO_RACES, *both, drivers=damon),
+        a_delivery(API, ONE_RACE, results(1, "hill"), drivers=graham),
+    ]
+    sql = "SELECT forename, surname, code FROM drivers"
+    assert rows(sql, *said) == [("Graham", "Hill", None)]
 
 
 @pytest.mark.parametrize(("round_of_other", "expected"), [(3, 3), (1, 33)])
 def test_a_drivers_number_is_that_of_the_source_with_the_newest_result(
-    store, rows, round_of_other, expected
+    rows, round_of_other, expected
 ):
     races = a_calendar(*(a_race(n, raceId=70 + n) for n in (1, 2, 3)))
-    of_base = results(2, "verstappen", first_id=1)
-    of_other = results(round_of_other, "verstappen")
-    put(
-        store,
-        a_delivery(BASE, races, of_base, drivers=[driver("verstappen", number=33)]),
-        a_delivery(OTHER, races, of_other, drivers=[driver("verstappen", number=3)]),
-    )
-    assert rows("SELECT number FROM drivers") == [(expected,)]
+    of_base, of_other = results(2, "max", first_id=1), results(round_of_other, "max")
+    said = [
+        a_delivery(BASE, races, of_base, drivers=[driver("max", number=33)]),
+        a_delivery(OTHER, races, of_other, drivers=[driver("max", number=3)]),
+    ]
+    assert rows("SELECT number FROM drivers", *said) == [(expected,)]
 
 
 # Which car a record is about.
@@ -576,39 +512,22 @@ CARS = "SELECT constructorRef FROM qualifying JOIN constructors USING (construct
 
 
 @pytest.mark.parametrize(
-    ("in_own_results", "in_qualifying", "expected"),
-    [("lotus-climax", "lotus-climax", "lotus"), ("lotus-climax", "brm", "brm")],
+    ("drivers", "in_own_results", "in_qualifying", "expected"),
+    [
+        (["hill"], "lotus-climax", "lotus-climax", "lotus"),
+        (["hill"], "lotus-climax", "brm", "brm"),
+        (["hill", "hill"], "cooper", "cooper", "cooper"),  # of two cars
+    ],
 )
 def test_a_car_has_the_constructor_of_the_chosen_results_if_its_source_names_one_car(
-    store, rows, in_own_results, in_qualifying, expected
+    rows, drivers, in_own_results, in_qualifying, expected
 ):
-    put(
-        store,
-        a_delivery(BASE, ONE_RACE, results(1, "hill", first_id=1)),
-        a_delivery(
-            OTHER,
-            ONE_RACE,
-            results(1, "hill", constructor=in_own_results),
-            qualifying("hill", constructor=in_qualifying),
-        ),
-    )
-    assert rows(CARS) == [(expected,)]
-
-
-def test_a_driver_of_two_cars_keeps_the_constructors_of_the_source(store, rows):
-    both = results(1, "hill", "hill", first_id=1)
-    both.rows[1][2] = "brm"
-    put(
-        store,
-        a_delivery(BASE, ONE_RACE, both),
-        a_delivery(
-            OTHER,
-            ONE_RACE,
-            results(1, "hill", constructor="cooper"),
-            qualifying("hill", constructor="cooper"),
-        ),
-    )
-    assert rows(CARS) == [("cooper",)]
+    of_base = results(1, *drivers, first_id=1)
+    of_base.rows[-1][2] = "brm" if len(drivers) > 1 else "lotus"
+    own = results(1, "hill", constructor=in_own_results)
+    others = own, qualifying("hill", constructor=in_qualifying)
+    said = [a_delivery(BASE, ONE_RACE, of_base), a_delivery(OTHER, ONE_RACE, *others)]
+    assert rows(CARS, *said) == [(expected,)]
 
 
 def fastest_laps(*rows):
@@ -625,46 +544,35 @@ LAPS = "SELECT positionOrder, fastestLap FROM results WHERE fastestLap NOT NULL"
 
 
 @pytest.mark.parametrize(
-    ("laps", "place"),
+    ("laps", "place", "place_of_other"),
     [
-        ([lap()], 1),
-        ([lap(number=2, text="2", place=2)], 2),
-        ([lap(number=2, text="R", place=20)], 2),
-        ([lap(number=9, text="2", place=20)], 2),
-        ([lap(number=9, text="R", place=20)], 1),
-        ([lap(number=1, text="1", place=20), lap(number=2, text="2", place=20)], 1),
+        ([lap()], 1, 1),
+        ([lap(number=2, text="2", place=2)], 2, 2),
+        ([lap(number=2, text="R", place=20)], 2, 2),
+        ([lap(number=9, text="2", place=20)], 2, 2),
+        ([lap(number=9, text="R", place=20)], 1, 1),
+        ([lap(number=1, text="1", place=20), lap(number=2, text="2", place=20)], 1, 1),
+        ([lap(number=1, text="1", place=2)], 2, 1),
     ],
-    ids=["all", "the second", "number", "place", "neither", "two laps: the first"],
+    ids=["all", "the second", "number", "place", "neither", "two laps: the first", "own place"],
 )
-@pytest.mark.parametrize("is_same", [True, False], ids=["own results", "other results"])
 def test_a_driver_of_two_cars_has_the_fastest_lap_in_the_one_that_is_most_alike(
-    store, rows, laps, place, is_same
+    rows, laps, place, place_of_other
 ):
-    others = [] if is_same else [a_delivery(a_source("second"), ONE_RACE, fastest_laps(*laps))]
-    own = [fastest_laps(*laps)] if is_same else []
-    put(store, a_delivery(OTHER, ONE_RACE, SHARED, *own), *others)
-    assert rows(LAPS) == [(place, 40)]
+    """The place names the car only within one source."""
+    of_laps = fastest_laps(*laps)
+    assert rows(LAPS, a_delivery(OTHER, ONE_RACE, SHARED, of_laps)) == [(place, 40)]
+    second = a_delivery(a_source("second"), ONE_RACE, of_laps)
+    assert rows(LAPS, a_delivery(OTHER, ONE_RACE, SHARED), second) == [(place_of_other, 40)]
 
 
-def test_the_place_names_the_car_only_within_one_source(store, rows):
-    laps = fastest_laps(lap(number=1, text="1", place=2))
-    put(store, a_delivery(OTHER, ONE_RACE, SHARED, laps))
-    assert rows(LAPS) == [(2, 40)]
-    put(store, a_delivery(OTHER, ONE_RACE, SHARED), a_delivery(a_source("second"), ONE_RACE, laps))
-    assert rows(LAPS) == [(1, 40)]
-
-
-def test_no_car_has_a_fastest_lap_after_its_last_one_if_the_other_drove_further(store, rows):
+def test_no_car_has_a_fastest_lap_after_its_last_one_if_the_other_drove_further(rows):
+    """And that of a driver without a result is left out."""
     shared = results(1, "hill", "hill")
     shared.rows[0][RESULT.index("laps")] = 10
-    laps = fastest_laps(lap(number=1))
-    put(store, a_delivery(OTHER, ONE_RACE, shared), a_delivery(a_source("second"), ONE_RACE, laps))
-    assert rows(LAPS) == [(2, 40)]
-
-
-def test_the_fastest_lap_of_a_driver_without_a_result_is_left_out(store, rows):
-    put(store, a_delivery(OTHER, ONE_RACE, SHARED, fastest_laps(lap("amon"))))
-    assert rows(LAPS) == []
+    laps = fastest_laps(lap(number=1), lap("amon"))
+    second = a_delivery(a_source("second"), ONE_RACE, laps)
+    assert rows(LAPS, a_delivery(OTHER, ONE_RACE, shared), second) == [(2, 40)]
 
 
 # The same again.

@@ -410,13 +410,6 @@ def test_a_missing_season_gets_its_calendar_from_f1db(behind, tmp_path):
     assert origins_of(behind, 18).get("results") is None
 
 
-def test_a_refresh_leaves_a_loaded_source_its_address(source, tmp_path):
-    release, database = shutil.copytree(F1DB, tmp_path / "release"), tmp_path / "x.db"
-    load([str(source), str(release)], str(database), None, lambda text: None)
-    refreshed(database, str(shutil.copytree(F1DB, tmp_path / "newer")))
-    assert select(database, "SELECT address FROM sources WHERE name = 'f1db'") == [(str(release),)]
-
-
 @pytest.fixture
 def followed(monkeypatch):
     """Returns what `--follow` would follow: the sources, and what prepares the database."""

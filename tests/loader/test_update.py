@@ -144,24 +144,6 @@ def test_a_source_that_left_the_list_joins_it_again_as_one_that_was_not_loaded(s
     assert source == asked._replace(has_ids=False, place=2, put=3)
 
 
-def test_a_dump_that_was_replaced_by_another_can_be_asked_for_news(tmp_path):
-    dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
-    database = built(dump, tmp_path / "x.db")
-    # its rows have the same ids, of other drivers
-    further = edited(
-        dump, tmp_path / "further", results=lambda row: row if row["raceId"] != "1" else None
-    )
-    built(further, database)
-    shutil.copytree(SAMPLE, dump, dirs_exist_ok=True)
-    refreshed(database, str(dump))
-    loaded = "SELECT address FROM sources WHERE isLoaded"
-    assert select(database, loaded) == [(str(further),)]
-    of_race = (
-        "SELECT count(*) FROM results JOIN races USING (raceId) WHERE (year, round) = (2023, 18)"
-    )
-    assert select(database, of_race) == [(20,)]
-
-
 def test_a_source_that_was_the_base_and_is_out_of_reach_leaves_the_ids_to_the_new_base(tmp_path):
     dump = edited(SAMPLE, tmp_path / "dump")
     database = built(dump, tmp_path / "x.db")
