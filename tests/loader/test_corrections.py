@@ -195,13 +195,12 @@ def test_two_corrections_of_one_value_fail_the_load(load, key):
     )
 
 
-def test_none_switches_corrections_off(source, tmp_path):
-    drivers = source / "drivers.csv"
-    text = drivers.read_text(encoding="utf-8").replace(",14,ALO,", ",38,ALO,")
-    drivers.write_text(text.replace(",alonso,", ",bearman,"), encoding="utf-8")
+@pytest.mark.parametrize(("corrections", "number"), [(CORRECTIONS, 87), (None, 38)])
+def test_none_switches_corrections_off(source, tmp_path, corrections, number):
+    for old, new in ((",14,ALO,", ",38,ALO,"), (",alonso,", ",bearman,")):
+        edit(source / "drivers.csv", old, new)
     sql = "SELECT number FROM drivers WHERE driverRef = 'bearman'"
-    assert select(built(source, tmp_path / "right.db"), sql) == [(87,)]
-    assert select(built(source, tmp_path / "wrong.db", None), sql) == [(38,)]
+    assert select(built(source, tmp_path / "x.db", corrections), sql) == [(number,)]
 
 
 def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_matched(
@@ -215,38 +214,24 @@ def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_match
     assert select(tmp_path / "x.db", f"SELECT count(*) FROM qualifying {RACE}") == [(20,)]
 
 
-@pytest.mark.parametrize(
-    ("dump", "wrong", "right", "refused"),
-    [
-        ("2022-10-22", "2022-10-22", "2023-10-22", False),
-        ("2023-10-22", "2023-10-22", "2022-10-22", True),
-    ],
-)
-def test_dates_are_checked_after_corrections(source, load, dump, wrong, right, refused):
-    edit(source / "races.csv", ",2023-10-22,", f",{dump},")
-    run, _ = load(f"races,2023/18,date,{wrong},{right}", source=source)
-    assert (
-        "is '2022-10-22'; expected a date in its season, 2023" in run.stderr,
-        bool(run.returncode),
-    ) == (refused,) * 2
+@pytest.mark.parametrize(("dump", "right"), [(2022, 2023), (2023, 2022)])
+def test_dates_are_checked_after_corrections(source, load, dump, right):
+    edit(source / "races.csv", ",2023-10-22,", f",{dump}-10-22,")
+    run, _ = load(f"races,2023/18,date,{dump}-10-22,{right}-10-22", source=source)
+    is_refused = "is '2022-10-22'; expected a date in its season, 2023" in run.stderr
+    assert is_refused == bool(run.returncode) == (right == 2022)
 
 
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("none.csv", "no such file"),
-        ("folder", "not a regular file"),
-        ("pipe", "not a regular file"),
-    ],
-)
-def test_a_list_that_is_not_a_file_fails_the_load(tmp_path, name, what):
+def test_a_list_that_is_not_a_file_fails_the_load(tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / name)
-    assert run.stderr == (
-        f"racedata load: {tmp_path / name}: {what}; "
-        "expected a file of corrections, or default or none; nothing was changed\n"
-    )
+    for name in ("none.csv", "folder", "pipe"):
+        run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / name)
+        what = "no such file" if name == "none.csv" else "not a regular file"
+        assert run.stderr == (
+            f"racedata load: {tmp_path / name}: {what}; "
+            "expected a file of corrections, or default or none; nothing was changed\n"
+        )
 
 
 def said(database, command, *arguments):
@@ -256,34 +241,32 @@ def said(database, command, *arguments):
 
 
 def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monkeypatch):
-    """A relative name is that of the same file from another folder, too."""
-    grid = "SELECT grid FROM results WHERE RACE(2023/18) AND DRIVER(max_verstappen)"
-    listed(tmp_path, f"{VERSTAPPEN},grid,6,7,a test")
-    database = tmp_path / "x.db"
+    """A relative name names the same file from another folder, too. Another sentence is new."""
+    database, file = tmp_path / "x.db", listed(tmp_path, f"{VERSTAPPEN},grid,6,7,a test")
     monkeypatch.chdir(tmp_path)
     said(database, "load", SAMPLE, "--corrections", "corrections.csv")
     monkeypatch.chdir("/")
     for command, *arguments in (
-        ["build"],
-        ["build", "--corrections="],
-        ["load"],
-        ["sources", "--remove", "openf1"],
+        *(["build"], ["build", "--corrections="], ["load"], ["sources", "--remove", "openf1"]),
     ):
         said(database, command, *arguments)
-        assert select(database, with_ids(grid)) == [(7,)], command
+        assert [row[-2] for row in told(database)] == ["7"], command
     refresh_from(SAMPLE, database, REMEMBERED, changes=0)
-    assert select(database, with_ids(grid)) == [(7,)]
+    listed(tmp_path, f"{VERSTAPPEN},grid,6,7,a better test")
+    assert "corrections" in said(database, "build")
+    assert [row[-1] for row in told(database)] == ["a better test"]
     for word in ("none", "default"):
         assert "changed" in said(database, "build", "--corrections", word)
         assert "nothing new" in said(database, "build")
-        assert select(database, with_ids(grid)) == [(6,)]
-        said(database, "build", "--corrections", tmp_path / "corrections.csv")
+        assert select(database, f"SELECT grid FROM results {RACE} AND number = 1") == [(6,)]
+        said(database, "build", "--corrections", file)
 
 
 def test_a_remembered_file_that_is_gone_is_an_error_that_says_what_to_do(tmp_path):
-    file = listed(tmp_path, f"{VERSTAPPEN},grid,6,7,a test")
-    database = tmp_path / "x.db"
-    said(database, "load", SAMPLE, "--corrections", file)
+    """It is remembered even if the database stays the same."""
+    database = built(SAMPLE, tmp_path / "x.db", None)
+    file = listed(tmp_path, f"{VERSTAPPEN},grid,1,7,never applied")
+    assert "nothing new" in said(database, "build", "--corrections", file)
     file.unlink()
     error = (
         f"{file}: no such file, but corrections were read from it before; name another: "
@@ -291,23 +274,8 @@ def test_a_remembered_file_that_is_gone_is_an_error_that_says_what_to_do(tmp_pat
     )
     for command in ("load", "build"):
         assert said(database, command) == f"racedata {command}: {error}"
-    assert "2023" in said(database, "build", "--corrections", "default")
+    assert "nothing new" in said(database, "build", "--corrections", "default")
     assert "nothing new" in said(database, "build")
-
-
-def test_a_word_is_remembered_even_if_the_database_stays_the_same(tmp_path):
-    database = built(SAMPLE, tmp_path / "x.db", None)
-    file = listed(tmp_path, f"{VERSTAPPEN},grid,1,7,never applied")
-    assert "nothing new" in said(database, "build", "--corrections", file)
-    file.unlink()
-    assert "no such file" in said(database, "build")
-
-
-def test_another_sentence_of_a_correction_is_new(tmp_path):
-    database = built(SAMPLE, tmp_path / "x.db", listed(tmp_path, f"{VERSTAPPEN},grid,6,7,a test"))
-    listed(tmp_path, f"{VERSTAPPEN},grid,6,7,a better test")
-    assert "corrections" in said(database, "build")
-    assert [row[-1] for row in told(database)] == ["a better test"]
 
 
 @pytest.fixture(scope="module")
@@ -429,6 +397,7 @@ def result(driver):
 
 
 def test_a_constructor_and_a_status_are_corrected_by_reference_and_by_text(load):
+    """The entries and the constructors of a driver in the standings follow from the results."""
     run, database = load(
         "results,2023/18/alonso,constructor,Aston_Martin,alpine",
         "results,2023/18/alonso,status,undertray,Engine",
@@ -437,16 +406,16 @@ def test_a_constructor_and_a_status_are_corrected_by_reference_and_by_text(load)
     assert (run.returncode, run.stderr) == (0, "")
     assert f"corrected: 3 values{LISTED}" in run.stdout
     assert select(database, result("alonso")) == [("alpine", "Engine")]
-    # The entries and the constructors of a driver in the standings follow from the results.
-    alpine = select(
-        database, "SELECT constructorId FROM constructors WHERE constructorRef = 'alpine'"
-    )
-    of_alonso = "FROM {} WHERE RACE(2023/18) AND DRIVER(alonso)"
+
+    def of_alonso(table, column):
+        sql = f"SELECT {column} FROM {table} WHERE RACE(2023/18) AND DRIVER(alonso)"
+        return select(database, with_ids(sql))
+
+    sql = "SELECT constructorId FROM constructors WHERE constructorRef = 'alpine'"
+    ((alpine,),) = select(database, sql)
     for table in ("entries", "qualifying"):
-        sql = f"SELECT constructorId {of_alonso.format(table)}"
-        assert select(database, with_ids(sql)) == alpine
-    sql = f"SELECT constructors {of_alonso.format('driver_standings')}"
-    assert str(alpine[0][0]) in select(database, with_ids(sql))[0][0].split()
+        assert of_alonso(table, "constructorId") == [(alpine,)]
+    assert str(alpine) in of_alonso("driver_standings", "constructors")[0][0].split()
     assert told(database) == [
         ("qualifying", "2023/18/alonso", "constructor", "aston_martin", "alpine", "a test"),
         ("results", "2023/18/alonso", "constructor", "aston_martin", "alpine", "a test"),
@@ -576,37 +545,32 @@ def test_a_driver_whom_a_further_source_adds_brings_the_corrections(tmp_path):
     assert told(database) == []
 
 
+WRONG_GRID = {"grid": "16"}
+
+
 @pytest.mark.parametrize(
     ("here", "there", "expected"),
     [
-        # the API has it right
-        ({"grid": "16"}, {}, []),
-        ({"grid": "16", "fastestLap": "6"}, {}, []),
-        # only the API has it wrong
-        ({}, {"grid": "16"}, [TOLD_GRID]),
-        ({"grid": "16"}, {"grid": "16"}, [TOLD_GRID]),
+        ({**WRONG_GRID, "fastestLap": "6"}, {}, []),  # the API has it right
+        ({}, WRONG_GRID, [TOLD_GRID]),  # only the API has it wrong
+        (WRONG_GRID, WRONG_GRID, [TOLD_GRID]),
     ],
 )
 def test_after_a_refresh_the_table_is_about_the_rows_that_replaced_others(
     tmp_path, here, there, expected
 ):
-    lines = [GRID, "results,2023/18/max_verstappen,fastestLap,6,40,a test"]
-    corrections = listed(tmp_path, *lines)
+    corrections = listed(tmp_path, GRID, f"{VERSTAPPEN},fastestLap,6,40,a test")
     database = built(erring(tmp_path, "here", **here), tmp_path / "x.db", corrections)
     assert len(told(database)) == len(here)
-    source = erring(tmp_path, "there", number="2", **there)
-    refresh_from(source, database, corrections)
+    refresh_from(erring(tmp_path, "there", number="2", **there), database, corrections)
     assert told(database) == expected
 
 
 def refresh_from(source, database, corrections, changes=1):
     """Refreshes a database from an API that has the data of a dump."""
-    api = built(source, database.parent / "api.db", None)
+    api, nothing = built(source, database.parent / "api.db", None), lambda text: None
     with served(answers_of(client(api))) as server:
-        said: list[str] = []
-        refresh = Refresh(
-            str(database), [server.url], 2023, corrections, said.append, said.append, hurried
-        )
+        refresh = Refresh(str(database), [server.url], 2023, corrections, nothing, nothing, hurried)
         assert refresh.run() == changes
 
 
