@@ -204,27 +204,20 @@ def test_a_further_file_without_rows_is_left_out(source, tmp_path):
 
 
 def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(tmp_path):
-    database = changed(
-        built([SAMPLE, F1DB], tmp_path / "racedata.db"),
-        "UPDATE sources SET address = 'https://example.org/f1db.zip?key=1' WHERE name = 'f1db'",
-    )
-    folder = unpacked(exported(database, tmp_path / "dump.zip"))
-    text = (folder / "licence.txt").read_text(encoding="utf-8")
-    assert text.splitlines()[0] == (
-        "CC BY-NC-SA 4.0; name sample, f1db, and say that it was changed"
-    )
+    database = built([SAMPLE, F1DB], tmp_path / "racedata.db")
+    for address in ("https://example.org/f1db.zip?key=1", "jolpica:https://example.org/x/?key=1"):
+        changed(database, f"UPDATE sources SET address = '{address}' WHERE name = 'f1db'")
+        folder = unpacked(exported(database, tmp_path / "dump.zip"))
+        text = (folder / "licence.txt").read_text(encoding="utf-8")
+        assert f"  address: {address.partition('?')[0]}\n" in text
+    licence = "CC BY-NC-SA 4.0; name sample, f1db, and say that it was changed"
+    assert text.splitlines()[0] == licence
     for row in select(database, "SELECT licence, substr(readAt, 1, 10), gave FROM sources"):
         for said in row:
             assert said in text
-    assert "  address: https://example.org/f1db.zip\n" in text
     assert str(SAMPLE.parent) not in text
-    index = "jolpica:https://example.org/x/?key=1"
-    changed(database, f"UPDATE sources SET address = '{index}' WHERE name = 'f1db'")
-    folder = unpacked(exported(database, tmp_path / "dump.zip"))
-    text = (folder / "licence.txt").read_text(encoding="utf-8")
-    assert "  address: jolpica:https://example.org/x/\n" in text
     again = built(folder, tmp_path / "again.db")
-    assert select(again, "SELECT licence FROM sources") == [(text.splitlines()[0],)]
+    assert select(again, "SELECT licence FROM sources") == [(licence,)]
 
 
 def test_an_export_replaces_an_earlier_one_or_an_empty_file(
@@ -285,15 +278,19 @@ def test_of_two_drivers_with_one_address_the_second_is_only_in_the_rest(database
 @pytest.mark.parametrize(
     ("name", "more", "fault"),
     [
-        ("copy.db", "more.zip", "copy.db: expected a name that ends with .zip"),
-        ("dump.zip", "more", "more: expected a name that ends with .zip"),
-        ("dump.zip", "dump.zip", "dump.zip: is FILE itself; expected another file"),
+        ("copy.db", "more.zip", "{}/copy.db: expected a name that ends with .zip"),
+        ("dump.zip", "more", "{}/more: expected a name that ends with .zip"),
+        ("dump.zip", "dump.zip", "--more {}/dump.zip: is FILE itself; expected another file"),
+        ("no/x.zip", None, "{}/no: not a folder; expected an existing folder for x.zip"),
     ],
 )
-def test_the_rest_needs_a_place_of_its_own(sample_database, tmp_path, name, more, fault):
-    with pytest.raises(LoadError) as refused:
-        exported(sample_database, tmp_path / name, tmp_path / more)
-    assert fault in str(refused.value)
+def test_the_dump_and_the_rest_need_a_place_of_their_own(
+    sample_database, tmp_path, name, more, fault
+):
+    words = [tmp_path / name, *(["--more", tmp_path / more] if more else [])]
+    done = racedata("export", *words, "--database", sample_database)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"racedata export: {fault.format(tmp_path)}; nothing was changed\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -308,12 +305,14 @@ def test_the_rest_of_an_export_does_not_load_without_its_dump_or_twice(whole, tm
         built([dump, rest, rest], tmp_path / "x.db")
 
 
-def text_file(path):
-    path.write_text("not ours")
-
-
-def dump_of_somebody(path):
-    shutil.copytree(SAMPLE, path)
+def zip_of(path, changes=()):
+    """A zip with the title of an export, in which some bytes are changed."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.txt", TITLE * 50)
+    content = bytearray(path.read_bytes())
+    for place, value in changes:
+        content[content.index(b"PK\1\2") + 8 if place is None else place] |= value
+    path.write_bytes(content)
 
 
 def zip_of_somebody(path):
@@ -321,26 +320,18 @@ def zip_of_somebody(path):
         archive.write(SAMPLE / "races.csv", "races.csv")
 
 
-def damaged_zip(path):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("README.txt", TITLE * 50)
-    content = bytearray(path.read_bytes())
-    content[40:46] = b"\xff" * 6  # the first bytes of the member
-    path.write_bytes(content)
+FOREIGN = {
+    "text": lambda path: path.write_text("not ours"),
+    "zip of somebody": zip_of_somebody,
+    "dump of somebody": lambda path: shutil.copytree(SAMPLE, path),
+    # the first bytes of the member
+    "damaged zip": lambda path: zip_of(path, [(place, 0xFF) for place in range(40, 46)]),
+    # the flag of the member, there and in the directory
+    "encrypted zip": lambda path: zip_of(path, [(6, 1), (None, 1)]),
+}
 
 
-def encrypted_zip(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("README.txt", TITLE)
-    content = bytearray(path.read_bytes())
-    content[6] |= 1  # the flag of the member, there and in the directory
-    content[content.index(b"PK\1\2") + 8] |= 1
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize(
-    "make", [text_file, zip_of_somebody, dump_of_somebody, damaged_zip, encrypted_zip]
-)
+@pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
 def test_an_export_replaces_only_an_earlier_export(sample_database, tmp_path, make):
     target = tmp_path / "x.zip"
     make(target)
@@ -352,48 +343,22 @@ def test_an_export_replaces_only_an_earlier_export(sample_database, tmp_path, ma
     )
 
 
-def run_export(target, database):
-    return racedata("export", target, "--database", database)
-
-
-def test_the_command_reports_the_rows_of_each_file(sample_database, tmp_path):
+def test_the_command_reports_the_rows_of_each_file(database, tmp_path):
+    """A damaged database is not exported."""
     target = tmp_path / "dump.zip"
-    done = run_export(target, sample_database)
+    done = racedata("export", target, "--database", database)
     assert (done.returncode, done.stderr) == (0, "")
     *lines, last = done.stdout.splitlines()
     rows = {name: int(count.replace(",", "")) for name, count, _ in map(str.split, lines)}
-    assert rows["races"] == select(sample_database, "SELECT count(*) FROM races")[0][0]
-    assert rows["lap_times"] == select(sample_database, "SELECT count(*) FROM lap_times")[0][0]
+    for name in ("races", "lap_times"):
+        assert select(database, f"SELECT count(*) FROM {name}") == [(rows[name],)]
     assert last == f"{target}: {target.stat().st_size:,} bytes"
-
-
-@pytest.mark.parametrize(
-    ("target", "fault"),
-    [
-        ("{database}", "{database}: expected a name that ends with .zip"),
-        (
-            "{folder}/none/x.zip",
-            "{folder}/none: not a folder; expected an existing folder for x.zip",
-        ),
-    ],
-)
-def test_a_place_where_no_export_can_be_is_named(database, target, fault):
-    before = database.read_bytes()
-    names = {"database": database, "folder": database.parent}
-    done = run_export(Path(target.format(**names)), database)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"racedata export: {fault.format(**names)}; nothing was changed\n"
-    assert database.read_bytes() == before
-
-
-def test_a_damaged_database_is_not_exported(database, tmp_path):
+    before = target.read_bytes()
     database.write_bytes(database.read_bytes()[:-CHECKSUM_BYTES] + bytes(CHECKSUM_BYTES))
-    target = tmp_path / "new" / "x.zip"
-    target.parent.mkdir()
-    done = run_export(target, database)
+    done = racedata("export", target, "--database", database)
     assert done.returncode == 1
     assert done.stderr.startswith(f"racedata export: {database} is damaged")
-    assert list(target.parent.iterdir()) == []
+    assert target.read_bytes() == before
 
 
 @pytest.mark.parametrize("more", [[], ["--more", "more.zip"]])
