@@ -72,13 +72,13 @@ def test_of_two_races_at_a_circuit_the_date_says_which_one_it_is():
     assert same_races(others[1:], TWO) == {7: 1}
 
 
-def test_of_two_races_at_a_circuit_one_with_another_date_matches_none():
-    other = IMOLA._replace(id=7, date="2023-05-28")
-    assert same_races(TWO, [other]) == same_races([other], TWO) == {}
-
-
-def test_a_race_near_to_two_races_matches_none():
-    near = [IMOLA, IMOLA._replace(id=2, date="2023-05-23")]
-    other = IMOLA._replace(id=7, date="2023-05-22")
-    assert same_races(near, [other]) == same_races([other], near) == {}
-    assert same_races(near, [other, other._replace(id=8)]) == {}
+@pytest.mark.parametrize(
+    ("dates", "date"),
+    [(("2023-05-21", "2023-05-23"), "2023-05-22"), (("2023-05-21", "2023-09-01"), "2023-05-28")],
+    ids=["near to both", "another date"],
+)
+def test_of_two_races_at_a_circuit_one_that_may_be_either_matches_none(dates, date):
+    two = [IMOLA._replace(id=id, date=each) for id, each in enumerate(dates, 1)]
+    other = IMOLA._replace(id=7, date=date)
+    assert same_races(two, [other]) == same_races([other], two) == {}
+    assert same_races(two, [other, other._replace(id=8)]) == {}

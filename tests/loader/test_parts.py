@@ -96,19 +96,14 @@ CORRECTIONS = "SELECT * FROM corrections"
 IDS = "SELECT resultId, record FROM results ORDER BY record"
 
 
-def assert_same(new, database):
+@pytest.mark.parametrize("name", ["sample_database", "full_database"])
+def test_a_database_taken_apart_and_built_again_is_the_same(request, name, tmp_path):
+    database = request.getfixturevalue(name)
+    assert select(database, CORRECTIONS)
+    new = taken_apart(database, tmp_path / "x.db")
     assert rows_of(new) == rows_of(database)
     for sql in (SOURCES, ORIGINS, CORRECTIONS, IDS):
         assert select(new, sql) == select(database, sql)
-
-
-def test_a_database_taken_apart_and_built_again_is_the_same(sample_database, tmp_path):
-    assert select(sample_database, CORRECTIONS)
-    assert_same(taken_apart(sample_database, tmp_path / "x.db"), sample_database)
-
-
-def test_a_full_database_taken_apart_and_built_again_is_the_same(full_database, tmp_path):
-    assert_same(taken_apart(full_database, tmp_path / "x.db"), full_database)
 
 
 drivers = st.lists(st.sampled_from(["hill", "clark", "amon", "moss"]), min_size=1, unique=True)
