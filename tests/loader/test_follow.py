@@ -316,7 +316,7 @@ def test_a_signal_in_a_refresh_leaves_no_file_behind(api, behind, requests):
         follow.terminate()
         _, errors = follow.communicate(timeout=20)
     assert (errors, follow.returncode) == ("", 0)
-    assert {path.name for path in behind.parent.iterdir()} <= {behind.name, store_path(behind).name}
+    assert {*behind.parent.iterdir()} <= {behind, store_path(behind)}
     ExistingDatabase(behind).close()
 
 
@@ -333,11 +333,9 @@ def test_a_source_that_does_not_answer_delays_no_other(database, sample_database
 def test_a_failure_is_one_line_with_the_next_try(database):
     with following(database, "--from", "http://127.0.0.1:1/ergast/f1") as follow:
         line = follow.stderr.readline()
-        follow.terminate()
-        assert follow.communicate(timeout=20) == ("", "")
-    assert re.fullmatch(
-        r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n", line
-    )
+        assert_ends_at_once(follow)
+    said = r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n"
+    assert re.fullmatch(said, line)
 
 
 def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
