@@ -17,7 +17,7 @@ from support.loads import (
     rows_of,
     without,
 )
-from support.refreshes import DAY, NOW, like_jolpica, moved, state, with_a_penalty
+from support.refreshes import DAY, NOW, like_jolpica, state, with_a_penalty
 
 from racedata.loader.errors import LoadError
 from racedata.model import RACE_TABLES
@@ -83,12 +83,6 @@ def test_other_words_for_a_status_bring_no_details(
     assert not [path for path in server.paths if re.search("stops|standings|18/laps", path)]
     results = ["/ergast/f1/2023/18/results.json"]
     assert bodies(before, results) == bodies(complete, results)
-
-
-def test_an_api_with_small_pages_gives_the_same(behind, complete):
-    with served(answers_of(client(complete, max_limit=7))) as server:
-        refreshed(behind, server.url)
-    assert rows_of(behind) == rows_of(complete)
 
 
 # the latter is on the day of the latest race
@@ -209,52 +203,6 @@ def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
     with served(answers_of(client(behind_file))) as server:
         assert "nothing new" in refreshed(current, server.url, season=season)[0][-1]
     assert rows_of(current) == rows_of(complete)
-
-
-# A season of six races with results, most of them borrowed from other seasons of the sample.
-SIX = [(2021, 10), (2021, 12), (2005, 1), (2005, 7), (2023, 9), (2023, 18)]
-
-
-@pytest.fixture(scope="module")
-def six(tmp_path_factory, finished):
-    """A dump of the sample with such a season."""
-    ids = {
-        race_ids(SAMPLE, year)[round]: str(number) for number, (year, round) in enumerate(SIX, 1)
-    }
-
-    def race(row):
-        if row["raceId"] in ids:
-            return {
-                **moved(row, 2023),
-                "round": ids[row["raceId"]],
-                "name": f"Grand Prix {ids[row['raceId']]}",
-            }
-        return None if row["year"] == "2023" else row
-
-    records = {table: lambda row: row if row["raceId"] in ids else None for table in RECORDS}
-    return edited(finished, tmp_path_factory.mktemp("six") / "dump", races=race, **records)
-
-
-def test_an_api_without_results_of_the_season_changes_none_in_the_database(six, tmp_path):
-    ids = set(race_ids(six, 2023).values())
-    nothing = {table: lambda row: None if row["raceId"] in ids else row for table in RECORDS}
-    # The loader needs a result: in the API, the only one is of a race of 1957.
-    winner = {"raceId": race_ids(six, 2023)[1], "positionOrder": "1"}
-    other = {"raceId": race_ids(six, 1957)[2]}
-    nothing["results"] = lambda row: {**row, **other} if winner.items() <= row.items() else None
-    database, empty = (
-        built(six, tmp_path / "racedata.db"),
-        edited(six, tmp_path / "dump", **nothing),
-    )
-    addresses = [
-        f"/ergast/f1/2023/{kind}.json?limit=2000"
-        for kind in ("results", "qualifying", "driverstandings")
-    ]
-    before = bodies(database, addresses)
-    with served(answers_of(client(built(empty, tmp_path / "api.db"), max_limit=100))) as server:
-        said, _ = refreshed(database, server.url)
-    assert "2023: fetched the calendar (6 races) and no round" in said
-    assert bodies(database, addresses) == before
 
 
 @pytest.mark.parametrize(

@@ -157,18 +157,6 @@ def test_a_second_practice_stays_one_next_to_columns_of_the_session_that_sets_th
     assert sessions(app, 2023, 18) == {"FirstPractice", "Qualifying", "Sprint"} | both
 
 
-def test_blanks_around_values_are_ignored(dump):
-    plain = dump.load() and dump.database.read_bytes()
-    dump.change("drivers", lambda row: row.update({key: f"{value} " for key, value in row.items()}))
-    dump.change(
-        "lap_times", lambda row: row.update({key: f" {value}" for key, value in row.items()})
-    )
-    _, app = dump.load()
-    again = dump.database.read_bytes()
-    assert ' "' not in app.get("/ergast/f1/drivers?limit=2000").text
-    assert len(plain) == len(again)
-
-
 def test_a_status_is_found_by_its_number_whatever_its_number_is(dump):
     for table in ("status", "results", "sprint_results"):
         dump.change(

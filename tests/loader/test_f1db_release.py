@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from support import SAMPLE
-from support.apis import FAULTS, hanging, refreshed
+from support.apis import FAULTS, refreshed
 from support.loads import (
     built,
     select,
@@ -22,7 +22,6 @@ from support.releases import EXPIRED, answers_of_release, file_of_release, relea
 from support.season import SimulatedTime, follow_source
 
 from racedata.loader.errors import LoadError
-from racedata.loader.sources import f1db_release
 
 LAS_VEGAS = '1147,2025,22,"2025-11-23","04:00","las-vegas","las-vegas"'
 
@@ -144,16 +143,6 @@ def test_an_expired_address_of_a_file_is_one_line_without_the_signature(release,
         ) as error:
             refreshed(behind, f"{release.url}/f1db-csv.zip")
         assert "sig" not in str(error.value)
-
-
-def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
-    assert f1db_release.CHECKSUMS_SECONDS == 30
-    monkeypatch.setattr(f1db_release, "CHECKSUMS_SECONDS", 0.1)
-    with (
-        hanging() as server,
-        pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"),
-    ):
-        refreshed(behind, f"{server.url}/f1db-csv.zip")
 
 
 def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_later_one_at_once(

@@ -14,11 +14,9 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from support import SAMPLE
-from support.releases import released
 
 from racedata.loader.errors import LoadError
 from racedata.loader.http import NotFetched, Request, Secret, fetch, target_of_redirect
-from racedata.loader.sources import source_at
 
 REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
 PORTS = ("port", "0", "65536", "99999999999999999999")
@@ -111,23 +109,6 @@ def refused(*said, fault=LoadError):
     return pytest.raises(fault, match="(?s)" + ".*".join(map(re.escape, said)))
 
 
-def test_a_url_is_downloaded(server):
-    folder, address = server
-    content = zipped(folder / "data.zip").read_bytes()
-    assert fetched(f"{address}/data.zip") == content
-
-
-def test_a_zip_in_the_latest_release_on_github_is_downloaded(tmp_path):
-    """As TracingInsights publishes its dump."""
-    content = zipped(tmp_path / "data.zip").read_bytes()
-    with released(lambda file: (200, {}, content)) as release:
-        with source_at(f"{release.url}/data.zip").dump(lambda text: None) as dump:
-            assert {file.name for file in dump.folder.iterdir()} == {
-                path.name for path in SAMPLE.iterdir()
-            }
-        assert release.paths == ["data.zip"]
-
-
 def test_a_wrong_answer_is_refused_in_one_line(server):
     _, address = server
     for path, *said in [
@@ -140,16 +121,6 @@ def test_a_wrong_answer_is_refused_in_one_line(server):
         assert "\n" not in str(error.value)
     with refused(":1/data.zip: Connection refused", fault=NotFetched):
         fetched("http://127.0.0.1:1/data.zip")
-
-
-def test_a_page_in_place_of_a_zip_is_called_broken(server):
-    folder, address = server
-    (folder / "page.html").write_text("<html>")
-    with (
-        refused(f"{address}/page.html: broken zip (File is not a zip file)"),
-        source_at(f"{address}/page.html").opened(lambda text: None),
-    ):
-        pass
 
 
 def test_a_redirect_with_an_endless_body_is_followed_at_once(server):

@@ -7,12 +7,11 @@ import json
 import random
 import re
 import shutil
-import zipfile
 
 import pytest
 from support import EXPECTED
 from support.answers import by_place, client, differences
-from support.loads import built, rows_of, select
+from support.loads import built, select
 
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load
@@ -92,15 +91,6 @@ def test_records_that_no_address_can_name_are_left_out_and_counted(source):
         select(source.database, "SELECT constructorRef FROM constructors WHERE constructorId = 32")
         == []
     )
-
-
-def test_an_entry_without_a_position_is_not_a_result(source):
-    source.change("sessionentry", 211, position="")
-    assert (
-        "left out: race and sprint results that have no position, or belong to skipped rows: 4"
-        in source.load()
-    )
-    assert select(source.database, "SELECT count(*) FROM results WHERE raceId = 50") == [(3,)]
 
 
 def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
@@ -330,26 +320,6 @@ def test_an_entry_without_a_result_counts_for_filters_that_are_not_about_a_resul
     assert select(source.database, f"{of_albon} WHERE driverId = 42") == [("williams ferrari",)]
 
 
-def test_the_order_of_rows_and_columns_and_other_columns_and_files_do_not_matter(source):
-    source.load()
-    before = rows_of(source.database)
-    for name, (header, *body) in source.tables.items():
-        table = [[*header, "new"], *([*row, "\x07"] for row in random.sample(body, len(body)))]
-        order = random.sample(range(len(table[0])), len(table[0]))
-        source.tables[name] = [[row[index] for index in order] for row in table]
-    source.tables["new"] = [["id", "id"], ["?"]]
-    source.load()
-    assert rows_of(source.database) == before
-
-
-def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
-    # without grid
-    source.tables["sessionentry"] = [row[:3] + row[4:] for row in source.tables["sessionentry"]]
-    report = source.load()
-    assert "formula_one_sessionentry.csv: no column grid, so it is unknown in all rows" in report
-    assert select(source.database, "SELECT DISTINCT grid FROM results") == [(None,)]
-
-
 @pytest.mark.parametrize(
     ("name", "column", "said"),
     [
@@ -400,16 +370,6 @@ def test_a_round_with_entries_but_without_a_race_is_refused(source):
         source.load()
 
 
-def test_a_file_that_is_not_a_regular_one_is_refused(source):
-    source.write()
-    (source.folder / "formula_one_lap.csv").unlink()
-    (source.folder / "formula_one_lap.csv").mkdir()
-    with pytest.raises(
-        LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"
-    ):
-        load([str(source.folder)], str(source.database), None, lambda text: None)
-
-
 # A file, the id of a row, a column, the value that it gets, and what is said.
 WRONG_VALUES = (EXPECTED / "wrong-values-jolpica.txt").read_text().splitlines()
 
@@ -433,36 +393,6 @@ def test_a_driver_who_is_twice_in_a_session_is_refused(source):
         match=r"source: two rows have the same qualifying\.raceId, qualifying\.driverId; exp",
     ):
         source.load()
-
-
-def test_a_dump_that_lacks_a_table_or_has_an_empty_one_is_refused(source):
-    table = source.tables.pop("team")
-    with pytest.raises(
-        LoadError,
-        match=r"source: no formula_one_team\.csv in it; expected formula_one_season\.csv, ",
-    ):
-        source.load()
-    source.tables["team"] = table[:1]
-    with pytest.raises(LoadError, match=r"formula_one_team\.csv: no rows; expected at least one"):
-        source.load()
-
-
-def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_even_one_folder_down(source):
-    source.load()
-    before = rows_of(source.database)
-    inside = source.folder.parent / "outer"
-    (inside / "other").mkdir(parents=True)
-    shutil.copytree(source.folder, inside / "dump")
-    archives = []
-    for prefix in ("", "dump/"):
-        archives.append(source.folder.parent / f"{len(archives)}.zip")
-        with zipfile.ZipFile(archives[-1], "w") as archive:
-            for file in source.folder.iterdir():
-                archive.write(file, prefix + file.name)
-    for path in (inside, *archives):
-        source.database.unlink()
-        load([str(path)], str(source.database), None, lambda text: None)
-        assert rows_of(source.database) == before
 
 
 def test_the_licence_of_jolpicas_data_is_stored(source):

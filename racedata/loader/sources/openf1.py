@@ -291,7 +291,6 @@ class OpenF1(Source):
         try:
             for race in races:
                 try:
-                    # The byte limit applies to one race.
                     rows = self.of_race(self.client(task.progress), race, entrants, remarks)
                 except NotYet:
                     raise
@@ -375,8 +374,7 @@ class OpenF1(Source):
 
 def asked_before(history: History) -> dict[str, str]:
     """The day when each kind of a race was asked for last, by the date of the race and the kind."""
-    found = history.notes().get("asked")
-    return dict(found) if isinstance(found, dict) else {}
+    return dict(history.notes().get("asked", {}))
 
 
 def digest_of(rows: Sequence[Json]) -> str:
