@@ -208,57 +208,22 @@ def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
 @pytest.mark.parametrize(
     ("number", "right", "wrong", "said"),
     [
-        (0, b'"season":"2021"', b'"season":"20x1"', "expected years"),
-        (
-            1,
-            b'"Austrian Grand Prix"',
-            b'"British Grand Prix"',
-            "two races have the same raceName; expected different ones",
-        ),
-        (
-            1,
-            b'"round":"9"',
-            b'"round":"10"',
-            "two races have the same round; expected different ones",
-        ),
-        (
-            1,
-            b'"round":"9"',
-            b'"round":"x"',
-            "a race named 'Austrian Grand Prix' in round 'x'; expected a name that is text",
-        ),
-        (
-            1,
-            b'"season":"2023","round":"9"',
-            b'"season":"2022","round":"9"',
-            "a race of season '2022'; expected '2023'",
-        ),
-        (
-            2,
-            b'"Austrian Grand Prix"',
-            b'"Styrian Grand Prix"',
-            "'Styrian Grand Prix' in round '9'; expected a race of the calendar",
-        ),
-        (
-            2,
-            b'"round":"9"',
-            b'"round":"8"',
-            "'Austrian Grand Prix' in round '8'; expected a race of the calendar",
-        ),
-        (
-            6,
-            b'"season":"2023","round":"18","url"',
-            b'"season":"2023","round":"8","url"',
-            "round '8'; expected",
-        ),
+        (0, '"season":"2021"', '"season":"20x1"', "expected years"),
+        (1, '"Austrian Gr', '"British Gr', "two races have the same raceName; expected different"),
+        (1, '"round":"9"', '"round":"10"', "two races have the same round; expected different one"),
+        (1, '"round":"9"', '"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; exp"),
+        (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season '2022'; expected '2023'"),
+        (2, '"Austrian Gr', '"Styrian Gr', "'Styrian Grand Prix' in round '9'; expected a race of"),
+        (2, '"round":"9"', '"round":"8"', "'Austrian Grand Prix' in round '8'; expected a race"),
+        (6, '"2023","round":"18","url"', '"2023","round":"8","url"', "round '8'; expected"),
     ],
 )
 def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right, wrong, said):
     before = state(behind.parent)
 
     def replaced(body):
-        assert right in body
-        return 200, {}, body.replace(right, wrong)
+        assert right.encode() in body
+        return 200, {}, body.replace(right.encode(), wrong.encode())
 
     api.faults = {number: replaced}
     with pytest.raises(LoadError) as caught:

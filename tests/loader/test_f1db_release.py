@@ -31,30 +31,15 @@ EMPTY = "," * 12
 
 # The message, and the line that replaces the last race of f1db's calendar.
 HOSTILE = {
-    "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
-    "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),
     "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace(
         "2025-11-23", "9999-12-31"
     ),
     "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(
         ",2025,", ",2999,"
     ),
-    "column year: '20255'; expected a year": LAS_VEGAS.replace(",2025,", ",20255,"),
-    "column time: '25:00'; expected a time": LAS_VEGAS.replace("04:00", "25:00"),
-    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(
-        ',"las-vegas"', ',"../../etc"'
-    ).replace('"../../etc","../../etc"', '"las-vegas","../../etc"'),
     "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace(
         '"las-vegas","', '"a\x00b","'
     ),
-    "column round: '100'; expected a whole number from 1 to 99": LAS_VEGAS.replace(",22,", ",100,"),
-    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(
-        ",22,", f",{10**17},"
-    ),
-    "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
-    "columns year, round: '2025, 20' appears twice": LAS_VEGAS.replace(",22,", ",20,"),
-    "column id: '1145' appears twice": LAS_VEGAS.replace("1147", "1145"),
-    "column id: '1147' appears twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
     "2025/22 and 2025/23 have the same name; expected different ones": f"{LAS_VEGAS}{EMPTY}\n"
     + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
     "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(

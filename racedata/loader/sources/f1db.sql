@@ -87,39 +87,31 @@ CREATE UNIQUE INDEX temp.f1db_sprint_qualifying_driver
 ON f1db_races_sprint_qualifying_results (raceId, driverId) WHERE positionText <> 'DSQ';
 
 CREATE TEMP TABLE f1db_races_free_practice_1_results (
-    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL,
-    positionNumber INTEGER, positionText TEXT NOT NULL, driverNumber INTEGER,
+    raceId INTEGER NOT NULL REFERENCES f1db_races, positionNumber INTEGER, driverNumber INTEGER,
     driverId INTEGER NOT NULL REFERENCES f1db_drivers,
     constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT,
-    laps INTEGER, timeMillis INTEGER,
-    UNIQUE (raceId, driverId)
+    laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)
 );
 
 CREATE TEMP TABLE f1db_races_free_practice_2_results (
-    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL,
-    positionNumber INTEGER, positionText TEXT NOT NULL, driverNumber INTEGER,
+    raceId INTEGER NOT NULL REFERENCES f1db_races, positionNumber INTEGER, driverNumber INTEGER,
     driverId INTEGER NOT NULL REFERENCES f1db_drivers,
     constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT,
-    laps INTEGER, timeMillis INTEGER,
-    UNIQUE (raceId, driverId)
+    laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)
 );
 
 CREATE TEMP TABLE f1db_races_free_practice_3_results (
-    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL,
-    positionNumber INTEGER, positionText TEXT NOT NULL, driverNumber INTEGER,
+    raceId INTEGER NOT NULL REFERENCES f1db_races, positionNumber INTEGER, driverNumber INTEGER,
     driverId INTEGER NOT NULL REFERENCES f1db_drivers,
     constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT,
-    laps INTEGER, timeMillis INTEGER,
-    UNIQUE (raceId, driverId)
+    laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)
 );
 
 CREATE TEMP TABLE f1db_races_free_practice_4_results (
-    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL,
-    positionNumber INTEGER, positionText TEXT NOT NULL, driverNumber INTEGER,
+    raceId INTEGER NOT NULL REFERENCES f1db_races, positionNumber INTEGER, driverNumber INTEGER,
     driverId INTEGER NOT NULL REFERENCES f1db_drivers,
     constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT,
-    laps INTEGER, timeMillis INTEGER,
-    UNIQUE (raceId, driverId)
+    laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)
 );
 
 CREATE TEMP TABLE f1db_races_fastest_laps (
@@ -130,11 +122,9 @@ CREATE TEMP TABLE f1db_races_fastest_laps (
 );
 
 CREATE TEMP TABLE f1db_races_pit_stops (
-    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL,
-    positionNumber INTEGER, positionText TEXT NOT NULL,
+    raceId INTEGER NOT NULL REFERENCES f1db_races,
     driverId INTEGER NOT NULL REFERENCES f1db_drivers, stop INTEGER NOT NULL, lap INTEGER,
-    timeMillis INTEGER,
-    UNIQUE (raceId, driverId, stop)
+    timeMillis INTEGER, UNIQUE (raceId, driverId, stop)
 );
 
 CREATE TEMP TABLE f1db_races_driver_standings (
@@ -266,9 +256,10 @@ CREATE TEMP VIEW f1db_results AS
 SELECT f1db.*, constructor(constructorId, engineManufacturerId, year, round, driverId) AS team,
     ifnull(positionNumber, letter) AS text,
     ifnull(laps, iif(f1db.positionText IN ('DNS', 'DNQ', 'DNPQ', 'DNP', 'EX'), 0, NULL)) AS driven,
-    (SELECT statusId FROM stage.status WHERE status = status_text COLLATE NOCASE) AS statusId
+    statusId
 FROM f1db_with_status AS f1db JOIN stage.races USING (raceId)
-LEFT JOIN f1db_letters AS letters ON letters.positionText = f1db.positionText;
+LEFT JOIN f1db_letters AS letters ON letters.positionText = f1db.positionText
+LEFT JOIN stage.status ON status = status_text COLLATE NOCASE;
 
 INSERT INTO stage.results (
     resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder, points,

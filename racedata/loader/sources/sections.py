@@ -1,7 +1,7 @@
 """The SQL of a reader of dumps, in a file of the same name: it turns a dump's files into a Stage.
 
-A reader makes a temporary table for each file, loads the files, and fills the Stage from the tables.
-The file has sections, which begin with a comment `-- [name]`, and paragraphs of one statement each.
+A reader makes a temporary table for each file of the dump, loads them, and fills the Stage from
+them. The SQL has sections, which begin with a comment `-- [name]`, and paragraphs of one statement.
 """
 
 import re
