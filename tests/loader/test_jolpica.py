@@ -386,12 +386,17 @@ def test_a_value_that_would_make_an_answer_wrong_is_refused_with_its_file_line_a
         source.load()
 
 
-def test_a_driver_who_is_twice_in_a_session_is_refused(source):
-    source.change("roundentry", 102, team_driver_id="80")
-    with pytest.raises(
-        LoadError,
-        match=r"source: two rows have the same qualifying\.raceId, qualifying\.driverId; exp",
-    ):
+@pytest.mark.parametrize(
+    ("name", "id", "change", "said"),
+    [
+        ("roundentry", 102, {"team_driver_id": "80"}, r"qualifying\.raceId, qualifying\.driverId"),
+        ("lap", 311, {"number": "1"}, r"lap_times\.raceId, lap_times\.driverId, lap_times\.lap"),
+        ("lap", 312, {"id": "303"}, r"lap\.id"),
+    ],
+)
+def test_a_driver_who_is_twice_in_a_session_or_lap_is_refused(source, name, id, change, said):
+    source.change(name, id, **change)
+    with pytest.raises(LoadError, match=f"source: two rows have the same {said}; expected diff"):
         source.load()
 
 

@@ -7,7 +7,7 @@ dump that Jolpica publishes.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import compress
 
 from racedata.loader.errors import LoadError, Progress
@@ -180,34 +180,20 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
     }
     file = CsvFile(files["lap"], list(fields_of(stage, "lap", files)), stage.progress)
     statement = insertion("temp.lap", len(file.fields))
-    needed_before = 0
     stage.insert("lap_times", LAP_TIMES, [])
     for batch in file.batches():
         ids, entry_ids, numbers, positions, times, _, fastest, _ = batch
-        first = file.rows_read - len(ids) + 1
         needed = [bool(fast) or id in with_stop for id, fast in zip(ids, fastest)]
         # A fastest lap without a position is not from a list of all laps.
         listed = [
             number is not None and entry in in_race and (position is not None or not fast)
             for entry, number, position, fast in zip(entry_ids, numbers, positions, fastest)
         ]
-        races_and_drivers = zip(*(in_race[entry] for entry in compress(entry_ids, listed)))
-        timings = [
-            *races_and_drivers,
-            *(list(compress(column, listed)) for column in (numbers, positions, times)),
-        ]
-        listed_before = stage.rows["lap_times"]
-        try:
-            db.executemany(statement, compress(zip(*batch), needed))
-            if any(listed):
-                stage.insert("lap_times", LAP_TIMES, timings)
-        except sqlite3.IntegrityError as error:
-            if "lap.id" in str(error):
-                row = nth_true(needed, count(db, "temp.lap") - needed_before)
-                raise file.duplicate(first + row, ["id"]) from None
-            row = nth_true(listed, count(db, "stage.lap_times") - listed_before)
-            raise file.duplicate(first + row, ["session_entry_id", "number"]) from None
-        needed_before += sum(needed)
+        db.executemany(statement, compress(zip(*batch), needed))
+        if any(listed):
+            races_and_drivers = zip(*(in_race[entry] for entry in compress(entry_ids, listed)))
+            columns = (list(compress(each, listed)) for each in (numbers, positions, times))
+            stage.insert("lap_times", LAP_TIMES, [*races_and_drivers, *columns])
     return [*file.remarks(), *leave_out_single_laps(stage)]
 
 
@@ -226,13 +212,3 @@ def leave_out_single_laps(stage: Stage) -> list[str]:
     rows = stage.db.execute(SINGLE_LAPS).rowcount
     stage.rows["lap_times"] -= rows
     return [f"left out: laps from races with only one lap per driver: {rows:,}"] if rows else []
-
-
-def count(db: sqlite3.Connection, table: str) -> int:
-    rows: int = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    return rows
-
-
-def nth_true(flags: Sequence[bool], n: int) -> int:
-    """The index of the n-th True, counted from 0."""
-    return [index for index, flag in enumerate(flags) if flag][n]

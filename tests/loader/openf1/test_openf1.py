@@ -201,15 +201,6 @@ def test_the_service_says_which_records_are_provisional(copied, sample_api):
     assert "provisional" not in base
 
 
-def test_a_wrong_answer_about_one_race_does_not_keep_the_others_from_being_stored(
-    openf1, rows, lacking
-):
-    next(row for row in rows["session_result"] if row["meeting_key"] == 1213)["session_key"] = "x"
-    with pytest.raises(LoadError, match=r"meeting_key=1213, session_key: 'x'; expected"):
-        refresh(lacking, openf1)
-    assert rounds_with(lacking, "results") == {18}
-
-
 def test_load_refuses_it(tmp_path):
     with pytest.raises(LoadError, match="openf1: has no calendar and no history; use it with"):
         load(["openf1"], str(tmp_path / "racedata.db"), None, lambda text: None)
