@@ -6,7 +6,7 @@ import pytest
 from support.openf1 import facts, refresh, repair_laps
 
 from racedata.loader.sources.openf1_laps import stop_rows
-from racedata.loader.sources.openf1_rows import Entry
+from racedata.loader.sources.openf1_rows import Entry, OpenF1Row
 
 
 def test_a_stop_has_its_local_time_and_its_duration_to_a_tenth_of_a_second(filled, sample_database):
@@ -98,7 +98,7 @@ def test_drives_behind_the_safety_car_in_several_laps_are_not_stops(laps, are_st
         for lap, time in [*((lap, 16.1) for lap in laps), (30, 22.5), (31, 22.5), (32, 23.1)]
     ]
     entries = {n: Entry(n, n) for n in range(1, 4)}
-    found = stop_rows(rows, entries, 3, timedelta(hours=-4), "pit")
+    found = stop_rows([OpenF1Row(row, "", "pit") for row in rows], entries, 3, timedelta(hours=-4))
     shown = [row["lap"] for row in found if row["driverId"] == 1]
     assert shown == [*(laps if are_stops else []), 30, 31, 32]
     assert [row["stop"] for row in found if row["driverId"] == 1] == [*range(1, len(shown) + 1)]

@@ -20,7 +20,7 @@ from support.openf1 import (
 )
 
 from racedata.loader.errors import LoadError
-from racedata.loader.sources.openf1_rows import grid_of, moment
+from racedata.loader.sources.openf1_rows import OpenF1Row, grid_of
 
 
 def test_numbers_of_another_season_are_left_out(openf1, rows, database):
@@ -109,6 +109,13 @@ def test_a_wrong_value_leaves_out_its_kind_of_records_with_one_line_and_stores_t
     assert 9 in rounds_with(lacking, "results")
 
 
+def grid_rows(numbers):
+    return [
+        OpenF1Row({"driver_number": number, "position": place}, "", "starting_grid")
+        for place, number in enumerate(numbers, 1)
+    ]
+
+
 @pytest.mark.parametrize(
     ("year", "known"), [(2024, {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}), (2025, {1: 1, 2: 2})]
 )
@@ -117,9 +124,9 @@ def test_a_place_on_the_grid_is_known_if_nobody_ahead_can_have_started_from_the_
 ):
     """Of eight drivers, the third in qualifying is the last on the grid."""
     qualified = [1, 2, 8, 3, 4, 5, 6, 7]
-    grid = [{"driver_number": n, "position": n} for n in range(1, 9)]
-    best = [{"driver_number": n, "position": place} for place, n in enumerate(qualified, 1)]
-    assert grid_of(grid, best, range(1, 9), year, "grid") == known
+    grid = grid_rows(range(1, 9))
+    best = grid_rows(qualified)
+    assert grid_of(grid, best, range(1, 9), year) == known
 
 
 def of_session(rows, key=RACE, endpoint="session_result"):
@@ -235,7 +242,7 @@ def test_a_date_without_a_zone_is_utc(monkeypatch):
     monkeypatch.setenv("TZ", "America/Chicago")
     tzset()
     try:
-        found = moment({"date": "2023-10-22T19:00:00"}, "date", "laps")
+        found = OpenF1Row({"date": "2023-10-22T19:00:00"}, "", "laps").moment("date")
     finally:
         monkeypatch.undo()
         tzset()
