@@ -153,6 +153,8 @@ def zip_in(file: IO[bytes], source: str) -> Iterator[zipfile.ZipFile]:
         raise LoadError(f"{source}: {what}; expected a folder of CSV files or a zip of them")
     try:
         with zipfile.ZipFile(file) as archive:
+            if any(member.flag_bits & 1 for member in archive.infolist()):
+                raise LoadError(f"{source}: the zip is encrypted; expected one without a password")
             if sum(member.file_size for member in archive.infolist()) > UNPACKED_BYTES:
                 raise LoadError(
                     f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; "
@@ -163,7 +165,7 @@ def zip_in(file: IO[bytes], source: str) -> Iterator[zipfile.ZipFile]:
         zipfile.BadZipFile,
         zlib.error,
         EOFError,
-        RuntimeError,  # of encrypted files, and of an unknown compression
+        NotImplementedError,
         UnicodeDecodeError,
     ) as error:
         raise LoadError(
