@@ -5,7 +5,6 @@ with a dump of it.
 import csv
 import random
 import re
-import shutil
 import sqlite3
 import zipfile
 from collections import Counter
@@ -14,10 +13,10 @@ from contextlib import closing
 import pytest
 from support import EXPECTED, SAMPLE
 from support.answers import client
+from support.dumps import ChangedDump
 from support.loads import built, edited, rows_of, select
 
 from racedata.loader.errors import LoadError
-from racedata.loader.load import load
 from racedata.loader.sources import f1db
 
 # Some rows and columns of a release; licence.txt there says which.
@@ -26,61 +25,14 @@ NAMES = sorted(path.stem for path in CUT.glob("*.csv"))
 RESULTS = "f1db-races-race-results"
 
 
-class Release:
-    """The files above in a folder, to change: `{name: [header, *rows]}`, all of them lists of
-    fields.
-    """
-
-    def __init__(self, folder):
-        self.folder = folder / "source"
-        self.database = folder / "x.db"
-        self.files = {
-            name: list(csv.reader((CUT / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
-            for name in NAMES
-        }
-
-    def change(self, name, line, /, **fields):
-        """Changes fields of the row in a line."""
-        header, row = self.files[name][0], self.files[name][line - 1]
-        for column, value in fields.items():
-            row[header.index(column)] = value
-
-    def line(self, name, /, **fields):
-        """The line of the row that has these fields."""
-        header, *rows = self.files[name]
-        [line] = [
-            line
-            for line, row in enumerate(rows, 2)
-            if fields.items() <= dict(zip(header, row)).items()
-        ]
-        return line
-
-    def last(self, name):
-        """The number of the last line."""
-        return len(self.files[name])
-
-    def add(self, name, /, **fields):
-        """Adds a copy of the last row with other values."""
-        self.files[name].append([*self.files[name][-1]])
-        self.change(name, self.last(name), **fields)
-
-    def load(self):
-        """The lines of the loader's report."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-        for name, rows in self.files.items():
-            with (self.folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(rows)
-        return load([str(self.folder)], str(self.database), None, lambda text: None)
-
-    def stored(self, sql):
-        self.load()
-        return select(self.database, sql)
-
-
 @pytest.fixture
 def release(tmp_path):
-    return Release(tmp_path)
+    """The files above, to change."""
+    files = {
+        name: list(csv.reader((CUT / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in NAMES
+    }
+    return ChangedDump(tmp_path, files)
 
 
 @pytest.fixture(scope="session")

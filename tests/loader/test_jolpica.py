@@ -6,62 +6,33 @@ import csv
 import json
 import random
 import re
-import shutil
 import sqlite3
 from contextlib import closing
 
 import pytest
 from support import EXPECTED
 from support.answers import by_place, client, differences
+from support.dumps import ChangedDump
 from support.loads import built, select
 
 from racedata.loader.errors import LoadError
-from racedata.loader.load import load
 
 # A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are
 # mostly made up.
 TABLES = (EXPECTED / "jolpica-dump.txt").read_text(encoding="utf-8").split("[")[1:]
 
 
-class Dump:
-    """The dump above in a folder, to change: `{name: [header, *rows]}`, all of them lists of
-    fields.
-    """
-
-    def __init__(self, folder):
-        self.folder = folder / "source"
-        self.database = folder / "x.db"
-        self.tables = {
-            table.partition("]")[0]: list(csv.reader(table.splitlines()[1:])) for table in TABLES
-        }
-
-    def write(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-        for name, rows in self.tables.items():
-            with (self.folder / f"formula_one_{name}.csv").open(
-                "w", newline="", encoding="utf-8"
-            ) as file:
-                csv.writer(file).writerows(rows)
-
+class Dump(ChangedDump):
     def change(self, name, id, /, **fields):
-        (row,) = [row for row in self.tables[name] if row[0] == str(id)]
-        for column, value in fields.items():
-            row[self.tables[name][0].index(column)] = value
-
-    def load(self):
-        """The lines of the loader's report."""
-        self.write()
-        return load([str(self.folder)], str(self.database), None, lambda text: None)
-
-    def stored(self, sql):
-        self.load()
-        return select(self.database, sql)
+        """Changes fields of the row with an id."""
+        super().change(name, self.line(name, id=str(id)), **fields)
 
 
 @pytest.fixture
 def source(tmp_path):
-    return Dump(tmp_path)
+    """The dump above, to change."""
+    files = {table.partition("]")[0]: list(csv.reader(table.splitlines()[1:])) for table in TABLES}
+    return Dump(tmp_path, files, "formula_one_")
 
 
 def test_the_date_and_time_of_a_race_and_of_its_sessions_are_in_utc(source):
@@ -333,8 +304,8 @@ def test_an_entry_without_a_result_counts_for_filters_that_are_not_about_a_resul
     ],
 )
 def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, said):
-    header, *records = source.tables[name]
-    source.tables[name] = [
+    header, *records = source.files[name]
+    source.files[name] = [
         [f"old_{field}" if field == column else field for field in header],
         *records,
     ]
@@ -343,7 +314,7 @@ def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, 
 
 
 def test_laps_pit_stops_and_standings_may_be_absent(source):
-    del source.tables["lap"], source.tables["driverchampionship"], source.tables["teamchampionship"]
+    del source.files["lap"], source.files["driverchampionship"], source.files["teamchampionship"]
     absent = [line.split()[0] for line in source.load() if "no file" in line]
     assert absent == ["practice", "lap_times", "driver_standings", "constructor_standings"]
     assert select(source.database, "SELECT stop, lap FROM pit_stops") == [
@@ -351,7 +322,7 @@ def test_laps_pit_stops_and_standings_may_be_absent(source):
         (2, None),
         (1, None),
     ]
-    del source.tables["pitstop"]
+    del source.files["pitstop"]
     assert "pit_stops                  no file            0" in source.load()
 
 
