@@ -15,9 +15,9 @@ from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api
+from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
-from racedata.loader.sources.api_season import SeasonFetch, digest_of, fetch_calendar, is_changed
+from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season

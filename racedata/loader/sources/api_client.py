@@ -5,8 +5,10 @@ Requests, their pace, pages and the check of each page belong here. The meaning 
 not.
 """
 
+import hashlib
 import io
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from racedata.formats import Json, counted
@@ -184,3 +186,8 @@ def children(parent: Json, name: str) -> list[Json]:
     if not (isinstance(found, list) and all(isinstance(child, dict) for child in found)):
         raise ValueError(f"no list {name} of objects; expected an answer in Ergast's format")
     return found
+
+
+def digest_of(records: Sequence[Json]) -> str:
+    """A short text that differs if the records do."""
+    return hashlib.sha256(json.dumps(records, sort_keys=True).encode()).hexdigest()[:16]

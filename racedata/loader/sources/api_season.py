@@ -4,8 +4,6 @@ races with new records.
 It decides what to fetch, by what the database has.
 """
 
-import hashlib
-import json
 import re
 import urllib.parse
 from collections import Counter
@@ -19,7 +17,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import calendar, calendar_races, match_calendars
 from racedata.loader.parts import Row
-from racedata.loader.sources.api_client import Api, NotServed
+from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.store import StoredSource
@@ -316,10 +314,6 @@ class SeasonFetch:
         rounds = [race.round for race in self.chosen]
         what = f"{plural('round', len(rounds))} {', '.join(rounds)}" if rounds else "no round"
         return f"{self.year}: fetched the calendar ({counted(len(self.races), 'race')}) and {what}"
-
-
-def digest_of(records: Sequence[Json]) -> str:
-    return hashlib.sha256(json.dumps(records, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def fetch_calendar(api: Api, year: int) -> list[Json]:

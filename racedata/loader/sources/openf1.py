@@ -3,8 +3,6 @@
 It decides when to ask, and what for. openf1_rows.py knows the meaning of the rows.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime, timedelta
@@ -17,7 +15,7 @@ from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import Client, parsed_json
+from racedata.loader.sources.api_client import Client, digest_of, parsed_json
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
     Entrants,
@@ -373,7 +371,3 @@ class OpenF1(Source):
 def asked_before(history: History) -> dict[str, str]:
     """The day when each kind of a race was asked for last, by the date of the race and the kind."""
     return dict(history.notes().get("asked", {}))
-
-
-def digest_of(rows: Sequence[OpenF1Row]) -> str:
-    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
