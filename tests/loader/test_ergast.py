@@ -10,8 +10,6 @@ from support import SAMPLE
 from support.answers import client
 from support.loads import built, csv_rows, race_ids, rows_of, run_loader, select
 
-from racedata.loader.errors import LoadError
-
 
 class Dump:
     """A copy of the sample, to change."""
@@ -211,10 +209,3 @@ def test_files_with_kaggles_names_are_read(tmp_path):
     ):
         (source / f"{old}.csv").rename(source / f"{new}.csv")
     assert rows_of(built(source, tmp_path / "x.db")) == rows_of(built(SAMPLE, tmp_path / "y.db"))
-
-
-def test_a_dump_with_both_names_of_a_file_is_refused(tmp_path):
-    dump = shutil.copytree(SAMPLE, tmp_path / "dump")
-    shutil.copy(dump / "lap_times.csv", dump / "lapTimes.csv")
-    with pytest.raises(LoadError, match=r"dump: has both lap_times\.csv and lapTimes\.csv; expect"):
-        built(dump, tmp_path / "x.db")

@@ -164,17 +164,6 @@ def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):
         )
 
 
-@pytest.mark.parametrize("table", ["races", "lap_times"])
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_a_special_file_in_a_source_is_refused(source, database, make, table):
-    path = source / f"{table}.csv"
-    path.unlink()
-    make(path)
-    assert_refused(
-        source, database, f"{source}: {table}.csv is not a regular file; expected a CSV file"
-    )
-
-
 def test_without_a_source_the_database_is_built_from_the_same_source_again(
     source, database, tmp_path
 ):

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.sources.sections import fields_of, load, run, sections_of, tables_in
 from racedata.loader.sources.statuses import insert_statuses
@@ -182,7 +181,7 @@ def circuit_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[
     """The references of all circuits, by id."""
     listed = {rule["id"]: rule["reference"] for rule in rules if rule["kind"] == "circuit"}
     ids = [id for (id,) in db.execute("SELECT id FROM f1db_circuits ORDER BY rowid")]
-    return distinct("f1db_circuits", {id: listed.get(id, by_rule(id)) for id in ids})
+    return {id: listed.get(id, by_rule(id)) for id in ids}
 
 
 def driver_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[str, str]:
@@ -198,19 +197,6 @@ def driver_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[s
         if id not in references:
             references[id] = last if results and last not in used else by_rule(id)
             used.add(references[id])
-    return distinct("f1db_drivers", {id: references[id] for id, _ in found})
-
-
-def distinct(table: str, references: dict[str, str]) -> dict[str, str]:
-    """The same references. Raises LoadError if two ids have the same."""
-    ids: dict[str, str] = {}
-    for id, reference in references.items():
-        if ids.setdefault(reference.lower(), id) != id:
-            both = f"{ids[reference.lower()]!r} and {id!r}"
-            raise LoadError(
-                f"{file_name(table)}, column id: "
-                f"{both} would both have the reference {reference}; expected different ones"
-            )
     return references
 
 
