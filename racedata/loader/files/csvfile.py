@@ -63,27 +63,10 @@ class Field(NamedTuple):
 
     def values_of_many(self) -> Callable[[Sequence[str]], Sequence[Value]]:
         """The function that returns the values of many fields at once."""
-        parse = self.parse
-        if parse.repeats:
-            remembered = Remembered(self.value_of)
-            return lambda texts: list(map(remembered.__getitem__, texts))
-
-        def values_of(texts: Sequence[str]) -> Sequence[Value]:
-            if MISSING.isdisjoint(texts):
-                present = texts
-            elif self.required:
-                raise ValueError
-            else:
-                present = [text for text in texts if text not in MISSING]
-            if not all(map(parse.fullmatch, present)):
-                return list(map(self.value_of, texts))
-            values = present if parse.convert is str else list(map(parse.convert, present))
-            if present is texts:
-                return values
-            known = iter(values)
-            return [None if text in MISSING else next(known) for text in texts]
-
-        return values_of
+        value_of: Callable[[str], Value] = self.value_of
+        if self.parse.repeats:
+            value_of = Remembered(self.value_of).__getitem__
+        return lambda texts: list(map(value_of, texts))
 
 
 class CsvFile:
