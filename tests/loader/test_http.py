@@ -19,6 +19,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.http import NotFetched, Request, Secret, fetch, target_of_redirect
 
 REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
+REDIRECTS |= {"/port": "http://127.0.0.1:99999999999999999999/", "/user": "http://me@127.0.0.1/"}
 PORTS = ("port", "0", "65536", "99999999999999999999")
 
 
@@ -46,6 +47,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             with suppress(OSError):
                 while True:
                     self.wfile.write(bytes(1 << 16))
+        elif self.path == "/circle":
+            self.redirect("/circle")
         elif self.path in REDIRECTS:
             self.redirect(f"{REDIRECTS[self.path]}data.zip?secret")
         elif self.path == "/babble":
@@ -115,6 +118,7 @@ def test_a_wrong_answer_is_refused_in_one_line(server):
         ("none.zip", "status 404 Not Found; expected the zip of a dump"),
         ("short", "the connection ended 998 bytes before the answer did"),
         ("babble", "expected the zip of a dump"),
+        ("circle", "more than 10 redirects; expected the zip of a dump"),
     ]:
         with refused(f"{address}/{path}: ", *said, fault=NotFetched) as error:
             fetched(f"{address}/{path}")
@@ -130,7 +134,9 @@ def test_a_redirect_with_an_endless_body_is_followed_at_once(server):
 
 
 @pytest.mark.parametrize("path", REDIRECTS)
-def test_a_redirect_away_from_http_is_refused_without_showing_a_possible_key(server, path):
+def test_a_redirect_to_another_kind_of_address_is_refused_without_showing_a_possible_key(
+    server, path
+):
     _, address = server
     with refused(f"{address}{path}: redirects to ") as error:
         fetched(f"{address}{path}")
