@@ -4,7 +4,6 @@ import csv
 import io
 import os
 import sqlite3
-import struct
 import subprocess
 import sys
 import zipfile
@@ -128,16 +127,6 @@ def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):
         )
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_a_special_file_in_a_source_is_refused(source, database, make):
-    for table in ("lap_times", "races"):  # the latter is read first
-        path = source / f"{table}.csv"
-        path.unlink()
-        make(path)
-        said = f"{source}: {table}.csv is not a regular file; expected a CSV file"
-        assert_refused(source, database, said)
-
-
 def zip_of(path, status):
     """A zip of the sample, whose status.csv has these blocks of bytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -146,54 +135,6 @@ def zip_of(path, status):
                 for block in status if file.stem == "status" else [file.read_bytes()]:
                     member.write(block)
     return path
-
-
-def zip_of_many_members(path):
-    """A zip whose directory lists a million empty files."""
-    entry = (
-        struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
-        + b"a"
-    )
-    size = len(entry) * 1_000_000
-    with path.open("wb") as file:
-        for _ in range(1_000):
-            file.write(entry * 1_000)
-        file.write(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, size, 0, 0))
-    return path
-
-
-STATUS = b"statusId,status\n"
-TOO_LONG = "longer than 1,000,000 bytes; expected a row"
-TOO_MANY_BYTES = "more than 5,000,000 bytes in 400 rows; expected shorter rows"
-HEAVY = {
-    "a line of commas": ([STATUS, *[b"," * 10**6] * 60], f"status.csv, line 2: {TOO_LONG}"),
-    "many columns": (
-        [STATUS[:-1], b",x" * 999, b"\n1,F"],
-        "status.csv, line 1: 1,001 columns; expected at",
-    ),
-    "a long header": (
-        [b"statusId,status", *[b",column" * 10**5] * 80],
-        f"status.csv, line 1: {TOO_LONG}",
-    ),
-    "a long last line": ([STATUS, b"1," + b"x" * 10**6], f"status.csv, line 2: {TOO_LONG}"),
-    "not UTF-8": ([STATUS, b"1,\xff", *[b"x" * 10**6] * 60], "status.csv, line 2: "),
-    "long rows": ([STATUS, *[b"," * 900_000 + b"\n"] * 200], TOO_MANY_BYTES),
-    "a row of many lines": ([STATUS, *[b'"\n",' * 10**5] * 200], TOO_MANY_BYTES),
-    "blank lines": (
-        [STATUS, b"1,Finished\n", *[b"\n" * 10**6] * 50],
-        "more than 1,000 blank lines",
-    ),
-}
-
-
-@pytest.mark.parametrize(("status", "said"), HEAVY.values(), ids=HEAVY)
-def test_no_dump_takes_more_than_150_mb_of_memory(database, tmp_path, status, said):
-    assert_refused_within_150_mb(zip_of(tmp_path / "data.zip", status), database, said)
-
-
-def test_no_zip_takes_more_than_150_mb_of_memory(database, tmp_path):
-    said = "the zip lists too many files; expected a dump of the data"
-    assert_refused_within_150_mb(zip_of_many_members(tmp_path / "data.zip"), database, said)
 
 
 # Runs a command, prints the most memory it took in KB, and exits with its status.
@@ -205,7 +146,8 @@ sys.exit(status)
 """
 
 
-def assert_refused_within_150_mb(source, database, said):
+def test_a_line_of_60_mb_is_refused_in_150_mb_of_memory(database, tmp_path):
+    source = zip_of(tmp_path / "data.zip", [b"statusId,status\n", *[b"," * 10**6] * 60])
     with refused(database):
         # A small process between this one and the loader: a child begins with the memory of its
         # parent.
@@ -213,19 +155,8 @@ def assert_refused_within_150_mb(source, database, said):
         process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert int(process.stdout) * 1024 < 150_000_000
     assert process.returncode == 1
-    assert process.stderr.startswith("racedata load: ")
-    assert said in process.stderr
-    assert process.stderr.count("\n") == 1
-
-
-def test_a_line_of_a_million_bytes_is_read(source, tmp_path):
-    path = source / "status.csv"
-    header, *rows = path.read_text().splitlines()
-    columns = [f"column{number}" for number in range(10)]
-    line = ",".join([rows[0], *["x" * 99_990] * 10])
-    assert 999_900 < len(line) < 10**6
-    path.write_text("\n".join([",".join([header, *columns]), line, *rows[1:]]))
-    assert run_loader(source, tmp_path / "x.db").returncode == 0
+    said = "status.csv, line 2: longer than 1,000,000 characters; expected a row"
+    assert said in process.stderr and process.stderr.count("\n") == 1
 
 
 def test_without_a_source_the_database_is_built_from_the_same_source_again(
@@ -289,6 +220,10 @@ STYLES = {
     ),
     "columns in another order, empty for missing": lambda rows: as_csv(
         [["" if value == r"\N" else value for value in row[::-1]] for row in rows]
+    ),
+    # as published dumps have `Argentinian `
+    "blanks": lambda rows: as_csv(
+        [rows[0], *([f" {value} " for value in row] for row in rows[1:])]
     ),
     "blank lines": lambda rows: as_csv(rows).replace(b"\n", b"\n\n"),
 }
