@@ -13,7 +13,6 @@ from racedata.loader.correction_lines import (
     IN_KEY,
     NOTED,
     REFERENCES,
-    Correction,
     Facts,
     Line,
     Step,
@@ -37,12 +36,9 @@ class Applied(NamedTuple):
     remarks: list[str]  # a line for each correction that does not fit
 
 
-def apply_corrections(stage: Stage, file: str, corrections: Iterable[Correction]) -> Applied:
-    """Applies and notes corrections. `file` begins errors.
-
-    Raises LoadError for a correction that makes no sense.
-    """
-    targets = [Target(stage.db, Line(file, each)) for each in corrections]
+def apply_corrections(stage: Stage, lines: Iterable[Line]) -> Applied:
+    """Applies and notes corrections. Raises LoadError for one that makes no sense."""
+    targets = [Target(stage.db, line) for line in lines]
     remarks: list[str] = []
 
     def fitting(step: Step) -> Iterator[Target]:
@@ -73,9 +69,8 @@ def move(targets: list["Target"], remarks: list[str]) -> int:
     return len(moves)
 
 
-def note_corrections(stage: Stage, file: str, corrections: Iterable[Correction]) -> None:
+def note_corrections(stage: Stage, lines: Iterable[Line]) -> None:
     """Notes corrections that the data of a source already has."""
-    lines = [Line(file, each) for each in corrections]
     for line in sorted(lines, key=lambda line: line.step is not Step.MOVE):
         target = Target(stage.db, line)
         if target.is_right or any(each.is_right for each in target.moved()):

@@ -20,8 +20,8 @@ from racedata.values import Value
 class List:
     """A list such as drivers: the rows of the base, then those that other sources add."""
 
-    def __init__(self, name: str, rows: Iterable[Row], matching: CorrectedRows) -> None:
-        self.name, self.matching = name, matching
+    def __init__(self, name: str, rows: Iterable[Row], corrected: CorrectedRows) -> None:
+        self.name, self.corrected = name, corrected
         self.id = BY_NAME[name].names[0]
         self.reference = REFERENCE[self.id]
         self.rows: dict[int, Row] = {}
@@ -32,7 +32,7 @@ class List:
     def marks(self, row: Mapping[str, Value]) -> list[object]:
         """What identifies a row: its reference; for drivers, also birth date and surname."""
         reference = str(row[self.reference])
-        row = self.matching.row(self.name, reference, row)
+        row = self.corrected.row(self.name, reference, row)
         marks: list[object] = [reference.lower()]
         if self.name == "drivers" and row.get("dob"):
             marks.append((row["dob"], str(row["surname"]).lower()))
@@ -75,9 +75,11 @@ class Filling:
     export, and perhaps its rest.
     """
 
-    def __init__(self, stage: Stage, store: Store, choice: Choice, matching: CorrectedRows) -> None:
+    def __init__(
+        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows
+    ) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
-        self.matching = matching
+        self.corrected = corrected
         used = {part.source for race in choice.races for part in race.parts.values()}
         used |= {race.calendar.source for race in choice.races}
         used |= {race.sessions.source for race in choice.races if race.sessions}
@@ -93,13 +95,15 @@ class Filling:
         statuses = store.statuses()
         self.kept_statuses = {text.lower(): id for text, id in statuses.items()}
         self.lists = {
-            name: List(name, store.list_rows(self.base.name, name), matching) for name in LISTS
+            name: List(name, store.list_rows(self.base.name, name), corrected) for name in LISTS
         }
         # The ids in the database, by source, list and reference.
         self.ids: dict[str, dict[str, References]] = {}
         self.race_ids: dict[int, int] = {}  # by the place of a race in `choice.races`
         for source in self.sources:
-            self.add_source(source)
+            read_at = min(source.read_at, self.now)
+            number = self.numbers[source.name]
+            stage.add_source(number, source._replace(read_at=read_at))
         self.fill_lists()
         self.fill_races()
         self.fill_origins()
@@ -432,7 +436,7 @@ class Filling:
         The number is None if the correction does not name it.
         """
         ids, found = self.lists["drivers"].ids, {}
-        for wrong, number, right in self.matching.drivers.get(
+        for wrong, number, right in self.corrected.drivers.get(
             f"{race.season}/{race.facts['round']}", ()
         ):
             if id := ids.get(right.lower()):
@@ -440,20 +444,6 @@ class Filling:
         return found
 
     # Where it is from.
-
-    def add_source(self, source: StoredSource) -> None:
-        row = (
-            self.numbers[source.name],
-            source.name,
-            source.address,
-            source.licence,
-            source.checksum,
-            min(source.read_at, self.now),
-            source.is_loaded,
-            "",
-            source.is_provisional,
-        )
-        self.db.execute(insertion("stage.sources", len(row)), row)
 
     def fill_origins(self) -> None:
         """Notes the source of each part. Sessions that came with their race need none."""

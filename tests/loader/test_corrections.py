@@ -19,7 +19,7 @@ from racedata.database import store_path
 from racedata.formats import counted
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import REMEMBERED, corrections_at
-from racedata.loader.load import rebuild
+from racedata.loader.rebuild import rebuild
 from racedata.loader.refresh import Refresh
 
 HEADER = "table,key,column,wrong,right,source"
@@ -351,7 +351,10 @@ def corrections():
     """The lines of the project's file, each with the sentence of its rule, if it has one."""
     lines = corrections_at(CORRECTIONS, lambda text: None)
     return [
-        {name: r"\N" if value is None else value for name, value in zip(HEADER.split(","), line)}
+        {
+            name: r"\N" if value is None else value
+            for name, value in zip(HEADER.split(","), line.correction)
+        }
         for line in lines
     ]
 

@@ -27,7 +27,8 @@ from racedata.cli import needed_at
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.load import provide, rebuild
+from racedata.loader.load import provide
+from racedata.loader.rebuild import rebuild
 
 RACEDATA = [sys.executable, "-m", "racedata"]
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"

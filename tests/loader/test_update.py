@@ -26,12 +26,13 @@ from support.stores import (
 
 from racedata.database import store_path
 from racedata.loader.build import build
-from racedata.loader.correction_lines import Correction
+from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.rebuild import changed_store, sync
 from racedata.loader.store import Store, opened_store
-from racedata.loader.update import changed_store, put_news, synced
+from racedata.loader.update import put_news
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
 NEVER, ALWAYS = (lambda since: False), (lambda since: True)
@@ -320,7 +321,7 @@ def test_a_wrong_calendar_is_refused_with_its_place(store, changes, said):
 def test_a_correction_mends_a_wrong_calendar(store):
     wrong = a_calendar(a_race(1, date="2032-01-15"))
     correction = Correction("races", "2023/1", "date", "2032-01-15", "2023-01-15", "a test")
-    assert news(store, a_delivery(API, wrong), corrections=[correction]) == []
+    assert news(store, a_delivery(API, wrong), corrections=[Line("x", correction)]) == []
 
 
 @pytest.mark.parametrize(("date", "is_right"), [("2022-12-31", True), ("2022-11-30", False)])
@@ -354,9 +355,9 @@ def test_a_database_whose_store_is_lost_is_taken_apart(database):
     before = rows_of(database)
     assert not store_path(database).exists()
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        synced(store, existing)
+        sync(store, existing)
         assert store.state == existing.store
-        build(database.with_name("again.db"), store, None, lambda text: None)
+        build(database.with_name("again.db"), store, [], lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
 
@@ -368,7 +369,7 @@ def test_the_sources_of_a_database_that_is_taken_apart_are_in_the_order_of_a_ref
         changed_store(several_sources) as store,
         closing(ExistingDatabase(several_sources)) as existing,
     ):
-        synced(store, existing)
+        sync(store, existing)
         names = [source.name for source in store.sources()]
         assert store.statuses() == dict(
             select(several_sources, "SELECT status, statusId FROM status")
@@ -382,7 +383,7 @@ def test_a_store_of_another_database_forgets_what_it_had(database):
         put(store, a_delivery(DUMP, *SAID))
         store.remember("api", {"refreshedAt": READ_AT})
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        synced(store, existing)
+        sync(store, existing)
         assert store.source("dump") is None and entrants(store, "dump") == {}
         assert store.recalled("api") == {"refreshedAt": READ_AT}
 
