@@ -173,32 +173,23 @@ def copy_table(stage: Stage, table: Table) -> None:
             sql += " UNION SELECT raceId, driverId, constructorId FROM results ORDER BY 1, 2, 3"
         db.execute(sql)
         return
+    if KINDS[table.name].is_numbered_by_race:
+        db.execute(
+            f"""INSERT INTO {table.name} (record, {names})
+                SELECT row_number() OVER (PARTITION BY raceId ORDER BY {table.order}), {names}
+                FROM stage.{table.name}"""
+        )
+        return
     # SQLite numbers rows from 1 if they are inserted into an empty table without a value for its
     # INTEGER PRIMARY KEY.
-    if KINDS[table.name].is_numbered_by_race:
-        db.execute(f"CREATE TEMP TABLE numbered (record INTEGER PRIMARY KEY, {names})")
-        for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
-            db.execute(
-                f"""INSERT INTO numbered ({names})
-                    SELECT {names} FROM stage.{table.name}
-                    WHERE raceId = ? ORDER BY {table.order}""",
-                race,
-            )
-            db.execute(
-                f"""INSERT INTO {table.name} (record, {names})
-                    SELECT record, {names} FROM numbered ORDER BY record"""
-            )
-            db.execute("DELETE FROM numbered")
-        db.execute("DROP TABLE numbered")
-    else:
-        computed = {name: sql for name, sql in COMPUTED.items() if name in stored}
-        db.execute(
-            f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
-                SELECT {", ".join([names, *computed.values()])}
-                FROM stage.{table.name} AS staged
-                    JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
-                ORDER BY {table.order}"""
-        )
+    computed = {name: sql for name, sql in COMPUTED.items() if name in stored}
+    db.execute(
+        f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
+            SELECT {", ".join([names, *computed.values()])}
+            FROM stage.{table.name} AS staged
+                JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
+            ORDER BY {table.order}"""
+    )
 
 
 def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:

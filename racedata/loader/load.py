@@ -37,8 +37,8 @@ from racedata.loader.listed import (
     configured,
     dumps_in,
     list_that_counts,
-    listed,
     put_list,
+    wanted_list,
 )
 from racedata.loader.memory import answer, copied_from, remember_copied
 from racedata.loader.parts import Tables
@@ -132,7 +132,8 @@ def read(sources: Sequence[Source], progress: Progress, may_fail: bool = False) 
 
 def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     """The list of sources after a load. The sample leaves it when a real source comes."""
-    return [*listed(store), SAMPLE] if [*loaded] == [SAMPLE] else after_load(listed(store), loaded)
+    addresses = wanted_list(store)
+    return [*addresses, SAMPLE] if [*loaded] == [SAMPLE] else after_load(addresses, loaded)
 
 
 def put_groups(
@@ -187,7 +188,7 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
 def load_unread(path: str, corrections: Named, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
     with store_of(Path(path)) as store:
-        addresses = listed(store)
+        addresses = wanted_list(store)
         dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded
             dumps = [address for address in dumps if address != SAMPLE]

@@ -18,7 +18,7 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.listed import list_that_counts, listed, names_at, put_list
+from racedata.loader.listed import list_that_counts, names_at, put_list, wanted_list
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.rebuild import rebuild, rebuilding, store_of
@@ -44,7 +44,8 @@ def source_lines(database: str) -> Iterator[str]:
         with closing(ExistingDatabase(Path(database))) as existing:
             gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
     with store_of(Path(database)) as store:
-        names = [(name, address) for address in listed(store) for name in names_at(store, address)]
+        addresses = wanted_list(store)
+        names = [(name, address) for address in addresses for name in names_at(store, address)]
         for place, (name, address) in enumerate(names, 1):
             source = store.source(name)
             read = f"read {source.read_at}" if source else "never read"
