@@ -43,7 +43,7 @@ from racedata.loader.listed import (
 from racedata.loader.memory import answer, copied_from, remember_copied
 from racedata.loader.parts import Tables
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.rebuild import rebuild, rebuilding, store_of, sync
+from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
 from racedata.loader.replacement import copy_attributes, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
@@ -247,7 +247,7 @@ def provide(database: str) -> None:
             with closing(Store(Path(":memory:"))) as store:
                 if has_database:
                     with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
-                        sync(store, existing)
+                        take_apart(existing, store)
                 else:
                     with read(groups_of([SAMPLE])[0], progress) as group:
                         put_groups(store, [group], CorrectedRows(lines), progress)

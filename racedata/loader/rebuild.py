@@ -58,8 +58,8 @@ class Rebuild:
         others: see ExistingDatabase.differences.
         """
         with changed_store(self.database) as store:
-            if self.existing:
-                sync(store, self.existing)
+            if self.existing and is_apart(store, self.existing):
+                take_apart(self.existing, store)
             id, changes = store.state
             store.state = id, changes + 1
             lines = corrections_at(corrections_file(store, corrections), progress)
@@ -173,29 +173,24 @@ def store_of(database: Path) -> Iterator[Store]:
     with closing(opened_store(database)) as store:
         if not is_missing(database):
             with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
-                id, changes = existing.store
-                if id != store.state[0] or changes > store.state[1]:
+                if is_apart(store, existing):
                     with store.transaction():
-                        sync(store, existing)
+                        take_apart(existing, store)
         yield store
 
 
-def sync(store: Store, existing: ExistingDatabase) -> None:
-    """Takes a database apart if the store is not the one from which it was built, or an older
-    copy of that.
-    """
+def is_apart(store: Store, existing: ExistingDatabase) -> bool:
+    """Whether a database was built from another store than this, or this is an older copy."""
     id, changes = existing.store
-    is_older_copy = id == store.state[0] and changes > store.state[1]
+    if id == store.state[0]:
+        return changes > store.state[1]
     # The service builds the sample if the database is lost: it is not what the sources say.
     has_more = any(not source.is_sample for source in store.known_sources())
-    is_other = id != store.state[0] and not (has_more and (existing.is_sample or not id))
-    if is_older_copy or is_other:
-        take_apart(existing, store)
-        store.state = id or store.state[0], changes
+    return not (has_more and (existing.is_sample or not id))
 
 
 def take_apart(existing: ExistingDatabase, store: Store) -> None:
-    """Puts what a database has into the store, by source."""
+    """Puts what a database has into the store, by source. The store has its state then."""
     tables = Tables(existing.db, "main")
     for source in store.known_sources():
         store.forget(source.name)
@@ -217,3 +212,5 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     store.put_statuses(
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )
+    id, changes = existing.store
+    store.state = id or store.state[0], changes

@@ -160,7 +160,7 @@ class SourceRefresh:
         if not source.is_whole:
             with store_of(refresh.path) as store:
                 self.row = as_read(store, source)
-                of_source = [each for each in store.calendars() if each.source == source.name]
+                of_source = store.calendars(source.name)
             self.lacked_before = [time for each in of_source for time in each.lacks.values()]
         self.changes = 0  # new databases that were stored
 

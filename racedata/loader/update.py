@@ -116,11 +116,12 @@ def put_news(
         if old.is_loaded:
             source = source._replace(address=old.address)
     store.put_source(source)
-    served = served_calendars(store, corrected)
+    calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
+    served = served_calendars(store, corrected, {each.season for each in calendars})
     smaller: list[str] = []
     missing: list[str] = []
     keys: dict[tuple[int, int], str] = {}
-    for calendar in checked(delivery.calendars, corrected, delivery.source.address):
+    for calendar in calendars:
         before = store.calendar(source.name, calendar.season)
         races = keyed(calendar.races, all_races(before))
         keys |= {(calendar.season, int(race["round"])): race["key"] for race in races}
@@ -189,10 +190,12 @@ def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
     return [*calendar.races, *(race for race in calendar.counts or () if race["key"] not in keys)]
 
 
-def served_calendars(store: Store, corrected: CorrectedRows) -> dict[int, list[ChosenRace]]:
-    """The calendars that count, by season, with the results that count."""
+def served_calendars(
+    store: Store, corrected: CorrectedRows, seasons: Collection[int]
+) -> dict[int, list[ChosenRace]]:
+    """The calendars of these seasons that count, with the results that count."""
     results = store.parts(kind="results")
-    choice = choose(store.sources(), store.calendars(), results, corrected.calendar)
+    choice = choose(store.sources(), store.calendars(), results, corrected.calendar, seasons)
     found: dict[int, list[ChosenRace]] = {}
     for race in choice.races:
         found.setdefault(race.season, []).append(race)

@@ -30,7 +30,7 @@ from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.rebuild import changed_store, sync
+from racedata.loader.rebuild import changed_store, is_apart, take_apart
 from racedata.loader.store import Store, opened_store
 from racedata.loader.update import put_news
 
@@ -355,7 +355,8 @@ def test_a_database_whose_store_is_lost_is_taken_apart(database):
     before = rows_of(database)
     assert not store_path(database).exists()
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        sync(store, existing)
+        assert is_apart(store, existing)
+        take_apart(existing, store)
         assert store.state == existing.store
         build(database.with_name("again.db"), store, [], lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
@@ -369,7 +370,8 @@ def test_the_sources_of_a_database_that_is_taken_apart_are_in_the_order_of_a_ref
         changed_store(several_sources) as store,
         closing(ExistingDatabase(several_sources)) as existing,
     ):
-        sync(store, existing)
+        assert is_apart(store, existing)
+        take_apart(existing, store)
         names = [source.name for source in store.sources()]
         assert store.statuses() == dict(
             select(several_sources, "SELECT status, statusId FROM status")
@@ -383,7 +385,8 @@ def test_a_store_of_another_database_forgets_what_it_had(database):
         put(store, a_delivery(DUMP, *SAID))
         store.remember("api", {"refreshedAt": READ_AT})
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        sync(store, existing)
+        assert is_apart(store, existing)
+        take_apart(existing, store)
         assert store.source("dump") is None and entrants(store, "dump") == {}
         assert store.recalled("api") == {"refreshedAt": READ_AT}
 
