@@ -6,7 +6,7 @@ correction_lines.py says what a correction is about.
 import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from racedata.loader.correction_lines import (
     DRIVER,
@@ -19,7 +19,7 @@ from racedata.loader.correction_lines import (
     in_file,
 )
 from racedata.loader.errors import LoadError
-from racedata.loader.sql import insertion
+from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import Stage
 from racedata.values import Value
 
@@ -100,14 +100,18 @@ class Target:
 
     # Whether it fits.
 
-    def count(self, facts: Facts | None = None) -> int:
-        """How many rows have the key, and these facts."""
-        terms = [self.where, *(self.line.columns[name].same for name in facts or ())]
-        (rows,) = self.db.execute(
-            f"SELECT count(*) FROM stage.{self.name} AS corrected WHERE {' AND '.join(terms)}",
+    def select(self, what: str, facts: Facts | None = None) -> Any:
+        """What one row has that has the key and these facts; None if there is none."""
+        same = [self.line.columns[name].same for name in facts or ()]
+        return self.db.execute(
+            f"""SELECT {what} FROM stage.{self.name} AS corrected
+                WHERE {" AND ".join([self.where, *same])}""",
             [*self.ids.values(), *(facts or {}).values()],
         ).fetchone()
-        return int(rows)
+
+    def count(self, facts: Facts | None = None) -> int:
+        """How many rows have the key, and these facts."""
+        return int(self.select("count(*)", facts)[0])
 
     def has_others(self) -> bool:
         """Whether the race has rows of this table: otherwise, no source is wrong about one."""
@@ -143,13 +147,8 @@ class Target:
     def found(self, facts: Facts | None = None) -> str | None:
         """What the row has, as the file writes it. None if it has no value, or there is no row."""
         names = self.line.old or self.line.new or {}
-        same = [self.line.columns[name].same for name in facts or ()]
         shown = [self.line.columns[name].shown for name in names]
-        row = self.db.execute(
-            f"""SELECT {", ".join(shown) or "1"}
-                FROM stage.{self.name} AS corrected WHERE {" AND ".join([self.where, *same])}""",
-            [*self.ids.values(), *(facts or {}).values()],
-        ).fetchone()
+        row = self.select(", ".join(shown) or "1", facts)
         return row and self.line.words(row)
 
     def fits(self, remarks: list[str]) -> bool:
@@ -222,10 +221,12 @@ class Target:
 
     def take(self) -> dict[str, Value]:
         """Deletes the row, and returns it."""
-        what = f"FROM stage.{self.name} AS corrected WHERE {self.where}"
-        found = self.db.execute(f"SELECT * {what}", list(self.ids.values()))
-        row = dict(zip([name for name, *_ in found.description], found.fetchone()))
-        self.db.execute(f"DELETE {what}", list(self.ids.values()))
+        names = column_names(self.db, self.name, "stage")
+        row = dict(zip(names, self.select("*")))
+        self.db.execute(
+            f"DELETE FROM stage.{self.name} AS corrected WHERE {self.where}",
+            list(self.ids.values()),
+        )
         return row
 
     def insert(self, row: Facts) -> None:
@@ -281,8 +282,7 @@ class Target:
         about = dict(self.ids)
         own = self.line.table.names[0]
         if own in ABOUT and own not in about:
-            sql = f"SELECT {own} FROM stage.{self.name} AS corrected WHERE {self.where}"
-            (about[own],) = self.db.execute(sql, list(self.ids.values())).fetchone()
+            (about[own],) = self.select(own)
         if "year" not in about and "raceId" in about:
             sql = "SELECT year FROM stage.races WHERE raceId = ?"
             (about["year"],) = self.db.execute(sql, (about["raceId"],)).fetchone()

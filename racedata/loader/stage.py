@@ -61,9 +61,8 @@ class Stage:
                 )
             else:
                 self.create_as_in_schema(table.name)
-        self.create_as_in_schema("sources")
-        self.create_as_in_schema("origins")
-        self.create_as_in_schema("corrections")
+        for name in ("sources", "origins", "corrections"):
+            self.create_as_in_schema(name)
 
     def index(self, *names: str) -> None:
         """Makes the keys of tables unique, by which corrections find rows."""
