@@ -125,6 +125,11 @@ def test_the_service_has_sql_only_in_its_queries_and_where_the_file_is_read_into
     }
 
 
+def test_a_database_is_built_in_one_place_and_before_the_service_starts():
+    of_build = {module for module in OFFLINE if "racedata.loader.build" in imports(module)}
+    assert of_build == {"racedata.loader.rebuild", "racedata.loader.load"}
+
+
 def test_html_is_only_in_templates():
     tag = "(?<!P)</?[a-z]+[ >]"  # and no named group of a regular expression
     assert {module for module in ONLINE if re.search(tag, text_of(module))} == set()
