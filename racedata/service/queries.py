@@ -129,7 +129,10 @@ class RecordTable:
         (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record LIMIT ? OFFSET ?"
+        # Of a season or race, few rows match. The plus makes SQLite find and sort them, instead of
+        # searching more rows in their order.
+        order = "+record" if filters.keys() & {"race", "season"} else "record"
+        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
 
     def has_no_gaps(self, where: Where) -> bool:
@@ -161,17 +164,17 @@ class RecordTable:
         """Like `page`, race by race of a season (D19). Races on other pages are only counted."""
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
-        of_drivers = {
-            name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS
-        }
+        others = {name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS}
+        # as in `page_of_numbered`, the last number is the number of rows
+        last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
+        sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
-        for (race,) in data.rows(
-            f"SELECT raceId FROM races{calendar} ORDER BY year, round", tuple(calendar.values)
-        ):
-            of_race = {**of_drivers, "race": race}
-            count, page = self.page(data, of_race, limit - len(rows), max(offset - total, 0))
+        for race, count in data.rows(sql, tuple(calendar.values)):
+            before, left = max(offset - total, 0), limit - len(rows)
+            if others or (left > 0 and before < count):
+                count, page = self.page(data, {**others, "race": race}, left, before)
+                rows += page
             total += count
-            rows += page
         return total, rows
 
 
