@@ -274,7 +274,7 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
     return {"driverId": driver, "position": TEXTS[position], "time": time}
 
 
-def pit_stop(row: Row, drivers: Objects) -> Json:
+def pit_stop(row: Row, drivers: Objects, _: Objects) -> Json:
     """`time` is the local time of day."""
     _, driver, stop, lap, time, milliseconds = row
     record: Json = {"driverId": drivers[driver]["driverId"]}

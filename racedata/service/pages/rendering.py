@@ -50,7 +50,9 @@ def names(objects: Iterable[Json]) -> str:
     return ", ".join([each["name"] for each in objects])
 
 
-def rows(places: Iterable[Json], keys: Collection[str]) -> Iterator[tuple[str, str, str, list[str]]]:
+def rows(
+    places: Iterable[Json], keys: Collection[str]
+) -> Iterator[tuple[str, str, str, list[str]]]:
     """Position, driver if there is one, constructors, and the texts under the keys, of each place.
 
     To look them up in a template takes twice the time.
