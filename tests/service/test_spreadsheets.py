@@ -186,14 +186,6 @@ def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(datab
         assert list(table["millis"].isna()) == [True] + [False] * (len(table) - 1)
 
 
-def test_no_column_has_the_name_of_another(sample):
-    for endpoint in ENDPOINTS:
-        columns = (
-            sample.get(f"/ergast/f1/2023/18/{endpoint.name}.csv").text.splitlines()[0].split(",")
-        )
-        assert len({*columns}) == len(columns) > 1
-
-
 @pytest.mark.parametrize(
     "name",
     ['Leclerc, "Charles"', "=1+1", "+1 Lap", "-", "@x", "'", "a;b", "Å 日本", "NaN", "a | b "],
