@@ -154,9 +154,12 @@ class RecordTable:
         (total,) = data.row(sql, tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
+        return total, self.numbered_rows(data, where, limit, offset)
+
+    def numbered_rows(self, data: Snapshot, where: Where, limit: int, offset: int) -> list[Row]:
         where.add("record > ? AND record <= ?", (offset, offset + limit))
         sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record"
-        return total, data.rows(sql, tuple(where.values))
+        return data.rows(sql, tuple(where.values))
 
     def page_of_races(
         self, data: Snapshot, filters: Filters, limit: int, offset: int
@@ -171,9 +174,12 @@ class RecordTable:
         total, rows = 0, list[Row]()
         for race, count in data.rows(sql, tuple(calendar.values)):
             before, left = max(offset - total, 0), limit - len(rows)
-            if others or (left > 0 and before < count):
-                count, page = self.page(data, {**others, "race": race}, left, before)
+            of_race = {**others, "race": race}
+            if others:
+                count, page = self.page(data, of_race, left, before)
                 rows += page
+            elif left and before < count:
+                rows += self.numbered_rows(data, self.where(of_race), left, before)
             total += count
         return total, rows
 

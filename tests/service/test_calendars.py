@@ -143,12 +143,6 @@ def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
     assert found == starts
 
 
-def test_a_session_without_a_time_is_an_all_day_event(sample):
-    (event,) = events(sample, "/1957/5.ics").values()
-    assert (event.start, event.end) == (date(1957, 7, 20), date(1957, 7, 21))
-    assert event["DTSTART"].params == {"VALUE": "DATE"}
-
-
 @pytest.mark.parametrize(
     ("sessions", "slugs"),
     [

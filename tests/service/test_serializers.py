@@ -63,11 +63,6 @@ def test_a_sprint_is_present_even_if_its_time_is_unknown():
     assert serializers.schedule(2023, {}, True) == {"Sprint": {}}
 
 
-def test_a_session_has_a_time_only_if_it_is_known():
-    rows = {"fp1": {"date": "2021-04-16", "time": None}}
-    assert serializers.schedule(2021, rows, False) == {"FirstPractice": {"date": "2021-04-16"}}
-
-
 LAP = {"rank": 3, "lap": 41, "time": "1:07.012", "speed": "231.97"}
 
 
