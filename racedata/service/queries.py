@@ -129,8 +129,7 @@ class RecordTable:
         (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        # Of a season, few rows match. The plus makes SQLite find and sort these, not search more rows
-        # in their order.
+        # Few rows of a season match. The plus makes SQLite find and sort these.
         order = "+record" if "season" in filters else "record"
         sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
