@@ -10,6 +10,16 @@ from racedata.service.ratelimit.stores import store_for
 from racedata.settings import SettingError
 
 
+def test_limits_are_settings_and_either_or_both_may_be_off():
+    minute = store_for(settings_of(burst_limit="off", sustained_limit="20/minute"))
+    assert [(limit.name, limit.quota, limit.window) for limit in minute.limits] == [
+        ("sustained", 20, 60)
+    ]
+    assert store_for(settings_of(burst_limit="off", sustained_limit="off")) is None
+    both = store_for(settings_of(burst_limit="9/hour", sustained_limit="1000/day"))
+    assert [(limit.quota, limit.window) for limit in both.limits] == [(9, 3600), (1000, 86400)]
+
+
 def test_a_redis_url_that_cannot_be_used_is_refused_without_its_password():
     with pytest.raises(
         SettingError, match=r"^RACEDATA_LIMIT_STORE: expected a URL such as redis://"
