@@ -32,12 +32,8 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import changed_store, is_apart, take_apart
 from racedata.loader.store import Store, opened_store
-<<<<<<< HEAD
-from racedata.loader.update import changed_store, put_news, synced
-from racedata.model import RECORDS
-=======
 from racedata.loader.update import put_news
->>>>>>> core
+from racedata.model import RECORDS
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
 NEVER, ALWAYS = (lambda since: False), (lambda since: True)
@@ -315,37 +311,14 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
         assert is_apart(store, existing)
         take_apart(existing, store)
         assert store.state == existing.store
-<<<<<<< HEAD
         names = [source.name for source in store.sources()]
         assert names == ["https://example.org/f1?key=1", str(SAMPLE), "f1db"]
         assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
-        build(database.with_name("again.db"), store, None, lambda text: None)
-=======
         build(database.with_name("again.db"), store, [], lambda text: None)
->>>>>>> core
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
 
 
-<<<<<<< HEAD
-=======
-def test_the_sources_of_a_database_that_is_taken_apart_are_in_the_order_of_a_refresh(
-    several_sources,
-):
-    with (
-        changed_store(several_sources) as store,
-        closing(ExistingDatabase(several_sources)) as existing,
-    ):
-        assert is_apart(store, existing)
-        take_apart(existing, store)
-        names = [source.name for source in store.sources()]
-        assert store.statuses() == dict(
-            select(several_sources, "SELECT status, statusId FROM status")
-        )
-    assert names == ["https://example.org/f1?key=1", str(SAMPLE), "f1db"]
-
-
->>>>>>> core
 def test_a_store_of_another_database_forgets_what_it_had(database):
     changed(database, "UPDATE build SET isSample = 0")
     with changed_store(database) as store:
