@@ -123,8 +123,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Section],
         staged(progress) as stage,
     ):
         fill(stage)
-        corrections = corrections_at(CORRECTIONS, progress)
-        apply_corrections(stage, CORRECTIONS.name, corrections)
+        apply_corrections(stage, corrections_at(CORRECTIONS, progress))
         stage.db.execute("COMMIT")
         progress("comparing")
         with closing(sqlite3.connect("file::memory:", uri=True)) as db:
