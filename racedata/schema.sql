@@ -129,7 +129,8 @@ CREATE TABLE constructors (
     constructorRef TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `constructorId` in answers
     name           TEXT NOT NULL,                        -- such as `Red Bull`
     nationality    TEXT,                                 -- such as `Austrian`
-    url            TEXT                                  -- of an article on Wikipedia
+    url            TEXT,                                 -- of an article on Wikipedia
+    colour         TEXT                                  -- of its newest livery: `#rrggbb` (team_colours.csv)
 ) STRICT;
 
 -- A driver. Endpoint `drivers`.

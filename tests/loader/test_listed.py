@@ -99,7 +99,7 @@ def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, mon
 def test_a_file_that_cannot_be_understood_is_never_replaced(database, content, monkeypatch):
     monkeypatch.setenv("RACEDATA_SOURCES", str(F1DB))
     if content is None:
-        changed(database, "PRAGMA user_version = 11")
+        changed(database, "PRAGMA user_version = 12")
     else:
         database.write_bytes(content)
     before = database.read_bytes(), database.stat().st_ino
