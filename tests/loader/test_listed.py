@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_understood_is_never_replaced(database, content, m
     before = database.read_bytes(), database.stat().st_ino
     for _ in range(2):
         with pytest.raises(
-            LoadError, match=r"is not an SQLite database|has schema version 11, which is newer"
+            LoadError, match=r"is not an SQLite database|has schema version 12, which is newer"
         ):
             load_unread(str(database), None, lambda text: None)
     assert (database.read_bytes(), database.stat().st_ino) == before
