@@ -19,7 +19,7 @@ Season = int | Literal["current"]
 Round = int | Literal["last", "next"]
 
 # The endings of addresses. Without one, the answer is JSON.
-JSON, CSV, ICS = ENDINGS = (".json", ".csv", ".ics")
+JSON, CSV, ICS, ATOM = ENDINGS = (".json", ".csv", ".ics", ".atom")
 
 
 class AddressError(ValueError):
@@ -52,6 +52,7 @@ class Rules(NamedTuple):
     # combines with all.
     only_beside: Mapping[str, frozenset[str]] = {}
     endings: Collection[str] = (JSON, CSV)
+    parameters: Collection[str] = ()  # of the query, beside those of the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class Grammar:
         path, ending = split_ending(path.lower())  # D1
         if ending not in ENDINGS:
             raise self.unknown(
-                f"{ending[:50]!r} is not an ending; expected {JSON}, {CSV}, or {ICS} for races"
+                f"{ending[:50]!r} is not an ending; expected {JSON}, {CSV}, {ICS} for races or "
+                f"{ATOM} for changes"
             )
         segments = path.split("/")[1:]
         season, round, rest = split_front(segments)

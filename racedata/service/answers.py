@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import falcon
 
 from racedata import __version__
-from racedata.service import calendars, serializers, spreadsheets
-from racedata.service.addresses import CSV, ICS, JSON
+from racedata.service import calendars, feed, serializers, spreadsheets
+from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.catalogue import NoLastRound
 from racedata.service.endpoints import Endpoint, Served
 from racedata.service.request import ParsedRequest
@@ -30,6 +30,7 @@ CONTENT_TYPES = {
     JSON: falcon.MEDIA_JSON,
     CSV: spreadsheets.CONTENT_TYPE,
     ICS: calendars.CONTENT_TYPE,
+    ATOM: feed.CONTENT_TYPE,
 }
 
 # Keys of the WSGI environment.
@@ -262,8 +263,10 @@ class Resource:
         _, total, objects = self.endpoint.content(self.served, request)
         if address.ending == CSV:
             text = self.endpoint.spreadsheet.write(objects)
-        else:  # only races have calendars
+        elif address.ending == ICS:  # only races have calendars
             text = self.calendars.write(objects, address, request.sessions)
+        else:  # only changes have a feed
+            text = feed.write(objects, self.served, f"{request.base_url}/{address.path}{ATOM}")
         return Body(compressed(text), total)  # JSON has the total in its envelope
 
 

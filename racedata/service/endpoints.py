@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from racedata.formats import Json
 from racedata.model import BY_NAME
 from racedata.service import queries, serializers
-from racedata.service.addresses import CSV, ICS, JSON, Rules
+from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.queries import RESULT_COLUMNS, Filters, RecordTable
 from racedata.service.request import ParsedRequest
@@ -96,8 +96,8 @@ class Endpoint:
         selection = served.catalogue.select(request.address)
         if selection.filters is None:
             return Content(selection, 0, [])
-        page = self.page(served, selection.filters, request.limit, request.offset)
-        return Content(selection, *page)
+        filters = {**selection.filters, **dict(request.chosen)}
+        return Content(selection, *self.page(served, filters, request.limit, request.offset))
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
@@ -198,9 +198,19 @@ def statuses(served: Served, filters: Filters, limit: int, offset: int) -> Total
 
 def corrections(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
     """Matching corrections."""
-    total, rows = queries.corrections(served.data, filters, limit, offset)
+    total, rows = queries.notes(served.data, "corrections", filters, limit, offset)
     races = served.catalogue.race_rows
     return total, [serializers.correction(row, races.get(row["raceId"])) for row in rows]
+
+
+def changes(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    """Matching changes, the newest first."""
+    total, rows = queries.notes(served.data, "changes", filters, limit, offset)
+    catalogue = served.catalogue
+    return total, [
+        serializers.change(row, catalogue.drivers, catalogue.constructors, catalogue.circuits)
+        for row in rows
+    ]
 
 
 def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts: Any) -> Endpoint:
@@ -414,5 +424,17 @@ ENDPOINTS: Sequence[Endpoint] = (
         rules=Rules(frozenset({"constructors", "drivers"})),
         schema="Correction",
         page=corrections,
+    ),
+    Endpoint(
+        "changes",
+        ("ChangeTable", "Changes"),
+        summary="Values that a new database altered: the old one, the new one, and why",
+        rules=Rules(
+            frozenset({"circuits", "constructors", "drivers"}),
+            endings=(JSON, CSV, ATOM),
+            parameters=("since",),
+        ),
+        schema="Change",
+        page=changes,
     ),
 )

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 from racedata import __version__
 from racedata.formats import Json, counted
 from racedata.model import KINDS
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import Served
 
 CONTENT_TYPE = "application/atom+xml; charset=utf-8"
 NAMESPACE = "http://www.w3.org/2005/Atom"
@@ -33,16 +35,16 @@ ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 Names = Mapping[str, str]  # of drivers and constructors, by the ids in answers
 
 
-def write(changes: Sequence[Json], names: Names, store: str, updated: str, url: str) -> bytes:
-    """The feed of changes, the newest first.
+def write(changes: Sequence[Json], served: Served, url: str) -> bytes:
+    """The feed of changes, the newest first. `url` is its address.
 
-    `store` identifies where they were noted: so a copy of the database has the same entries.
-    `updated` is the time of a feed without entries, `url` the address of this feed.
+    An entry keeps its id for ever: also in a copy of the database on another machine.
     """
+    names, build = names_of(served.catalogue), served.data.build()
     feed = ElementTree.Element("feed", xmlns=NAMESPACE)
     add(feed, "id", urn(url))
     add(feed, "title", "Changes in Formula One data")
-    add(feed, "updated", changes[0]["time"] if changes else updated)
+    add(feed, "updated", changes[0]["time"] if changes else build["builtAt"])
     add(add(feed, "author"), "name", "racedata")
     add(feed, "link", rel="self", type="application/atom+xml", href=url)
     add(feed, "generator", "racedata", version=__version__)
@@ -50,12 +52,18 @@ def write(changes: Sequence[Json], names: Names, store: str, updated: str, url: 
     for _, ((revision, *about), found) in zip(range(MAX_ENTRIES), by_entry):
         of_entry = list(found)
         entry = add(feed, "entry")
-        add(entry, "id", urn("/".join([store, revision, *about])))
+        add(entry, "id", urn("/".join([build["storeId"], revision, *about])))
         add(entry, "title", title(of_entry, names))
         add(entry, "updated", of_entry[0]["time"])
         add(entry, "content", text(of_entry, names), type="text")
     content: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
     return content
+
+
+def names_of(catalogue: Catalogue) -> Names:
+    constructors = {each["constructorId"]: each["name"] for each in catalogue.constructors.values()}
+    drivers = {each["driverId"]: each["familyName"] for each in catalogue.drivers.values()}
+    return constructors | drivers
 
 
 def add(

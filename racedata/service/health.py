@@ -34,6 +34,7 @@ class Health:
             "version": __version__,
             "schemaVersion": build["schemaVersion"],
             "builtAt": build["builtAt"],
+            "revision": build["revision"],
             "licence": self.data.licence(),
             "sources": list(self.sources()),
             "coverage": self.data.coverage(),

@@ -46,6 +46,8 @@ WITH_FILTER = {
     ],
     "laps": ["/{season}/{round}/drivers/{driverId}/laps"],
 }
+# Endpoints about values, with one path each.
+NOTES = ("corrections", "changes")
 # Maps the schema of a filter in a request to the schema of its echo in the answer.
 ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
@@ -95,6 +97,8 @@ def accepted_filters(rules: Rules) -> str:
 def paths_of(endpoint: Endpoint) -> Iterator[str]:
     """The paths of an endpoint, with parameters in braces."""
     fronts = [*([] if endpoint.rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
+    if endpoint.name in NOTES:
+        fronts = fronts[:1]
     yield from (f"{front}/{endpoint.name}" for front in fronts)
     if endpoint.name == "races":  # the only endpoint that needs no name
         yield from fronts[1:]
@@ -117,7 +121,8 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
             "tags": [endpoint.name],
             "summary": endpoint.summary,
             "parameters": [
-                reference("parameters", name) for name in (*ACCEPTED[JSON], *CONDITION_PARAMETERS)
+                reference("parameters", name)
+                for name in (*ACCEPTED[JSON], *endpoint.rules.parameters, *CONDITION_PARAMETERS)
             ],
             "responses": {
                 "200": reference("responses", f"{endpoint.name}-answer"),

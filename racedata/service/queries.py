@@ -283,25 +283,30 @@ def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
     return [(id, count) for id, count in rows]
 
 
-# The filters of a correction, and the column of `corrections` that each compares.
-CORRECTION_COLUMNS: Mapping[str, str] = {
+# The filters of a note about a value, and the column that each compares.
+NOTE_COLUMNS: Mapping[str, str] = {
     "race": "raceId",
     "season": "year",
     "drivers": "driverId",
+    "circuits": "circuitId",
 }
 
 
-def corrections(data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
-    """The number of corrections that match, and those of a page."""
+def notes(
+    data: Snapshot, table: str, filters: Filters, limit: int, offset: int
+) -> tuple[int, list[Row]]:
+    """The number of `corrections` or `changes` that match, and those of a page."""
     where = Where()
-    where.equal(CORRECTION_COLUMNS, filters)
+    where.equal(NOTE_COLUMNS, filters)
     if "constructors" in filters:
         by_entry = (
             "(raceId, driverId) IN (SELECT raceId, driverId FROM entries WHERE constructorId = ?)"
         )
         where.add(f"(constructorId = ? OR {by_entry})", [filters["constructors"]] * 2)
-    (total,) = data.row(f"SELECT count(*) FROM corrections{where}", tuple(where.values))
-    sql = f"SELECT * FROM corrections{where} ORDER BY record LIMIT ? OFFSET ?"
+    if "since" in filters:
+        where.add("changedAt >= ?", [filters["since"]])
+    (total,) = data.row(f"SELECT count(*) FROM {table}{where}", tuple(where.values))
+    sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
     if limit == 0 or offset >= total:
         return total, []
     return total, data.rows(sql, (*where.values, limit, offset))

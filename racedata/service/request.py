@@ -13,6 +13,7 @@ import falcon
 
 from racedata.model import SESSION_GROUPS
 from racedata.service.addresses import (
+    ATOM,
     CSV,
     ICS,
     JSON,
@@ -31,8 +32,14 @@ ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
     ICS: ("limit", "offset", "sessions"),
+    ATOM: ("limit", "offset"),
 }
-REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
+REFUSED = {
+    JSON: (),
+    CSV: ("callback", "sessions"),
+    ICS: ("callback",),
+    ATOM: ("callback", "sessions"),
+}
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
 Parameters = Mapping[str, str | list[str]]
@@ -47,6 +54,7 @@ class ParsedRequest(NamedTuple):
     # the start of `MRData.url`; empty in other formats, so that all hosts share a cached answer
     base_url: str
     sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
+    chosen: tuple[tuple[str, str], ...] = ()  # the endpoint's own parameters, with their values
 
     @property
     def key(self) -> Hashable:
@@ -117,8 +125,13 @@ class RequestParser:
             address,
             limit=self.limit(parameters, address.ending),
             offset=page_parameter(parameters, "offset", 0),
-            base_url=self.base_url(scheme, host) if address.ending == JSON else "",
+            base_url=self.base_url(scheme, host) if address.ending in (JSON, ATOM) else "",
             sessions=sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS,
+            chosen=tuple(
+                (name, value)
+                for name in self.grammar.endpoints[address.endpoint].parameters
+                if (value := chosen_parameter(parameters, name))
+            ),
         )
 
     def parse_address(self, rest: str) -> Address:
@@ -133,8 +146,8 @@ class RequestParser:
     def limit(self, parameters: Parameters, ending: str) -> int:
         """The number of records that the client may get. Raises HTTPBadRequest."""
         largest = self.settings.max_limit
-        # Calendar clients never fetch a second page.
-        default = largest if ending == ICS else self.settings.usual_limit
+        # Calendar clients and feed readers never fetch a second page.
+        default = largest if ending in (ICS, ATOM) else self.settings.usual_limit
         return min(page_parameter(parameters, "limit", default), largest)  # D3
 
     def base_url(self, scheme: str, host: str) -> str:
@@ -180,6 +193,21 @@ def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
                 f"{', '.join(SESSION_GROUPS)}, separated by commas."
             )
     return tuple(group for group in SESSION_GROUPS if group in names)
+
+
+# The form of each parameter that only some endpoints have, and an example.
+CHOSEN = {"since": ("[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?", "2026-09-01")}
+
+
+def chosen_parameter(parameters: Parameters, name: str) -> str | None:
+    """The text of a parameter that only some endpoints have. Raises HTTPBadRequest."""
+    form, example = CHOSEN[name]
+    value = parameter(parameters, name, f", as in {name}={example}")
+    if value is not None and not re.fullmatch(form, value):
+        raise falcon.HTTPBadRequest(
+            description=f"{name} is {value[:50]!r}; expected such as {name}={example}."
+        )
+    return value
 
 
 def check_parameters(parameters: Parameters, ending: str) -> None:

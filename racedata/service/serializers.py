@@ -319,6 +319,34 @@ def correction(row: Row, race: Row | None) -> Json:
     )
 
 
+def change(row: Row, drivers: Objects, constructors: Objects, circuits: Objects) -> Json:
+    """A value that a build altered. Without a value, there was or is none."""
+    ids = {
+        name: None if row[name] is None else objects[row[name]][name]
+        for name, objects in (
+            ("driverId", drivers),
+            ("constructorId", constructors),
+            ("circuitId", circuits),
+        )
+    }
+    return json_object(
+        revision=row["revision"],
+        time=row["changedAt"],
+        season=row["year"],
+        round=row["round"],
+        raceName=row["raceName"],
+        kind=row["kind"],
+        key=row["key"],
+        **ids,
+        column=row["columnName"],
+        oldValue=row["oldValue"],
+        value=row["value"],
+        oldSource=row["oldSource"],
+        source=row["source"],
+        reason=row["reason"],
+    )
+
+
 def race_time(milliseconds: int, winner: int | None) -> str:
     """H:MM:SS.mmm for every driver: `0:03:27.071` (D25)."""
     return "%d:%02d:%02d.%03d" % hours_to_thousandths(milliseconds)  # noqa: UP031 (half the time of str.format)

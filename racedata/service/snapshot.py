@@ -71,10 +71,9 @@ class Snapshot:
         return self.rows(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
-        """Facts about the file: `(schemaVersion, builtAt, isSample)`."""
+        """Facts about the file: the row of `build`, and its `schemaVersion`."""
         return self.row(
-            "SELECT user_version AS schemaVersion, builtAt, isSample "
-            "FROM build, pragma_user_version"
+            "SELECT user_version AS schemaVersion, build.* FROM build, pragma_user_version"
         )
 
     def sources(self) -> list[sqlite3.Row]:

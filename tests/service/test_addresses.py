@@ -76,7 +76,10 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
             "/grid/fish/results",
             "'fish' is not a valid value for grid; expected a number of at most 18 digits.",
         ),
-        ("/2023.xml", "'.xml' is not an ending; expected .json, .csv, or .ics for races."),
+        (
+            "/2023.xml",
+            "'.xml' is not an ending; expected .json, .csv, .ics for races or .atom for changes.",
+        ),
         ("/2023/fish", "'fish' is not an endpoint."),
         ("/last/results", "'last' must follow a season, as in /current/last."),
         ("/next", "'next' must follow a season, as in /current/next."),

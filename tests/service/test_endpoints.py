@@ -15,7 +15,7 @@ from support.loads import remember
 
 from racedata import __version__
 from racedata.database import SCHEMA_VERSION, store_path
-from racedata.service.addresses import CSV, ICS, JSON
+from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.answers import SMALL, decompressed
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
@@ -42,6 +42,7 @@ GOLDEN = {
     "constructorstandings": "/ergast/f1/current/last/constructorStandings.json?limit=2",
     "status": "/ergast/f1/2023/18/status.json",
     "corrections": "/ergast/f1/2023/corrections.json?limit=3&offset=3",
+    "changes": "/ergast/f1/2023/18/changes.json?since=2023-10-22",
 }
 
 
@@ -182,6 +183,7 @@ WRONG_BY_ENDING = {
         "callback=x": ".csv does not accept callback; expected only limit, offset.",
         "sessions=race": ".csv does not accept sessions; expected only limit, offset.",
     },
+    ATOM: {"callback=x": ".atom does not accept callback; expected only limit, offset."},
     ICS: {
         "callback=": ".ics does not accept callback; expected only limit, offset, sessions.",
         "sessions=": "sessions has ''; expected one or more of practice, qualifying, "
@@ -223,7 +225,8 @@ def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_t
     assert headers["cache-control"] == "public, max-age=300"
     assert ("x-total-count" in headers) == (ending != JSON)
     data.queries = 0
-    host = {} if ending == JSON else {"HTTP_HOST": "other.example.org"}  # which only JSON repeats
+    # which the others do not repeat
+    host = {} if ending in (JSON, ATOM) else {"HTTP_HOST": "other.example.org"}
     for coding in ("gzip", "identity"):
         answer, of_answer = ask(HTTP_ACCEPT_ENCODING=coding, **host)
         assert decompressed(answer.body) == plain.body

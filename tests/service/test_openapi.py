@@ -84,10 +84,12 @@ def test_the_description_is_of_this_version(described):
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_examples_of_the_description_are_real_answers(sample, described, endpoint):
-    (media,) = described.response(f"/{{season}}/{{round}}/{endpoint.name}", 200)["content"].values()
+    path = next(path for path, name in ADDRESSES.items() if name == endpoint.name)
+    (media,) = described.response(path, 200)["content"].values()
     for example in media["examples"].values():
         answer = sample.get(f"{BASE}{example['summary']}", headers={"Host": "127.0.0.1:8000"})
-        assert answer.json["MRData"]["total"] != "0"
+        # a first load has no changes
+        assert answer.json["MRData"]["total"] != "0" or endpoint.name == "changes"
         # As texts, because the order of keys counts.
         assert json.dumps(answer.json) == json.dumps(example["value"])
 

@@ -24,7 +24,7 @@ PLACE = f"{NUMBER}|[defnrw]"
 # The form of the value of each filter, and of the endpoints that refuse a value.
 FORMS = {
     **dict.fromkeys(["circuits", "constructors", "drivers", "races", "seasons"], ID),
-    "corrections": ID,
+    **dict.fromkeys(["corrections", "changes"], ID),
     **dict.fromkeys(["results", "sprint"], PLACE),
     **dict.fromkeys(["grid", "fastest", "status", "laps", "pitstops", "qualifying"], NUMBER),
     **dict.fromkeys(["sprintqualifying", "practice"], NUMBER),
@@ -60,6 +60,7 @@ driverstandings       - - ○ - - - - - - - - - - V -
 constructorstandings  - ○ - - - - - - - - - - - - V
 status                ● ● ● ● ● ● v - - - - - - - -
 corrections           - ● ● - - - - - - - - - - - -
+changes               ● ● ● - - - - - - - - - - - -
 """
 LINES = [line.split() for line in MATRIX.strip().splitlines()]
 CELLS = {endpoint: dict(zip(WORDS.split(), marks)) for endpoint, *marks in LINES}
@@ -113,6 +114,7 @@ TABLES = {
     "constructorstandings": ("StandingsTable", "StandingsLists", "ConstructorStandings"),
     "status": ("StatusTable", "Status", None),
     "corrections": ("CorrectionTable", "Corrections", None),
+    "changes": ("ChangeTable", "Changes", None),
 }
 
 # The file of each endpoint that has rows of a race, the columns that order them, and those that
@@ -458,6 +460,8 @@ class Oracle:
             return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
         if endpoint == "corrections":
             return self.matching_corrections(wanted)
+        if endpoint == "changes":  # a first load has none
+            return []
         of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
         rows = matching(
             self.candidates(endpoint, wanted), only(wanted, wanted.keys() - of_the_race.keys())
@@ -574,6 +578,7 @@ class Oracle:
             "drivers": lambda row: pick(row, DRIVER),
             "status": dict,
             "corrections": lambda row: pick(row["facts"] | row, CORRECTION),
+            "changes": dict,
             "results": self.result_object,
             "sprint": self.result_object,
             "qualifying": self.qualifying_object,

@@ -35,7 +35,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
     data, settings = ask.data, ask.settings
     built, last_check = data.build()["builtAt"], max(shown_times.values(), default="")
     (last,) = ask("results", PLACES, "current", "last")
-    corrections, _ = queries.corrections(data, {}, 0, 0)
+    corrections, _ = queries.notes(data, "corrections", {}, 0, 0)
     return {
         "notice": data.sample_notice(settings.follows),  # that this is only the sample
         # when a refresh last asked a source; empty if the database is newer
