@@ -23,6 +23,7 @@ from racedata.loader.correct import (
 )
 from racedata.loader.correction_lines import NOTED, Correction
 from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
+from racedata.loader.discrepancies import Compared, put_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
@@ -65,6 +66,7 @@ class Report(NamedTuple):
     lines: list[str]  # about all sources
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
+    compared: Compared  # how much of each source was compared with another
 
 
 def build(
@@ -122,6 +124,8 @@ def build(
             progress("comparing")
             put_changes(store, db, filling.why)
         fill_changes(store, db)
+        progress("comparing sources")
+        compared = put_discrepancies(filling, lines)
         check_required(db)
         about = [
             *corrected(applied),
@@ -135,6 +139,7 @@ def build(
             about,
             remarks_of(choice),
             seasons_of(db),
+            compared,
         )
         progress("writing the database")
         db.execute("COMMIT")

@@ -24,6 +24,7 @@ class Group(NamedTuple):
     columns: tuple[str, ...]
     # whether a difference fits, given the column and the two rows
     fits: Callable[[str, Row, Row], bool] = lambda column, ours, theirs: True
+    settles: str = ""  # what would settle it; nothing need settle a convention
 
 
 def distance(column: str, ours: Row, theirs: Row) -> float:
