@@ -15,17 +15,18 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from textwrap import wrap
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from racedata.formats import counted, public_name
 from racedata.loader import checks
-from racedata.loader.build import build
+from racedata.loader.build import Report, build
 from racedata.loader.corrections import HEADER, REMEMBERED
-from racedata.loader.differences import GROUPS
-from racedata.loader.discrepancies import COMPARED_LISTS, Compared
+from racedata.loader.differences import GROUPS, Group
+from racedata.loader.discrepancies import COMPARED_LISTS
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.load import Group as LoadGroup
+from racedata.loader.load import Group as Read
 from racedata.loader.load import put_groups, read
 from racedata.loader.matching import letters_of
 from racedata.loader.memory import answer
@@ -107,11 +108,39 @@ def local_time(date: str, time: str, zone: str) -> str:
 
 
 def report_against(
-    path: Path, text: str, rows_shown: int | None, progress: Progress
+    path: Path, source: str, rows_shown: int | None, progress: Progress
 ) -> Iterator[str]:
     """The lines of the report on differences from a source: a paragraph per group.
 
-    Raises LoadError, sqlite3.Error or OSError.
+    Raises what `compare` does.
+    """
+    found, remarks = compare(path, source, progress)
+    if found:
+        yield (
+            "Each row ends with a line for corrections.csv. Add it if another independent source "
+            "confirms the value."
+        )
+        yield ""
+    for group, rows in found:
+        headline, meaning = f"{len(rows):,}: {group.title}", f"{group.meaning} {group.settles}"
+        yield from paragraph(headline, meaning, ("race", HEADER), rows, rows_shown)
+    yield from remarks
+    differences = counted(sum(len(rows) for _, rows in found), "difference")
+    yield f"{differences} of {counted(len(found), 'kind')}"
+
+
+class Section(NamedTuple):
+    """A section of the report: for each difference, the race and a line for corrections.csv."""
+
+    group: Group
+    rows: Sequence[tuple[str, str]]  # the largest difference first
+
+
+def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], list[str]]:
+    """How a source differs from the database at `path`, and lines that say what was compared.
+
+    It builds another database from a copy of the store and that source. Raises LoadError,
+    sqlite3.Error or OSError.
     """
     source = second_opinion(text)
     with (
@@ -124,22 +153,8 @@ def report_against(
             built = build(folder / path.name, store, REMEMBERED, progress)
         with closing(open_read_only(folder / path.name)) as db:
             found = differences_from(db, [public_name(name) for name in names])
-    if found:
-        yield (
-            "Each row ends with a line for corrections.csv. Add it if another independent source "
-            "confirms the value."
-        )
-        yield ""
-    for doubt, rows in found.items():
-        group_of_rows = GROUPS[doubt - 1]
-        meaning = f"{group_of_rows.meaning} {group_of_rows.settles}"
-        headline = f"{len(rows):,}: {group_of_rows.title}"
-        yield from paragraph(headline, meaning, ("race", HEADER), rows, rows_shown)
-    yield from built.remarks
-    for name in names:
-        yield f"compared with {public_name(name)}: {compared_with(name, built.compared)}"
-    differences = counted(sum(map(len, found.values())), "difference")
-    yield f"{differences} of {counted(len(found), 'kind')}"
+    compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]
+    return found, [*built.remarks, *compared]
 
 
 def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
@@ -150,7 +165,7 @@ def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
     return store
 
 
-def put_last(store: Store, group: LoadGroup, progress: Progress) -> list[str]:
+def put_last(store: Store, group: Read, progress: Progress) -> list[str]:
     """Puts a source that was read behind all others, or in its own place if it has one.
 
     Returns its name, or the names of the sources of a database.
@@ -166,17 +181,15 @@ def put_last(store: Store, group: LoadGroup, progress: Progress) -> list[str]:
     return added
 
 
-def differences_from(
-    db: sqlite3.Connection, names: Sequence[str]
-) -> dict[int, list[tuple[str, str]]]:
-    """The facts about which one of these sources says something else than the database, by kind:
-    the race, and a line for corrections.csv. Without those that are resolved.
+def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Section]:
+    """The facts about which one of these sources says something else than the database, except for
+    those that are resolved.
     """
     marks = ", ".join("?" * len(names))
     found: dict[int, list[tuple[str, str]]] = {}
     for doubt, race, kind, *fact in db.execute(
-        f"""SELECT DISTINCT doubt, ifnull(races.year || '/' || round || ' ' || name, '-'), kind, key,
-                columnName, discrepancies.value, said.value
+        f"""SELECT DISTINCT doubt, ifnull(races.year || '/' || round || ' ' || name, '-'), kind,
+                key, columnName, discrepancies.value, said.value
             FROM discrepancies JOIN discrepancy_values AS said USING (record)
                 LEFT JOIN races USING (raceId)
             WHERE said.source IN ({marks}) AND said.value IS NOT discrepancies.value
@@ -186,7 +199,7 @@ def differences_from(
     ):
         table = KINDS[kind].part_of or kind if kind in KINDS else kind
         found.setdefault(doubt, []).append((race, line_of(table, *fact)))
-    return found
+    return [Section(GROUPS[doubt - 1], rows) for doubt, rows in found.items()]
 
 
 def line_of(table: str, key: str, column: str, wrong: str | None, right: str | None) -> str:
@@ -196,18 +209,16 @@ def line_of(table: str, key: str, column: str, wrong: str | None, right: str | N
     return ",".join([table, key, column, *quoted, ""])
 
 
-def compared_with(name: str, compared: Compared) -> str:
+def amount(name: str, built: Report) -> str:
     """How much of a source was compared: `races of 4 races`."""
+    counts = {kind: count for (source, kind), count in built.compared.items() if source == name}
     kinds = [
-        ("" if kind == "races" else f"{kind.replace('_', ' ')} of ")
-        + counted(compared[name, kind], "race")
+        ("" if kind == "races" else f"{kind.replace('_', ' ')} of ") + counted(counts[kind], "race")
         for kind in ("races", "sessions", *KINDS)
-        if (name, kind) in compared
+        if kind in counts
     ]
     lists = [
-        counted(compared[name, kind], kind.removesuffix("s"))
-        for kind in COMPARED_LISTS
-        if (name, kind) in compared
+        counted(counts[kind], kind.removesuffix("s")) for kind in COMPARED_LISTS if kind in counts
     ]
     return ", ".join([*kinds, *lists]) or "nothing"
 

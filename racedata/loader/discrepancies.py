@@ -205,7 +205,7 @@ class Comparison:
             if LIST_OF[id] in COMPARED_LISTS
         }
         self.circuits = dict(self.db.execute("SELECT raceId, circuitId FROM main.races").fetchall())
-        self.of_season: dict[tuple[str, str, int], set[str]] = {}
+        self.of_season: dict[tuple[str, int], set[str]] = {}
         self.of_race: dict[StoredPart, Said] = {}  # the parts of a race
 
     def ids_of(self, source: str, name: str) -> dict[Value, int]:
@@ -238,16 +238,14 @@ class Comparison:
         (id,) = of.names
         for source in self.sources:
             ids = self.ids[source.name, name]
-            rows = [
-                {**row, id: ids[row[of.table.key[0]]]} for row in self.rows[source.name, name]
-            ]
+            rows = [{**row, id: ids[row[of.table.key[0]]]} for row in self.rows[source.name, name]]
             rows = [row for row in rows if row[id] in self.references[id]]
             # the facts of a provisional source are those of the database
             if rows and not source.is_provisional:
                 sides[source.name] = said_in(rows, (id, *of.compared), (id,))
         count = Counter(key for said in sides.values() for key in said.at)
-        for source, said in sides.items():
-            self.compared[source, name] += sum(count[key] > 1 for key in said.at)
+        for of_source, said in sides.items():
+            self.compared[of_source, name] += sum(count[key] > 1 for key in said.at)
         return sides
 
     def calendars_of(self, race: ChosenRace) -> Iterator[tuple[str, Sides]]:
@@ -288,23 +286,22 @@ class Comparison:
             self.of_race[part] = Said(columns, Of(part.kind).names)
         return self.of_race[part]
 
-    def results_of(self, race: ChosenRace, source: str) -> Said | None:
-        """What a source says about the results of a race."""
+    def results_of(self, race: ChosenRace) -> Sides:
+        """What all sources say about the results of a race."""
         first = race.parts.get("results")
         parts = [first, *race.others["results"]] if first else []
-        return next((self.said(part) for part in parts if part.source == source), None)
+        return {part.source: self.said(part) for part in parts}
 
-    def knows(self, source: str, of: Of, column: str) -> bool:
-        """Whether a source has values in a column for another race of the season."""
+    def is_known(self, of: Of, column: str) -> bool:
+        """Whether the database has values in a column for other races of the season."""
         assert of.race
-        key = source, of.kind, of.race.season
+        key = of.kind, of.race.season
         if key not in self.of_season:
             self.of_season[key] = {
                 name
                 for race in self.filling.choice.races
-                for part in (race.parts.get(of.kind), *race.others.get(of.kind, ()))
-                if part and (part.source, part.season) == (source, of.race.season)
-                for name in self.said(part).known
+                if race.season == of.race.season and of.kind in race.parts
+                for name in self.said(race.parts[of.kind]).known
             }
         return column in self.of_season[key]
 
@@ -318,7 +315,10 @@ class Comparison:
         columns = [name for name in of.compared if self.is_comparable(of, sides, first, name)]
         tables = [said.values(columns) for said in sides.values()]
         differing = {
-            key for table in tables[1:] if table != tables[0] for key, _ in table.items() ^ tables[0].items()
+            key
+            for table in tables[1:]
+            if table != tables[0]
+            for key, _ in table.items() ^ tables[0].items()
         }
         several = {key for said in sides.values() for key in said.several}
         served = cache(lambda: self.served(of))
@@ -335,25 +335,23 @@ class Comparison:
         return having > 1 or (having == 1 and self.is_gap(of, sides, first, column))
 
     def is_gap(self, of: Of, sides: Sides, first: str, column: str) -> bool:
-        """Whether the source that counts has no values for the race, but some for its season."""
+        """Whether the database has no values for the race, but some for its season."""
         return (
             of.kind in KINDS
             and of.lacks_count
             and column not in sides[first].known
-            and self.knows(first, of, column)
+            and self.is_known(of, column)
         )
 
     def rows_with(self, of: Of, sides: Sides, key: Key) -> Iterator[tuple[str, Row]]:
-        """The rows with a key, by source."""
+        """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
+        results: Sides = self.results_of(of.race) if of.kind == "fastest_laps" and of.race else {}
+        if any(key in said.several for said in results.values()):
+            return  # who drove two cars
         for source, said in sides.items():
-            if of.kind == "fastest_laps":
-                assert of.race
-                results = self.results_of(of.race, source)
-                if not results or key in results.several or key not in results.at:
-                    continue  # of a shared car, or of a driver who did not drive
             if key in said.at:
                 yield source, said.row(said.at[key])
-            elif of.kind == "fastest_laps":
+            elif source in results and key in results[source].at:
                 yield source, dict.fromkeys(FASTEST_LAP)
 
     def difference(
@@ -394,11 +392,12 @@ class Comparison:
         if of.kind == "results" or "driverId" not in of.names or not of.race:
             return False
         driver = (key[of.names.index("driverId")],)
+        results = self.results_of(of.race)
         for source, constructor in values.items():
-            results = self.results_of(of.race, source)
-            if not results or driver not in results.at or driver in results.several:
+            said = results.get(source)
+            if not said or driver not in said.at or driver in said.several:
                 return False
-            if results.columns["constructorId"][results.at[driver]] != constructor:
+            if said.columns["constructorId"][said.at[driver]] != constructor:
                 return False
         return True
 
@@ -440,7 +439,9 @@ class Comparison:
                     if not has_others or row.get(COUNTED[of.kind], car) == car
                 ]
                 said_rows = {
-                    source: self.facts(of, source, key, having[source]) if source in having else None
+                    source: self.facts(of, source, key, having[source])
+                    if source in having
+                    else None
                     for source in sides
                     if source in having or source in lacking
                 }
@@ -470,9 +471,7 @@ class Comparison:
         if of.id:
             ids["circuitId"] = self.circuits[of.id]
         state, explanation = self.reasons.of(of.table.name, text, column, value, group, said)
-        return Discrepancy(
-            of, text, column, ids, value, group, size, state, explanation, said
-        )
+        return Discrepancy(of, text, column, ids, value, group, size, state, explanation, said)
 
     def shown(self, column: str, value: Value) -> Value:
         """A value as corrections have it: a reference instead of an id."""
