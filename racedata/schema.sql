@@ -132,6 +132,18 @@ CREATE TABLE discrepancy_values (
 ) STRICT;
 CREATE INDEX discrepancy_values_record ON discrepancy_values (record);
 
+-- What a source in the list calls a driver, constructor or circuit of this database. Endpoint `ids`. A source may have
+-- several ids for one of ours, and one id for several of ours: f1db has one constructor for what Ergast divides by engine.
+CREATE TABLE ids (
+    record    INTEGER PRIMARY KEY,  -- order of answers: by kind, reference, source, id
+    kind      TEXT NOT NULL,        -- `driver`, `constructor` or `circuit`
+    reference TEXT NOT NULL,        -- our id: driverRef, constructorRef or circuitRef
+    source    TEXT NOT NULL,        -- the name of the source
+    id        TEXT NOT NULL,        -- its own id; of OpenF1: the circuit_key, or the team_name
+    UNIQUE (kind, reference, source, id)
+) STRICT;
+CREATE INDEX ids_reference ON ids (reference);
+
 -- How many rows a table has. One row per table below.
 CREATE TABLE row_counts (
     name TEXT PRIMARY KEY,  -- of the table

@@ -27,6 +27,7 @@ from racedata.loader.discrepancies import Compared, put_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
+from racedata.loader.ids import put_ids, register_of
 from racedata.loader.report import (
     contribution,
     contributions,
@@ -125,7 +126,9 @@ def build(
             put_changes(store, db, filling.why)
         fill_changes(store, db)
         progress("comparing sources")
-        compared = put_discrepancies(filling, lines)
+        register = register_of(filling)
+        put_ids(filling, register)
+        compared = put_discrepancies(filling, register, lines)
         check_required(db)
         about = [
             *corrected(applied),

@@ -30,7 +30,8 @@ from racedata.loader.differences import (
     groups_of,
 )
 from racedata.loader.fill import Filling
-from racedata.loader.parts import LIST_OF, REFERENCE, Row
+from racedata.loader.ids import LISTS, Register
+from racedata.loader.parts import LIST_OF, Row
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
 from racedata.loader.store import StoredPart, unpacked
@@ -40,7 +41,6 @@ from racedata.values import Value
 NOT_CORRECTED = Path(__file__).with_name("not_corrected.csv")
 OPEN, EXPLAINED, RESOLVED = "open", "explained", "resolved"
 
-COMPARED_LISTS = ("drivers", "constructors", "circuits")
 # The kinds whose rows are counted, and the column that tells two rows of a driver apart.
 COUNTED = {
     "results": "number",
@@ -70,9 +70,8 @@ class Said:
         self.keys: list[Key] = list(zip(*(columns[name] for name in names))) if names else [()]
         self.at = {key: at for at, key in enumerate(self.keys)}
         # the columns that have values
-        self.known = {
-            name for name, values in columns.items() if any(value is not None for value in values)
-        }
+        rows = len(self.keys)
+        self.known = {name for name, values in columns.items() if values.count(None) < rows}
         self.several: set[Key] = set()  # the keys that more than one row has
         if len(self.at) < len(self.keys):
             self.several = {key for key, rows in Counter(self.keys).items() if rows > 1}
@@ -103,7 +102,7 @@ class Of(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The columns that name a row."""
-        if self.kind in COMPARED_LISTS:
+        if self.kind in LISTS:
             return [self.table.names[0]]
         return [] if self.kind == "races" else [n for n in self.table.key if n != "raceId"]
 
@@ -114,7 +113,7 @@ class Of(NamedTuple):
     @property
     def lacks_count(self) -> bool:
         """Whether a missing value counts: standings lack some by convention."""
-        return self.kind not in (*COMPARED_LISTS, "races", *STANDINGS)
+        return self.kind not in (*LISTS, "races", *STANDINGS)
 
 
 class Discrepancy(NamedTuple):
@@ -147,9 +146,11 @@ class Discrepancy(NamedTuple):
 Compared = Mapping[tuple[str, str], int]
 
 
-def put_discrepancies(filling: Filling, corrections: Iterable[Correction]) -> Compared:
+def put_discrepancies(
+    filling: Filling, register: Register, corrections: Iterable[Correction]
+) -> Compared:
     """Fills the tables of discrepancies in the new database."""
-    comparison = Comparison(filling, corrections)
+    comparison = Comparison(filling, register, corrections)
     found = sorted(comparison.discrepancies(), key=lambda each: each.order)
     facts, said = [], []
     for record, each in enumerate(found, 1):
@@ -173,49 +174,23 @@ def text_of(value: Value) -> str | None:
     return None if value is None else str(value)
 
 
-class Ids(dict[Value, Value]):
-    """The ids of what a source refers to; the reference itself if the database lacks that."""
-
-    def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
-        super().__init__(ids)
-        self.others = others
-
-    def __missing__(self, reference: Value) -> Value:
-        self[reference] = self.others.get(str(reference).lower(), reference)
-        return self[reference]
-
-
 class Comparison:
     """Compares what the sources of the list say with each other."""
 
-    def __init__(self, filling: Filling, corrections: Iterable[Correction]) -> None:
+    def __init__(
+        self, filling: Filling, register: Register, corrections: Iterable[Correction]
+    ) -> None:
         self.filling, self.store, self.db = filling, filling.store, filling.db
+        self.rows, self.ids, self.references = register
         self.sources = self.store.sources()
         self.reasons = Reasons(corrections)
         self.compared: Counter[tuple[str, str]] = Counter()
-        self.rows = {
-            (source.name, name): self.store.list_rows(source.name, name)
-            for source in self.sources
-            for name in COMPARED_LISTS
-        }
-        self.ids = {of: Ids(self.ids_of(*of), filling.lists[of[1]].ids) for of in self.rows}
-        self.references: dict[str, dict[Value, Value]] = {
-            id: dict(self.db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
-            for id, name in REFERENCE.items()
-            if LIST_OF[id] in COMPARED_LISTS
-        }
         self.circuits = dict(self.db.execute("SELECT raceId, circuitId FROM main.races").fetchall())
         self.of_season: dict[tuple[str, int], set[str]] = {}
         self.of_race: dict[StoredPart, Said] = {}  # the parts of a race
 
-    def ids_of(self, source: str, name: str) -> dict[Value, int]:
-        """The ids of the rows of a list of a source, by reference."""
-        of_list = self.filling.lists[name]
-        found = ((row[of_list.reference], of_list.find(row)) for row in self.rows[source, name])
-        return {reference: id for reference, id in found if id is not None}
-
     def discrepancies(self) -> Iterator[Discrepancy]:
-        for name in COMPARED_LISTS:
+        for name in LISTS:
             yield from self.differences(Of(name), self.lists_of(name))
         for at, race in enumerate(self.filling.choice.races):
             self.of_race.clear()

@@ -1,7 +1,7 @@
 """The tables that a source fills before they go into the store, or fill.py for a build."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from typing import NamedTuple
@@ -65,6 +65,7 @@ class Stage:
         self.create_as_in_schema("sources")
         self.create_as_in_schema("origins")
         self.create_as_in_schema("corrections")
+        self.create_as_in_schema("ids")
 
     def index(self, *names: str) -> None:
         """Makes the keys of tables unique, by which corrections find rows."""
@@ -98,6 +99,7 @@ class Stage:
             facts.is_provisional,
         )
         self.db.execute(insertion("stage.sources", len(row)), row)
+        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (row[1],))
         for kind in ("races", *KINDS):
             self.db.execute(
                 f"""INSERT OR IGNORE INTO stage.origins
@@ -128,6 +130,18 @@ class Stage:
             )
             for number, *facts, is_loaded, is_provisional in rows
         ]
+
+    def put_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
+        """Notes what the source calls a kind of things, such as `driver`: references and its ids.
+
+        By default, its ids are the numbers of the rows.
+        """
+        if ids is None:
+            ids = self.db.execute(f"SELECT {kind}Ref, {kind}Id FROM stage.{kind}s").fetchall()
+        self.db.executemany(
+            "INSERT OR IGNORE INTO stage.ids VALUES (NULL, ?, ?, '', ?)",
+            [(kind, reference, str(id)) for reference, id in ids],
+        )
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
         """Inserts rows, given as columns of values. Columns that `names` omits are unknown.

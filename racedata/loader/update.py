@@ -17,7 +17,7 @@ from racedata.loader.changes import take_changes
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.correction_lines import NOTED
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.delivery import Delivery, delivery_of
+from racedata.loader.delivery import OWN_ID, Delivery, delivery_of
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.listed import after_load, after_refresh, put_list
@@ -96,17 +96,15 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
 
 
 def put_lists(store: Store, delivery: Delivery) -> None:
+    keys = {
+        "corrections": NOTED[:3],
+        "ids": OWN_ID,
+        "seasons": ("year",),
+        "status": ("status",),
+    }
     for name, rows in delivery.lists.items():
-        keys = {"seasons": "year", "status": "status"}.get(name) or f"{name[:-1]}Ref"
-        keyed_rows = [
-            (
-                " ".join(str(row[name]) for name in NOTED[:3])
-                if name == "corrections"
-                else str(row[keys]),
-                row,
-            )
-            for row in rows
-        ]
+        names = keys.get(name, (f"{name[:-1]}Ref",))
+        keyed_rows = [(" ".join(str(row[name]) for name in names), row) for row in rows]
         store.put_list(delivery.source.name, name, keyed_rows)
 
 

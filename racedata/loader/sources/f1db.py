@@ -10,7 +10,7 @@ fill.py gives a car the constructor of the results that count.
 
 import csv
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from racedata.loader.errors import LoadError
@@ -438,11 +438,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         )
     with IDS.open(newline="", encoding="utf-8") as file:
         rules = list(csv.DictReader(file))
-    for kind, references in (
-        ("circuit", circuit_references(db, rules)),
-        ("driver", driver_references(db, rules)),
-    ):
-        db.create_function(f"{kind}_reference", 1, references.get, deterministic=True)
+    add_references(stage, rules)
     for table, statement in FILL_LISTS.items():
         stage.rows[table] = db.execute(statement).rowcount
     fill_constructors(stage, rules)
@@ -514,6 +510,16 @@ def circuit_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[
     return distinct("f1db_circuits", {id: listed.get(id, by_rule(id)) for id in ids})
 
 
+def add_references(stage: Stage, rules: Sequence[IdRule]) -> None:
+    """Adds the SQL functions that give the references of circuits and drivers, and notes the ids."""
+    for kind, references in (
+        ("circuit", circuit_references(stage.db, rules)),
+        ("driver", driver_references(stage.db, rules)),
+    ):
+        stage.db.create_function(f"{kind}_reference", 1, references.get, deterministic=True)
+        stage.put_ids(kind, [(reference, id) for id, reference in references.items()])
+
+
 def driver_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[str, str]:
     """The references of all drivers, by id: the last word if Ergast named them, else all words.
 
@@ -560,6 +566,7 @@ def fill_constructors(stage: Stage, rules: Iterable[IdRule]) -> None:
             row = (numbers[reference], reference, names.get(reference, name), nationality)
             db.execute(INSERT_CONSTRUCTOR, row)
     stage.rows["constructors"] = len(numbers)
+    stage.put_ids("constructor", [(rule["reference"], rule["id"]) for rule in [*others, *listed]])
     db.execute(CREATE_RULES)
     for priority, rule in enumerate([*listed, *others]):
         engine, *seasons_and_rounds, driver = (rule[condition] or None for condition in CONDITIONS)

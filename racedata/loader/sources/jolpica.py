@@ -49,16 +49,18 @@ CREATE TEMP TABLE season (
 );
 CREATE TEMP TABLE circuit (
     id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
-    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, altitude TEXT, wikipedia TEXT
+    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, altitude TEXT, wikipedia TEXT,
+    api_id TEXT
 );
 CREATE TEMP TABLE team (
     id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
-    nationality TEXT, wikipedia TEXT
+    nationality TEXT, wikipedia TEXT, api_id TEXT
 );
 CREATE TEMP TABLE driver (
     id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE,
     forename TEXT NOT NULL, surname TEXT NOT NULL, permanent_car_number INTEGER,
-    abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT
+    abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT,
+    api_id TEXT
 );
 CREATE TEMP TABLE round (
     id INTEGER PRIMARY KEY, season_id INTEGER NOT NULL REFERENCES season, number INTEGER,
@@ -366,6 +368,9 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     for statement in CREATE_VIEWS:
         db.execute(statement)
     db.executemany("INSERT INTO status_name VALUES (?, ?)", STATUS_NAMES.items())
+    for kind, table in (("circuit", "circuit"), ("constructor", "team"), ("driver", "driver")):
+        sql = f"SELECT reference, api_id FROM {table} WHERE reference NOT NULL AND api_id NOT NULL"
+        stage.put_ids(kind, db.execute(sql).fetchall())
     insert_statuses(stage, STATUS_TEXTS)
     if "lap" in files:
         remarks += load_laps(stage, files)
