@@ -511,7 +511,7 @@ def circuit_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[
 
 
 def add_references(stage: Stage, rules: Sequence[IdRule]) -> None:
-    """Adds the SQL functions that give the references of circuits and drivers, and notes the ids."""
+    """Adds the SQL functions that give references of circuits and drivers, and notes the ids."""
     for kind, references in (
         ("circuit", circuit_references(stage.db, rules)),
         ("driver", driver_references(stage.db, rules)),
