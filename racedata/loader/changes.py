@@ -371,10 +371,10 @@ class Comparison:
             change.column == "constructor" and (race.new, about.driver) in self.moved
         ):
             return "follows from the results"
-        if change.column == RECORDS and source and not old_source:
-            return f"{public_name(source)} has them now"
+        if source and not old_source:
+            return f"{public_name(source)} has it now"
         if not source:
-            return "a source has changed it" if kind in LISTS else "no source has them any more"
+            return "a source has changed it" if kind in LISTS else "no source has it any more"
         if not old_source or source == old_source:
             return f"{public_name(source)} has changed it"
         return self.why(race.new or 0, kind, source, old_source)

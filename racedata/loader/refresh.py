@@ -219,7 +219,7 @@ class SourceRefresh:
                 addresses = after_refresh(list_that_counts(store), refresh.addresses)
                 put_list(store, addresses, is_read=False)
                 state = store.state
-                report = built(new, store, refresh.corrections, refresh.progress)
+                report = built(new, store, refresh.corrections, refresh.progress, existing)
                 changes = existing.differences(new, refresh.progress)
                 if not changes:
                     store.state = state

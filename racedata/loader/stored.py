@@ -37,7 +37,7 @@ def build_again(database: str, corrections: Named, progress: Progress) -> list[s
         with changed_store(path) as store, closing(ExistingDatabase(path)) as existing:
             synced(store, existing)
             state = store.state
-            report = built(new, store, corrections, progress)
+            report = built(new, store, corrections, progress, existing)
             changes = existing.differences(new, progress, "corrections")
             if not changes:
                 store.state = state
@@ -70,9 +70,12 @@ def source_lines(database: str) -> Iterator[str]:
 def remove(database: str, name: str, corrections: Named, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
     path = Path(database)
-    with replacement(database) as new, changed_store(path) as store:
-        with closing(ExistingDatabase(path)) as existing:
-            synced(store, existing)
+    with (
+        replacement(database) as new,
+        changed_store(path) as store,
+        closing(ExistingDatabase(path)) as existing,
+    ):
+        synced(store, existing)
         addresses = list_that_counts(store)
         kept = [each for each in addresses if name not in (each, *names_at(store, each))]
         if len(kept) == len(addresses):
@@ -81,7 +84,7 @@ def remove(database: str, name: str, corrections: Named, progress: Progress) -> 
         put_list(store, kept)
         if not store.sources():
             raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
-        report = built(new, store, corrections, progress)
+        report = built(new, store, corrections, progress, existing)
     return [*report.lines, f"{database}: {report.seasons}, without {name}"]
 
 

@@ -95,7 +95,12 @@ def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
     if new:
         yield f"{', '.join(['results'] if 'results' in new else map(words, new))} are in"
     places = [each for each in changes if is_place(each)]
-    places.sort(key=lambda each: int(each["value"]) if each["value"].isdigit() else 99)
+    places.sort(
+        key=lambda each: (
+            -abs(order(each["value"]) - order(each["oldValue"])),
+            order(each["value"]),
+        )
+    )
     for each in places[:MAX_PLACES]:
         yield f"{name(each, names)} {place(each['oldValue'])} → {place(each['value'])}"
     if len(places) > MAX_PLACES:
@@ -129,6 +134,11 @@ def name(change: Json, names: Names) -> str:
     """Whose value it is; empty if it is of a race."""
     id = change.get("driverId") or change.get("constructorId") or ""
     return names.get(id, id)
+
+
+def order(place: str) -> int:
+    """The number of a place; a high one for letters."""
+    return int(place) if place.isdigit() else 100
 
 
 def place(text: str) -> str:

@@ -7,15 +7,18 @@ from contextlib import closing
 
 import pytest
 from support import SAMPLE
+from support.answers import client
 from support.loads import built, changed, edited, race_ids, select, without
+from support.three_sources import season_of_three
 
 from racedata.database import store_path
+from racedata.formats import milliseconds
 from racedata.loader import store
 from racedata.loader.changes import Comparison, facts_of, table_of
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
 from racedata.loader.existing import read_only_uri
 from racedata.loader.load import rebuild
-from racedata.model import KINDS
+from racedata.model import KINDS, SESSIONS
 
 
 def compared(new, old):
@@ -236,3 +239,127 @@ def test_changes_of_a_race_that_is_gone_keep_its_name(two_dumps, tmp_path):
     built(gone, database)
     found = noted(database, "key, round, raceName, raceId")
     assert ("2023/sainz", None, "United States Grand Prix", None) in found
+
+
+def value_at(record, path):
+    """The value at `Time.millis` of a record; None if it has none."""
+    for key in path.split("."):
+        record = record.get(key, {})
+    return record or None
+
+
+def rows_answered(kind, record, race):
+    """The rows that a record of an answer is, by key: a lap has many."""
+    if kind == "lap_times":
+        for timing in record["Timings"]:
+            yield (timing["driverId"], record["number"]), timing
+        return
+    who = record.get("Driver", record.get("Constructor", record))
+    id = who.get("driverId", who.get("constructorId"))
+    place = [record[name] for name in ("session", "stop") if name in record]
+    yield ((*place, id) if kind == "practice" else (id, *place)), record
+
+
+def answered(database):
+    """Each value of 2023 that the service answers: by race and kind, then by row and column."""
+    service, found = client(database), {}
+
+    def get(address):
+        return service.get(f"/ergast/f1/{address}.json?limit=2000").json["MRData"]
+
+    for race in get("2023/races")["RaceTable"]["Races"]:
+        found[race["raceName"], "races"] = {"": {}}
+        sessions = found[race["raceName"], "sessions"] = {}
+        values = {column: race.get(column) for column in ("round", "date", "time", "url")}
+        found[race["raceName"], "races"][""] = values | {"circuit": race["Circuit"]["circuitId"]}
+        for session in SESSIONS:
+            if session.key in race and session.key:
+                sessions[session.name] = {
+                    name: race[session.key].get(name) for name in ("date", "time")
+                }
+        for kind in filter(lambda kind: kind.keys, KINDS.values()):
+            table, objects, *keys = kind.keys
+            for each in get(f"2023/{race['round']}/{kind.endpoint}")[table][objects]:
+                rows = [
+                    row
+                    for record in each[keys[0]]
+                    for row in rows_answered(kind.name, record, race)
+                ]
+                for part in filter(
+                    lambda part: kind.name in (part.name, part.part_of), KINDS.values()
+                ):
+                    found[race["raceName"], part.name] = dict(values_of(part, rows))
+    return found
+
+
+def values_of(kind, rows):
+    names = {"constructorId": "constructor", "statusId": "status"}
+    paths = {
+        names.get(column.name, column.name): column.path
+        for column in kind.facts
+        if column.path and column.name not in kind.key
+    }
+    for key, record in rows:
+        values = {column: value_at(record, path) for column, path in paths.items()}
+        if kind.name == "pit_stops" and values["milliseconds"]:
+            values["milliseconds"] = str(milliseconds(values["milliseconds"]))
+        if "Constructors" in record:
+            ids = [each["constructorId"] for each in record["Constructors"]]
+            values["constructors"] = " ".join(ids)
+        if kind.name != "fastest_laps" or any(values.values()):
+            yield "/".join(key), values
+
+
+UNKNOWN = object()  # rows, or a row, that changes only count
+
+
+def apply(state, race, kind, key, column, old, new):
+    """Makes a change in what was answered. Its old value must be there."""
+    if column == "records":
+        state[race, kind] = UNKNOWN if new else {}
+        return
+    rows = state.setdefault((race, kind), {})
+    if rows is UNKNOWN:
+        return
+    if column == "row":
+        assert (old is None) == (key not in rows)
+        rows[key] = UNKNOWN
+        if new is None:
+            del rows[key]
+            # with its sessions
+            if kind == "races":
+                state.pop((race, "sessions"), None)
+        elif kind == "races":
+            state[race, "sessions"] = UNKNOWN
+    elif rows[key] is not UNKNOWN:
+        assert (rows[key][column], old != new) == (old, True)
+        rows[key][column] = new
+
+
+def is_like(state, after):
+    """Whether what changes made of an answer is the next one, as far as they say."""
+    if state is UNKNOWN or after is UNKNOWN:
+        return True
+    if isinstance(state, dict) and isinstance(after, dict):
+        keys = {key for each in (state, after) for key, value in each.items() if value != {}}
+        return all(is_like(state.get(key, {}), after.get(key, {})) for key in keys)
+    return state == after
+
+
+@pytest.mark.long(60)
+def test_over_a_season_changes_lead_from_each_served_value_to_the_next(tmp_path):
+    """None is missing, invented or there twice, however often sources disagree."""
+    state, revision, count = None, 0, 0
+    for moment, database in season_of_three(tmp_path):
+        what = "raceName, kind, key, columnName, oldValue, value, revision, year"
+        for race, kind, key, column, old, new, at, year in reversed(noted(database, what)):
+            if state and year == 2023 and at > revision:
+                rest = (key.split("/", 2)[2:] or [""])[0]
+                apply(state, race, kind, rest, column, old, new)
+                count += 1
+        after = answered(database)
+        for key in {**after, **(state or {})}:
+            assert state is None or is_like(state.get(key, {}), after.get(key, {})), (moment, key)
+        state = after
+        ((revision,),) = select(database, "SELECT revision FROM build")
+    assert count > 100
