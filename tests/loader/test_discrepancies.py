@@ -1,17 +1,22 @@
-"""racedata.loader.against: facts that differ between a database and a source are found, as lines
-for corrections.
+"""racedata.loader.discrepancies, differences and `racedata check --against`: facts about which
+sources disagree are found, and what is known about them.
 """
 
+import csv
 import os
+import random
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support import EXPECTED, SAMPLE
-from support.loads import changed, edit, planted
+from support import EXPECTED, PACKAGE, SAMPLE
+from support.loads import changed, edit, planted, select
+from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
+from racedata.loader.build import build
 from racedata.loader.check import compare
 from racedata.loader.corrections import CORRECTIONS, HEADER
 from racedata.loader.differences import (
@@ -22,7 +27,12 @@ from racedata.loader.differences import (
     LACKED_BY_THE_RACE,
     LACKED_BY_THEIRS,
 )
+from racedata.loader.discrepancies import RESOLVED
+from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
+from racedata.loader.parts import Part
+from racedata.loader.store import Store
+from racedata.loader.stored import build_again, remove
 
 F1DB = EXPECTED / "f1db"
 
@@ -220,3 +230,232 @@ def test_the_differences_of_full_dumps_are_known_by_number(dump_database, f1db):
     ]
     lacking = (LACKED_BY_OURS, LACKED_BY_THE_RACE, LACKED_BY_THEIRS)
     assert [len(found[group.title]) for group in lacking] == [49, 24, 60]
+
+
+# The tables of a build.
+
+
+@pytest.fixture
+def store():
+    """A store in memory."""
+    with closing(Store(Path(":memory:"))) as store:
+        yield store
+
+
+def discrepancies(path):
+    """The discrepancies of a database: all that is said about a fact, by kind, key and column."""
+    with closing(open_read_only(path)) as db:
+        said: dict[int, dict[str, str]] = {}
+        for record, source, value in db.execute("SELECT * FROM discrepancy_values"):
+            said.setdefault(record, {})[source] = value
+        found = db.execute("SELECT * FROM discrepancies ORDER BY record")
+        names = [name for name, *_ in found.description]
+        rows = [dict(zip(names, row)) for row in found]
+    return {
+        (row["kind"], row["key"], row["columnName"]): row | {"said": said[row["record"]]}
+        for row in rows
+    }
+
+
+def found_in(store, folder, corrections=None):
+    """The discrepancies of a store: what each source says about a fact, and its state."""
+    path = folder / f"{random.randrange(1 << 60)}.db"
+    build(path, store, corrections, lambda text: None)
+    return discrepancies(path)
+
+
+def a_correction(folder, *lines):
+    file = folder / "corrections.csv"
+    file.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
+    return file
+
+
+def with_laps(laps, *more):
+    """The results of a race, in which moss, who was second, has driven some laps."""
+    part = results(1, "clark", "moss", *more)
+    rows = [[*row] for row in part.rows]
+    rows[1][part.columns.index("laps")] = laps
+    return part._replace(rows=rows)
+
+
+def put_sources(store, **parts):
+    """Puts one part of each source."""
+    put(
+        store,
+        *(a_delivery(a_source(name), a_calendar(RACE), part) for name, part in parts.items()),
+    )
+
+
+RACE = a_race(1, raceId=1)
+LAPS = ("results", "2023/1/moss", "laps")
+
+
+def test_a_fact_about_which_sources_disagree_has_what_each_of_them_says(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47), three=with_laps(40))
+    found = found_in(store, tmp_path)
+    assert [*found] == [LAPS]
+    fact = found[LAPS]
+    assert fact["said"] == {"one": "50", "two": "47", "three": "40"}
+    assert (fact["value"], fact["state"], fact["year"]) == ("50", "open", 2023)
+    assert fact["explanation"].endswith(" would settle it.")
+    about = ("raceId", "driverId", "constructorId", "circuitId")
+    assert [fact[name] is None for name in about] == [False, False, True, False]
+
+
+def test_sources_that_agree_have_no_discrepancy(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(50), three=results(1, "clark", "moss"))
+    assert found_in(store, tmp_path) == {}
+
+
+def test_a_source_that_is_not_in_the_list_is_not_compared(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47))
+    store.order(["one"])
+    assert found_in(store, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("sources", "state", "explanation"),
+    [
+        ({"dump": 50, "f1db": 50, "other": 47}, "resolved", "dump and f1db agree."),
+        ({"dump": 50, "other": 50, "f1db": 47}, "open", ""),  # both descend from Ergast
+        ({"dump": 47, "f1db": 50, "openf1": 50}, "open", ""),  # what counts is alone
+        ({"dump": 50, "f1db": 50, "other": 47, "openf1": 47}, "resolved", ""),
+        ({"dump": 50, "openf1": 47}, "open", ""),
+    ],
+    ids=["two families", "one family", "against us", "one for us", "one each"],
+)
+def test_a_choice_is_resolved_if_independent_sources_agree_with_it(
+    store, tmp_path, sources, state, explanation
+):
+    put_sources(store, **{name: with_laps(laps) for name, laps in sources.items()})
+    fact = found_in(store, tmp_path)[LAPS]
+    assert fact["state"] == state
+    assert fact["explanation"].startswith(explanation)
+
+
+def test_a_corrected_fact_is_resolved_by_its_witnesses(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47))
+    corrected = a_correction(tmp_path, "results,2023/1/moss,laps,50,47,a report and a photograph")
+    fact = found_in(store, tmp_path, corrected)[LAPS]
+    assert (fact["value"], fact["state"]) == ("47", "resolved")
+    assert fact["explanation"] == "a report and a photograph"
+
+
+def test_a_correction_to_what_the_source_has_already_resolves_too(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47))
+    corrected = a_correction(tmp_path, "results,2023/1/moss,laps,47,50,a report and a photograph")
+    assert found_in(store, tmp_path, corrected)[LAPS]["state"] == "resolved"
+
+
+def test_a_row_of_another_driver_resolves_both_rows(store, tmp_path):
+    put_sources(store, one=results(1, "clark", "moss"), two=results(1, "clark", "hill"))
+    open_ones = found_in(store, tmp_path)
+    assert {key: fact["state"] for key, fact in open_ones.items()} == {
+        ("results", "2023/1/hill", "row"): "open",
+        ("results", "2023/1/moss", "row"): "open",
+    }
+    assert open_ones["results", "2023/1/hill", "row"]["said"] == {
+        "one": None,
+        "two": "number=2; positionText=2; laps=50; constructor=lotus; status=Finished",
+    }
+
+
+def test_a_convention_is_explained(store, tmp_path):
+    def timed(milliseconds):
+        part = results(1, "moss")
+        rows = [[*row, milliseconds] for row in part.rows]
+        return part._replace(columns=(*part.columns, "milliseconds"), rows=rows)
+
+    put_sources(store, one=timed(5_000_400), two=timed(5_000_456))
+    [fact] = found_in(store, tmp_path).values()
+    assert (fact["state"], fact["explanation"]) == (
+        "explained",
+        "One of the two has cut or rounded it.",
+    )
+
+
+def test_the_constructor_of_a_car_is_one_discrepancy_in_the_results(store, tmp_path):
+    def said(name, constructor):
+        columns = ("driverId", "constructorId", "position")
+        rows = [["moss", constructor, 1]]
+        return a_delivery(
+            a_source(name),
+            a_calendar(RACE),
+            results(1, "moss", constructor=constructor),
+            Part(2023, 1, "qualifying", columns, rows),
+        )
+
+    put(store, said("one", "lotus"), said("two", "cooper"))
+    assert [*found_in(store, tmp_path)] == [("results", "2023/1/moss", "constructor")]
+
+
+def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):
+    path = tmp_path / "merged.db"
+    load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
+    fact = discrepancies(path)["results", "2023/9/bottas", "grid"]
+    with (PACKAGE / "loader" / "not_corrected.csv").open(newline="", encoding="utf-8") as file:
+        [line] = [row for row in csv.DictReader(file) if row["key"] == "2023/9/bottas"]
+    assert (fact["value"], fact["state"]) == (line["here"], line["state"])
+    assert fact["explanation"] == line["reason"]
+
+
+def test_the_most_doubtful_comes_first(merged):
+    doubts = select(merged, "SELECT doubt FROM discrepancies ORDER BY record")
+    assert len(doubts) > 10 and doubts == sorted(doubts)
+    assert {row for (row,) in select(merged, "SELECT state FROM discrepancies")} >= {
+        "open",
+        "explained",
+        RESOLVED,
+    }
+
+
+def test_comparing_is_symmetric(store, tmp_path):
+    """Two sources disagree about the same facts, whichever of them counts."""
+    drivers = [f"driver_{n}" for n in range(12)]
+    values = {
+        "number": range(30),
+        "grid": (None, *range(12)),
+        "laps": (None, 0, 49, 50),
+        "positionText": ("1", "2", "R", "D", "W"),
+        "milliseconds": (None, 5_000_000, 5_000_400, 5_061_000),
+    }
+
+    def some_results(source):
+        columns = ("driverId", "statusId", "constructorId", "positionOrder", *values)
+        rows = [
+            [driver, "Finished", random.choice(["lotus", "cooper"]), place]
+            + [random.choice([*some]) for some in values.values()]
+            for place, driver in enumerate(random.sample(drivers, 10), 1)
+        ]
+        return a_delivery(
+            a_source(source),
+            a_calendar(RACE),
+            Part(2023, 1, "results", columns, rows),
+        )
+
+    for _ in range(5):
+        put(store, some_results("one"), some_results("two"))
+        found = []
+        for order in (["one", "two"], ["two", "one"]):
+            store.order(order)
+            facts = found_in(store, tmp_path)
+            found.append({key: fact["said"] for key, fact in facts.items()})
+        assert found[0] == found[1] != {}
+
+
+def test_the_same_store_has_the_same_discrepancies(merged, tmp_path):
+    tables = ("discrepancies", "discrepancy_values", "ids")
+    path = Path(shutil.copytree(merged.parent, tmp_path / "again")) / merged.name
+    before = [select(path, f"SELECT * FROM {table}") for table in tables]
+    build_again(str(path), CORRECTIONS, lambda text: None)
+    assert [select(path, f"SELECT * FROM {table}") for table in tables] == before
+
+
+def test_a_database_is_replaced_if_only_its_discrepancies_differ(tmp_path):
+    path = tmp_path / "racedata.db"
+    other = shutil.copytree(SAMPLE, tmp_path / "other")
+    edit(other / "drivers.csv", ",Norris,", ",Noris,")
+    load([str(SAMPLE), str(other)], str(path), None, lambda text: None)
+    assert discrepancies(path)["drivers", "norris", "surname"]["said"]["other"] == "Noris"
+    lines = remove(str(path), str(other), None, lambda text: None)
+    assert lines and discrepancies(path) == {}
