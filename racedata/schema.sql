@@ -104,7 +104,7 @@ CREATE TABLE discrepancies (
     record        INTEGER PRIMARY KEY,  -- order of answers: the most doubtful first
     kind          TEXT NOT NULL,        -- as in origins; or a list, such as `drivers`
     key           TEXT NOT NULL,        -- names the row, as in corrections
-    columnName    TEXT NOT NULL,
+    columnName    TEXT NOT NULL,        -- such as `grid`
     year          INTEGER,              -- the season; NULL if it is about a list
     raceId        INTEGER REFERENCES races (raceId),                -- NULL if it is about a list
     driverId      INTEGER REFERENCES drivers (driverId),            -- NULL if the key names no driver, or an unknown one

@@ -115,6 +115,18 @@ def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 # The dump's ids of rows, which only number them.
+# The tables about sources, and about what they say and have said.
+ABOUT_SOURCES = (
+    "build",
+    "sources",
+    "origins",
+    "corrections",
+    "changes",
+    "coverage",
+    "discrepancies",
+    "discrepancy_values",
+    "ids",
+)
 ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId")
 
 
@@ -128,10 +140,9 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
         """SELECT tables.name, group_concat(columns.name, ', ')
            FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
            WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
-               AND tables.name NOT IN (
-                   'build', 'sources', 'origins', 'corrections', 'changes', 'coverage')
-               AND columns.name NOT IN ({}) GROUP BY tables.name""".format(
-            ", ".join(f"'{name}'" for name in ROW_IDS)
+               AND tables.name NOT IN ({}) AND columns.name NOT IN ({})
+           GROUP BY tables.name""".format(
+            *(", ".join(f"'{name}'" for name in names) for names in (ABOUT_SOURCES, ROW_IDS))
         ),
     )
     return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}
@@ -153,15 +164,7 @@ def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
     """
     facts = {}
     for (table,) in select(database, "SELECT name FROM sqlite_schema WHERE type = 'table'"):
-        if table.startswith("sqlite_") or table in (
-            "build",
-            "sources",
-            "origins",
-            "corrections",
-            "changes",
-            "coverage",
-            "row_counts",
-        ):
+        if table.startswith("sqlite_") or table in (*ABOUT_SOURCES, "row_counts"):
             continue
         found = [
             name for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")
