@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 import shutil
 from pathlib import Path
 
@@ -34,19 +33,6 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
             refreshed(behind, api.url)
         assert place in str(caught.value)
         assert state(behind.parent) == before
-
-
-def test_an_address_of_a_race_that_is_not_text_is_refused_with_its_place(api, behind):
-    changed(behind, RENAMED)
-    api.faults = {1: lambda body: (200, {}, with_wrong(body, ["url"], ["x"]))}
-    before = state(behind.parent)
-    said = re.escape(
-        f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; "
-        "expected text of at most 1,000 characters"
-    )
-    with pytest.raises(LoadError, match=f"^{said}"):
-        refreshed(behind, api.url)
-    assert state(behind.parent) == before
 
 
 def with_wrong(body, path, value):

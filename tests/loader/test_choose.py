@@ -14,7 +14,10 @@ OPENF1 = a_source("openf1", place=1, is_loaded=False, is_provisional=True)
 
 
 def chosen(sources, calendars, parts=(), corrected=lambda season, races: list(races)):
-    return choose(sources, calendars, parts, corrected)
+    before = repr(calendars)
+    choice = choose(sources, calendars, parts, corrected)
+    assert repr(calendars) == before  # nothing that was stored is changed
+    return choice
 
 
 def winners(sources, parts, rounds=(1, 2, 3)):
@@ -26,64 +29,49 @@ def winners(sources, parts, rounds=(1, 2, 3)):
 
 # Parts.
 
-
-def test_of_two_parts_that_of_the_first_source_of_the_list_counts():
-    parts = [stored_part("second", 1), stored_part("first", 1)]
-    assert winners([FIRST, SECOND], parts) == {"results": "first"}
-
-
-def test_each_kind_of_a_race_is_chosen_for_itself():
-    parts = [
-        stored_part("first", 1),
-        stored_part("second", 1),
-        stored_part("second", 1, "qualifying"),
-    ]
-    assert winners([FIRST, SECOND], parts) == {"results": "first", "qualifying": "second"}
-
-
-def test_the_parts_that_lose_are_kept_in_order():
-    sources = [FIRST, SECOND, a_source("third", place=3)]
-    calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
-    parts = [stored_part(name, 1) for name in ("third", "first", "second")]
-    (race,) = chosen(sources, calendars, parts).races
-    assert [part.source for part in race.others["results"]] == ["second", "third"]
-
-
-def test_a_provisional_part_counts_only_until_another_source_has_it():
-    parts = [stored_part("openf1", 1)]
-    assert winners([OPENF1, DUMP], parts) == {"results": "openf1"}
-    assert winners([OPENF1, DUMP], [*parts, stored_part("dump", 1)]) == {"results": "dump"}
-
-
-def test_a_source_that_is_not_in_the_list_does_not_count():
-    calendars = [stored_calendar(name, a_race(1)) for name in ("first", "dropped")]
-    choice = chosen([FIRST], calendars, [stored_part("dropped", 1)])
-    assert choice.races[0].parts == {} and choice.unmatched == []
-    assert chosen([FIRST], calendars[1:]).races == []
-
-
-@given(st.permutations(["api", "dump", "openf1"]), st.permutations(["api", "dump", "openf1"]))
-def test_the_order_in_which_sources_were_stored_does_not_count(of_calendars, of_parts):
-    sources = [API, DUMP, OPENF1._replace(place=3)]
-    calendars = [stored_calendar(name, a_race(1)) for name in of_calendars]
-    (race,) = chosen(sources, calendars, [stored_part(name, 1) for name in of_parts]).races
-    assert race.parts["results"].source == "api" and race.calendar.source == "api"
-    assert [part.source for part in race.others["results"]] == ["dump", "openf1"]
-
-
-# An API's part that it has not confirmed for long.
-
 # The dump was read in December, after the API, and has the results of a later race.
-STALE = [
-    stored_part("api", 1, confirmed_at="2023-10-01T06:00:00Z", put=1),
-    stored_part("dump", 1, put=2),
-    stored_part("dump", 3, put=2),
-]
+STALE = stored_part("api", 1, confirmed_at="2023-10-01T06:00:00Z", put=1)
+NEWER = [stored_part("dump", 1, put=2), stored_part("dump", 3, put=2)]
 LATER_DUMP = DUMP._replace(put=2)
+OLD = stored_part("first", 1, confirmed_at="2020-01-01T00:00:00Z")
+OTHER = a_source("other", place=3, put=3)
 
 
-def test_an_apis_part_that_was_not_confirmed_for_30_days_comes_after_a_later_dump():
-    assert winners([API, LATER_DUMP], STALE) == {"results": "dump"}
+def parts_of(kind="results", **entrants):
+    """A part of each source of round 1, with so many entrants."""
+    return [stored_part(name, 1, kind, entrants=count) for name, count in entrants.items()]
+
+
+CASES = {
+    "the first of the list": ([FIRST, SECOND], parts_of(second=20, first=20), "first"),
+    "one that is not in the list": ([FIRST], parts_of(dropped=20), None),
+    "provisional alone": ([OPENF1, DUMP], parts_of(openf1=20), "openf1"),
+    "provisional and another": ([OPENF1, DUMP], parts_of(openf1=20, dump=20), "dump"),
+    # an API's part that it has not confirmed for 30 days, and a later dump
+    "old": ([API, LATER_DUMP], [STALE, *NEWER], "dump"),
+    "the dump was before": ([API, LATER_DUMP], [STALE._replace(put=3), *NEWER], "api"),
+    "no later race": ([API, LATER_DUMP], [STALE, NEWER[0]], "api"),
+    "only refreshed": ([API, LATER_DUMP._replace(is_loaded=False)], [STALE, *NEWER], "api"),
+    "no other has it": ([API, LATER_DUMP], [STALE, NEWER[1]], "api"),
+    "an old dump": ([FIRST, LATER_DUMP], [OLD, *NEWER], "first"),
+    "any newer dump": (
+        [API, DUMP, OTHER],
+        [STALE, NEWER[0], stored_part("other", 3, put=3)],
+        "dump",
+    ),
+    # an API's part that is short
+    "fewer": ([API, DUMP], parts_of(api=19, dump=20), "dump"),
+    "more": ([API, DUMP], parts_of(api=21, dump=20), "api"),
+    "fewer in a dump": ([FIRST, SECOND], parts_of(first=19, second=20), "first"),
+    "provisional has more": ([API, OPENF1._replace(place=2)], parts_of(api=19, openf1=20), "api"),
+}
+
+
+@pytest.mark.parametrize(("sources", "parts", "winner"), CASES.values(), ids=CASES)
+def test_the_part_that_counts_is_that_of_the_first_source_unless_it_is_old_or_short(
+    sources, parts, winner
+):
+    assert winners(sources, parts).get("results") == winner
 
 
 @pytest.mark.parametrize(
@@ -97,91 +85,47 @@ def test_an_apis_part_that_was_not_confirmed_for_30_days_comes_after_a_later_dum
     ],
 )
 def test_what_an_api_confirmed_within_30_days_before_the_dump_counts(confirmed_at, winner):
-    parts = [STALE[0]._replace(confirmed_at=confirmed_at), *STALE[1:]]
+    parts = [STALE._replace(confirmed_at=confirmed_at), *NEWER]
     assert winners([API, LATER_DUMP], parts) == {"results": winner}
 
 
-def test_a_dump_that_was_read_before_the_api_changes_nothing():
-    parts = [STALE[0]._replace(put=3), *STALE[1:]]
-    assert winners([API, LATER_DUMP], parts) == {"results": "api"}
-
-
-def test_a_dump_without_results_of_a_later_race_changes_nothing():
-    assert winners([API, LATER_DUMP], STALE[:2]) == {"results": "api"}
-
-
-def test_a_dump_that_only_a_refresh_has_read_changes_nothing():
-    dump = LATER_DUMP._replace(is_loaded=False)
-    assert winners([API, dump], STALE) == {"results": "api"}
-
-
-def test_an_old_part_of_an_api_counts_if_no_other_source_has_it():
-    assert winners([API, LATER_DUMP], [STALE[0], STALE[2]]) == {"results": "api"}
-
-
-def test_an_old_part_of_a_dump_stays_ahead():
-    dump = FIRST._replace(read_at="2020-01-01T00:00:00Z")
-    parts = [stored_part("first", 1, confirmed_at=dump.read_at), *STALE[1:]]
-    assert winners([dump, LATER_DUMP], parts) == {"results": "first"}
-
-
-def test_any_loaded_dump_that_is_newer_makes_an_apis_part_old():
-    other = a_source("other", place=3, put=3)
-    parts = [*STALE[:2], stored_part("other", 3, put=3)]
-    assert winners([API, DUMP, other], parts) == {"results": "dump"}
-
-
-# An API's part that is short.
-
-
-def test_an_apis_part_with_fewer_entrants_than_another_comes_after_it_and_is_named():
-    sources = [API, DUMP]
+def test_each_kind_is_chosen_for_itself_and_parts_that_lose_are_kept_in_order():
+    sources = [FIRST, SECOND, OTHER]
+    parts = [*parts_of(other=20, first=20, second=20), *parts_of("qualifying", second=20)]
     calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
-    parts = [stored_part("api", 1, entrants=19), stored_part("dump", 1, entrants=20)]
-    choice = chosen(sources, calendars, parts)
-    assert choice.races[0].parts["results"].source == "dump"
-    assert choice.smaller == ["results of 2023/1 Grand Prix 1"]
+    (race,) = chosen(sources, calendars, parts).races
+    assert [part.source for part in race.others["results"]] == ["second", "other"]
+    assert race.parts["qualifying"].source == "second"
 
 
-def test_an_apis_part_with_more_entrants_counts():
-    parts = [stored_part("api", 1, entrants=21), stored_part("dump", 1, entrants=20)]
-    assert winners([API, DUMP], parts) == {"results": "api"}
-
-
-def test_a_short_part_behind_the_one_that_counts_is_not_named():
-    sources = [FIRST, API._replace(place=2)]
+@pytest.mark.parametrize(
+    ("sources", "entrants", "smaller"),
+    [
+        ([API, DUMP], {"api": 19, "dump": 20}, ["results of 2023/1 Grand Prix 1"]),
+        ([FIRST, API._replace(place=2)], {"api": 19, "first": 20}, []),  # it would not count
+    ],
+)
+def test_a_short_part_of_an_api_that_would_count_is_named(sources, entrants, smaller):
     calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
-    parts = [stored_part("api", 1, entrants=19), stored_part("first", 1, entrants=20)]
-    assert chosen(sources, calendars, parts).smaller == []
+    assert chosen(sources, calendars, parts_of(**entrants)).smaller == smaller
 
 
-def test_a_short_part_of_a_dump_stays_ahead():
-    parts = [stored_part("first", 1, entrants=19), stored_part("second", 1, entrants=20)]
-    assert winners([FIRST, SECOND], parts) == {"results": "first"}
-
-
-def test_a_provisional_part_makes_no_other_short():
-    parts = [stored_part("api", 1, entrants=19), stored_part("openf1", 1, entrants=20)]
-    assert winners([API, OPENF1._replace(place=2)], parts) == {"results": "api"}
-
-
-# Fastest laps.
+@given(st.permutations(["api", "dump", "openf1"]), st.permutations(["api", "dump", "openf1"]))
+def test_the_order_in_which_sources_were_stored_does_not_count(of_calendars, of_parts):
+    sources = [API, DUMP, OPENF1._replace(place=3)]
+    calendars = [stored_calendar(name, a_race(1)) for name in of_calendars]
+    (race,) = chosen(sources, calendars, [stored_part(name, 1) for name in of_parts]).races
+    assert race.parts["results"].source == "api" and race.calendar.source == "api"
+    assert [part.source for part in race.others["results"]] == ["dump", "openf1"]
 
 
 @pytest.mark.parametrize(("entrants_of_results", "winner"), [(20, "api"), (18, "dump")])
 def test_fewer_fastest_laps_are_short_only_if_the_results_of_the_same_api_do_not_count(
     entrants_of_results, winner
 ):
-    parts = [
-        stored_part("dump", 1, "fastest_laps", entrants=20),
-        stored_part("api", 1, "fastest_laps", entrants=19),
-        stored_part("dump", 1),
-        stored_part("api", 1, entrants=entrants_of_results),
-    ]
-    assert winners([API, DUMP], parts)["fastest_laps"] == winner
-
-
-# Entries: the drivers without a result.
+    laps = parts_of("fastest_laps", dump=20, api=19)
+    results = parts_of(dump=20, api=entrants_of_results)
+    assert winners([API, DUMP], laps + results)["fastest_laps"] == winner
 
 
 @pytest.mark.parametrize(
@@ -191,35 +135,34 @@ def test_fewer_fastest_laps_are_short_only_if_the_results_of_the_same_api_do_not
         ([FIRST, SECOND], ["second"], None),  # two dumps are never mixed
         ([API, DUMP], ["dump"], "dump"),  # an API lists none
         ([API, DUMP], ["api", "dump"], "api"),
-        ([API, DUMP, a_source("other", place=3)], ["other", "dump"], "dump"),
+        ([API, DUMP, OTHER], ["other", "dump"], "dump"),
     ],
 )
 def test_entries_are_from_the_source_of_the_results_or_complete_an_api(
     sources, with_entries, expected
 ):
-    parts = [stored_part(sources[0].name, 1)]
-    parts += [stored_part(name, 1, "entries", entrants=1) for name in with_entries]
-    assert winners(sources, parts).get("entries") == expected
-
-
-def test_a_race_without_results_has_no_entries():
-    assert winners([FIRST], [stored_part("first", 1, "entries")]) == {}
+    entries = parts_of("entries", **dict.fromkeys(with_entries, 1))
+    results = parts_of(**{sources[0].name: 20})
+    assert winners(sources, results + entries).get("entries") == expected
+    assert winners(sources, entries) == {}  # without results, there are none
 
 
 # Calendars.
 
 
 def test_the_calendar_of_a_season_is_that_of_the_first_source_that_has_one():
+    """Its races are in the order of their rounds."""
     calendars = [
         stored_calendar("second", a_race(1), a_race(2)),
-        stored_calendar("first", a_race(1, name="Prix 1")),
+        stored_calendar("first", a_race(10), a_race(2), a_race(1, name="Prix 1")),
         stored_calendar("second", a_race(1, year=2022, date="2022-01-15"), season=2022),
     ]
     races = chosen([FIRST, SECOND], calendars).races
-    assert [(race.season, race.name, race.calendar.source) for race in races] == [
-        (2022, "Grand Prix 1", "second"),
-        (2023, "Prix 1", "first"),
+    assert [(race.season, race.facts["round"], race.calendar.source) for race in races] == [
+        (2022, 1, "second"),
+        *((2023, round, "first") for round in (1, 2, 10)),
     ]
+    assert races[1].name == "Prix 1"
 
 
 def test_a_calendar_that_may_not_count_only_says_which_race_is_which():
@@ -263,12 +206,6 @@ def test_an_apis_old_calendar_comes_after_that_of_a_later_dump(fetched_at, put, 
     assert race.calendar.source == winner
 
 
-def test_races_are_in_the_order_of_their_rounds():
-    calendar = stored_calendar("first", a_race(10), a_race(2), a_race(1))
-    races = chosen([FIRST], [calendar]).races
-    assert [race.facts["round"] for race in races] == [1, 2, 10]
-
-
 # Which race is which.
 
 
@@ -303,11 +240,9 @@ def test_a_race_with_records_that_matches_none_is_named_once():
     choice = chosen([FIRST, SECOND], calendars, parts)
     assert choice.unmatched == ["2023/2 Grand Prix 2"]
     assert [race.parts for race in choice.races] == [{}]
-
-
-def test_a_race_without_records_that_matches_none_is_not_named():
-    calendars = [stored_calendar("first", a_race(1)), stored_calendar("second", a_race(2))]
     assert chosen([FIRST, SECOND], calendars).unmatched == []
+    assert chosen([FIRST], calendars, parts).unmatched == []  # not in the list
+    assert chosen([FIRST], calendars[1:]).races == []
 
 
 # Sessions and start times.
@@ -363,13 +298,3 @@ def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_sessions():
     before = stored_calendar("api", a_race(1), twin)
     races = chosen([API], [before._replace(races=before.races[:1])]).races
     assert [bool(race.sessions) for race in races] == [False, True]
-
-
-def test_choosing_changes_nothing_that_was_stored():
-    calendars = [
-        stored_calendar("first", a_race(1)),
-        stored_calendar("second", a_race(1, time="14:00:00", sessions=[session("2023-01-14")])),
-    ]
-    before = repr(calendars)
-    assert chosen([FIRST, SECOND], calendars).races[0].facts["time"] == "14:00:00"
-    assert repr(calendars) == before

@@ -25,15 +25,11 @@ def tables(database):
         yield Tables(db, "main")
 
 
-def test_each_source_has_the_lists_and_the_first_has_the_corrections(tables):
+def test_each_source_has_the_lists_and_its_own_parts_and_the_first_has_the_corrections(tables):
     first, second = (delivery_of(a_source(), tables, number) for number in (1, 2))
     assert {*first.lists} == {*LISTS, "seasons", "corrections"}
     assert all(first.lists.values())
     assert {*second.lists} == {*LISTS, "seasons"}
-
-
-def test_each_source_delivers_its_own_parts_with_the_time_of_their_fetch(tables):
-    first, second = (delivery_of(a_source(), tables, number) for number in (1, 2))
     ((part, fetched_at),) = second.parts
     assert (part.kind, part.season, fetched_at) == ("pit_stops", 2023, "2023-10-23T06:00:00Z")
     own = {(each.kind, each.season, each.round) for each, _ in first.parts}

@@ -10,8 +10,6 @@ from support import SAMPLE
 from support.answers import client
 from support.loads import built, csv_rows, race_ids, rows_of, run_loader, select
 
-from racedata.loader.errors import LoadError
-
 
 class Dump:
     """A copy of the sample, to change."""
@@ -157,18 +155,6 @@ def test_a_second_practice_stays_one_next_to_columns_of_the_session_that_sets_th
     assert sessions(app, 2023, 18) == {"FirstPractice", "Qualifying", "Sprint"} | both
 
 
-def test_blanks_around_values_are_ignored(dump):
-    plain = dump.load() and dump.database.read_bytes()
-    dump.change("drivers", lambda row: row.update({key: f"{value} " for key, value in row.items()}))
-    dump.change(
-        "lap_times", lambda row: row.update({key: f" {value}" for key, value in row.items()})
-    )
-    _, app = dump.load()
-    again = dump.database.read_bytes()
-    assert ' "' not in app.get("/ergast/f1/drivers?limit=2000").text
-    assert len(plain) == len(again)
-
-
 def test_a_status_is_found_by_its_number_whatever_its_number_is(dump):
     for table in ("status", "results", "sprint_results"):
         dump.change(
@@ -223,10 +209,3 @@ def test_files_with_kaggles_names_are_read(tmp_path):
     ):
         (source / f"{old}.csv").rename(source / f"{new}.csv")
     assert rows_of(built(source, tmp_path / "x.db")) == rows_of(built(SAMPLE, tmp_path / "y.db"))
-
-
-def test_a_dump_with_both_names_of_a_file_is_refused(tmp_path):
-    dump = shutil.copytree(SAMPLE, tmp_path / "dump")
-    shutil.copy(dump / "lap_times.csv", dump / "lapTimes.csv")
-    with pytest.raises(LoadError, match=r"dump: has both lap_times\.csv and lapTimes\.csv; expect"):
-        built(dump, tmp_path / "x.db")

@@ -15,10 +15,10 @@ import pandas
 import pytest
 from support import EXPECTED, SAMPLE
 from support.answers import client
-from support.loads import built, changed, csv_rows, facts_of, run_loader, select
+from support.loads import built, changed, csv_rows, listed, racedata, run_loader, select
 
 from racedata.database import CHECKSUM_BYTES
-from racedata.loader.corrections import CORRECTIONS, HEADER
+from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.export import export
 from racedata.loader.load import load
@@ -26,7 +26,6 @@ from racedata.loader.replacement import replacement
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS, REST_TITLE, TITLE
 
 F1DB = EXPECTED / "f1db"
-EXPORT = [sys.executable, "-m", "racedata", "export"]
 ANSWERS = ("2023/18/results", "2023/qualifying", "2023", "2023/9/driverstandings", "circuits")
 
 
@@ -47,6 +46,12 @@ def exported_whole(database, folder):
     """Folders with the files of a dump and of the rest."""
     dump, rest = folder / "dump.zip", folder / "more.zip"
     return [unpacked(exported(database, dump, rest)), unpacked(rest)]
+
+
+@pytest.fixture(scope="module")
+def whole(sample_database, tmp_path_factory):
+    """Folders with the files of the dump of the sample and of the rest."""
+    return exported_whole(sample_database, tmp_path_factory.mktemp("whole"))
 
 
 def tables_of(database):
@@ -83,49 +88,39 @@ def test_an_export_loads_as_the_same_database(sources, tmp_path):
     assert_comes_back(built(sources, tmp_path / "racedata.db"), tmp_path)
 
 
-def test_a_value_that_is_no_longer_the_right_one_counts_as_not_corrected(sample_database, tmp_path):
-    paths = exported_whole(sample_database, tmp_path)
-    (paths[1] / "corrections.csv").write_text(
-        f"{HEADER}\n"
-        "drivers,alonso,code,ALX,ALO,witnesses\n"
-        "drivers,hamilton,code,HAX,HAZ,witnesses\n"
-        "drivers,nobody,code,NOX,NOB,witnesses\n"
+def test_a_value_that_is_no_longer_the_right_one_counts_as_not_corrected(whole, tmp_path):
+    rest = shutil.copytree(whole[1], tmp_path / "more")
+    listed(
+        rest,
+        "drivers,alonso,code,ALX,ALO,witnesses",
+        "drivers,hamilton,code,HAX,HAZ,witnesses",
+        "drivers,nobody,code,NOX,NOB,witnesses",
     )
     sql = "SELECT key, sourceValue, value FROM corrections"
-    assert select(built(paths, tmp_path / "x.db"), sql) == [("alonso", "ALX", "ALO")]
+    assert select(built([whole[0], rest], tmp_path / "x.db"), sql) == [("alonso", "ALX", "ALO")]
 
 
-def test_entries_and_sessions_that_ergast_has_no_columns_for_come_back(sample_database, tmp_path):
+def test_what_ergast_has_no_columns_for_and_quotes_and_commas_come_back(database, tmp_path):
     race, other = (f"(SELECT raceId FROM races WHERE year = 2023 AND round = {n})" for n in (18, 5))
-    database = changed(
-        Path(shutil.copy(sample_database, tmp_path / "racedata.db")),
+    changed(
+        database,
         f"""INSERT INTO entries SELECT {race}, driverId, constructorId FROM drivers, constructors
             WHERE driverRef = 'bueb' AND constructorRef = 'alpine'""",
         f"INSERT INTO sessions VALUES ({race}, 'fp3', NULL, NULL)",
         f"INSERT INTO sessions VALUES ({other}, 'sq', '2023-05-06', NULL)",
         "UPDATE row_counts SET rows = rows + 1 WHERE name = 'entries'",
         "UPDATE row_counts SET rows = rows + 2 WHERE name = 'sessions'",
-    )
-    assert_comes_back(database, tmp_path)
-
-
-def test_names_with_quotes_and_commas_come_back(sample_database, tmp_path):
-    database = changed(
-        Path(shutil.copy(sample_database, tmp_path / "racedata.db")),
         """UPDATE drivers SET surname = 'O"Ward, "P"', forename = '"' WHERE DRIVER(alonso)""",
     )
     assert_comes_back(database, tmp_path)
 
 
-def test_the_files_of_an_export_have_the_columns_and_ids_of_ergasts(tmp_path):
-    folder = unpacked(
-        exported(built(SAMPLE, tmp_path / "racedata.db", None), tmp_path / "dump.zip")
-    )
+def test_the_files_of_an_export_have_the_columns_and_ids_of_ergasts(whole):
     for name in ERGAST:
         if not (SAMPLE / f"{name}.csv").exists():
             assert name == "constructor_results"
             continue
-        old, new = csv_rows(SAMPLE, name), csv_rows(folder, name)
+        old, new = csv_rows(SAMPLE, name), csv_rows(whole[0], name)
         id = next(iter(new[0]))
         assert [row[id] for row in new] == sorted((row[id] for row in old), key=int)
         # the sample lacks some columns of Ergast's, and has a few more
@@ -133,16 +128,17 @@ def test_the_files_of_an_export_have_the_columns_and_ids_of_ergasts(tmp_path):
         assert common == [column for column in new[0] if column in old[0]]
 
 
-@pytest.mark.parametrize("file", ["results", "lap_times", "drivers"])
-def test_texts_are_quoted_and_numbers_and_missing_values_are_not(sample_database, tmp_path, file):
-    folder = unpacked(exported(sample_database, tmp_path / "dump.zip"))
-    header, *lines = (folder / f"{file}.csv").read_text(encoding="utf-8").splitlines()
+TEXTS = {
+    "results": {"positionText", "time", "fastestLapTime", "fastestLapSpeed"},
+    "lap_times": {"time"},
+    "drivers": {"driverRef", "code", "forename", "surname", "dob", "nationality", "url"},
+}
+
+
+@pytest.mark.parametrize(("file", "texts"), TEXTS.items())
+def test_texts_are_quoted_and_numbers_and_missing_values_are_not(whole, file, texts):
+    header, *lines = (whole[0] / f"{file}.csv").read_text(encoding="utf-8").splitlines()
     assert '"' not in header
-    texts = {
-        "results": {"positionText", "time", "fastestLapTime", "fastestLapSpeed"},
-        "lap_times": {"time"},
-        "drivers": {"driverRef", "code", "forename", "surname", "dob", "nationality", "url"},
-    }[file]
     for line in lines:
         fields = next(csv.reader(io.StringIO(line)))
         assert line == ",".join(
@@ -151,14 +147,18 @@ def test_texts_are_quoted_and_numbers_and_missing_values_are_not(sample_database
         )
 
 
-def test_the_times_of_a_result_are_the_winners_own_and_the_gaps_of_the_others(
-    sample_database, tmp_path
-):
-    folder = unpacked(exported(sample_database, tmp_path / "dump.zip"))
-    races = {row["raceId"]: (row["year"], row["round"]) for row in csv_rows(folder, "races")}
+def rows_of_race(folder, file, year, round):
+    ids = [
+        row["raceId"]
+        for row in csv_rows(folder, "races")
+        if (row["year"], row["round"]) == (year, round)
+    ]
+    return [row for row in csv_rows(folder, file) if row["raceId"] in ids]
 
+
+def test_the_times_of_a_result_are_the_winners_own_and_the_gaps_of_the_others(whole):
     def times(file, year, round):
-        rows = [row for row in csv_rows(folder, file) if races[row["raceId"]] == (year, round)]
+        rows = rows_of_race(whole[0], file, year, round)
         return [row["time"] for row in sorted(rows, key=lambda row: int(row["positionOrder"]))]
 
     assert times("results", "2023", "18")[:2] == ["1:35:21.362", "+10.730"]
@@ -168,39 +168,34 @@ def test_the_times_of_a_result_are_the_winners_own_and_the_gaps_of_the_others(
 
 
 def test_the_points_of_a_constructor_are_the_sum_of_its_drivers_points_in_the_race_and_the_sprint(
-    sample_database, tmp_path
+    whole,
 ):
-    folder = unpacked(exported(sample_database, tmp_path / "dump.zip"))
-    (race,) = [
-        row["raceId"]
-        for row in csv_rows(folder, "races")
-        if (row["year"], row["round"]) == ("2023", "18")
-    ]
     points: Counter[str] = Counter()
     for file in ("results", "sprint_results"):
-        for row in csv_rows(folder, file):
-            if row["raceId"] == race:
-                points[row["constructorId"]] += float(row["points"])
-    assert points
-    assert {
-        row["constructorId"]: float(row["points"])
-        for row in csv_rows(folder, "constructor_results")
-        if row["raceId"] == race
-    } == points
+        for row in rows_of_race(whole[0], file, "2023", "18"):
+            points[row["constructorId"]] += float(row["points"])
+    found = rows_of_race(whole[0], "constructor_results", "2023", "18")
+    assert points and {row["constructorId"]: float(row["points"]) for row in found} == points
 
 
 def test_the_same_database_gives_the_same_zip_with_the_files_of_ergasts_dump(
-    sample_database, tmp_path
+    sample_database, whole, tmp_path
 ):
-    first, second = (exported(sample_database, tmp_path / name) for name in ("a.zip", "b.zip"))
-    assert first.read_bytes() == second.read_bytes()
+    """Its README begins with its title. The progress names each file."""
+    said: list[str] = []
+    first, second, more = (tmp_path / name for name in ("a.zip", "b.zip", "more.zip"))
+    export(str(sample_database), str(first), said.append, str(more))
+    assert {text.partition(".csv: ")[0] for text in said} == {*ERGAST, *OTHERS} - {"entries"}
+    assert said[-1].endswith(" rows")
+    assert first.read_bytes() == exported(sample_database, second).read_bytes()
     with zipfile.ZipFile(first) as archive:
         names = {name.removesuffix(".csv") for name in archive.namelist()}
     assert names == {"README.txt", "licence.txt", *ERGAST}
+    for folder, title in zip(whole, (TITLE, REST_TITLE)):
+        assert (folder / "README.txt").read_text(encoding="utf-8").startswith(f"{title}\n")
 
 
-def test_a_further_file_without_rows_is_left_out(tmp_path):
-    source = shutil.copytree(SAMPLE, tmp_path / "source")
+def test_a_further_file_without_rows_is_left_out(source, tmp_path):
     (source / "practice.csv").unlink()
     _, rest = exported_whole(built(source, tmp_path / "racedata.db"), tmp_path)
     assert (rest / "sessions.csv").exists()
@@ -209,60 +204,46 @@ def test_a_further_file_without_rows_is_left_out(tmp_path):
 
 
 def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(tmp_path):
-    database = changed(
-        built([SAMPLE, F1DB], tmp_path / "racedata.db"),
-        "UPDATE sources SET address = 'https://example.org/f1db.zip?key=1' WHERE name = 'f1db'",
-    )
-    folder = unpacked(exported(database, tmp_path / "dump.zip"))
-    text = (folder / "licence.txt").read_text(encoding="utf-8")
-    assert text.splitlines()[0] == (
-        "CC BY-NC-SA 4.0; name sample, f1db, and say that it was changed"
-    )
+    database = built([SAMPLE, F1DB], tmp_path / "racedata.db")
+    for address in ("https://example.org/f1db.zip?key=1", "jolpica:https://example.org/x/?key=1"):
+        changed(database, f"UPDATE sources SET address = '{address}' WHERE name = 'f1db'")
+        folder = unpacked(exported(database, tmp_path / "dump.zip"))
+        text = (folder / "licence.txt").read_text(encoding="utf-8")
+        assert f"  address: {address.partition('?')[0]}\n" in text
+    licence = "CC BY-NC-SA 4.0; name sample, f1db, and say that it was changed"
+    assert text.splitlines()[0] == licence
     for row in select(database, "SELECT licence, substr(readAt, 1, 10), gave FROM sources"):
         for said in row:
             assert said in text
-    assert "  address: https://example.org/f1db.zip\n" in text
     assert str(SAMPLE.parent) not in text
-    index = "jolpica:https://example.org/x/?key=1"
-    changed(database, f"UPDATE sources SET address = '{index}' WHERE name = 'f1db'")
-    folder = unpacked(exported(database, tmp_path / "dump.zip"))
-    text = (folder / "licence.txt").read_text(encoding="utf-8")
-    assert "  address: jolpica:https://example.org/x/\n" in text
     again = built(folder, tmp_path / "again.db")
-    assert select(again, "SELECT licence FROM sources") == [(text.splitlines()[0],)]
+    assert select(again, "SELECT licence FROM sources") == [(licence,)]
 
 
-def test_a_rest_that_is_loaded_twice_is_refused_with_the_line(sample_database, tmp_path):
-    dump, rest = exported_whole(sample_database, tmp_path)
-    with pytest.raises(LoadError, match=r"more: \w+\.csv, line 2, columns? .* appears twice; "):
-        built([dump, rest, rest], tmp_path / "x.db")
-
-
-def test_an_export_replaces_an_earlier_one(sample_database, other_database, tmp_path):
-    target = exported(sample_database, tmp_path / "dump.zip")
+def test_an_export_replaces_an_earlier_one_or_an_empty_file(
+    sample_database, other_database, tmp_path
+):
+    target = tmp_path / ".ZIP"  # a name that ends with .zip
+    target.touch()
+    assert zipfile.is_zipfile(exported(sample_database, target))
     target.chmod(0o750)
     exported(other_database, target)
+    target = target.rename(tmp_path / "dump.zip")
     assert answers_of(built(target, tmp_path / "x.db")) == answers_of(other_database)
     assert target.stat().st_mode & 0o777 == 0o750
     assert {path.name for path in tmp_path.iterdir()} == {"dump.zip", "x.db", "x.sources.db"}
 
 
 def test_rows_that_ergasts_tables_cannot_have_and_rows_that_name_them_are_only_in_the_rest(
-    sample_database, tmp_path
+    database, tmp_path
 ):
-    driver = "(SELECT driverId FROM drivers WHERE driverRef = 'alonso')"
-    ((id,),) = select(sample_database, f"SELECT {driver}")
-    (first, second) = select(
-        sample_database,
-        f"SELECT raceId, record FROM pit_stops WHERE driverId <> {driver} LIMIT 2",
-    )
-    database = changed(
-        Path(shutil.copy(sample_database, tmp_path / "racedata.db")),
-        f"UPDATE drivers SET url = NULL WHERE driverId = {driver}",
-        "UPDATE pit_stops SET time = NULL WHERE raceId = {} AND record = {}".format(*first),
-        "UPDATE pit_stops SET milliseconds = NULL WHERE raceId = {} AND record = {}".format(
-            *second
-        ),
+    ((id,),) = select(database, "SELECT driverId FROM drivers WHERE driverRef = 'alonso'")
+    stops = select(database, f"SELECT raceId, record FROM pit_stops WHERE driverId <> {id} LIMIT 2")
+    unknown = "UPDATE pit_stops SET {} = NULL WHERE raceId = {} AND record = {}"
+    changed(
+        database,
+        f"UPDATE drivers SET url = NULL WHERE driverId = {id}",
+        *(unknown.format(name, *stop) for name, stop in zip(("time", "milliseconds"), stops)),
     )
     paths = [str(tmp_path / name) for name in ("dump.zip", "more.zip")]
     lines = export(str(database), paths[0], lambda text: None, paths[1])
@@ -271,30 +252,22 @@ def test_rows_that_ergasts_tables_cannot_have_and_rows_that_name_them_are_only_i
         assert not any(row["driverId"] == str(id) for row in csv_rows(dump, name))
         assert {row["driverId"] for row in csv_rows(rest, name)} == {str(id)}
         assert csv_rows(rest, name)[0].keys() == csv_rows(dump, name)[0].keys()
-    stops = csv_rows(dump, "pit_stops")
-    assert stops and not any(r"\N" in (row["time"], row["milliseconds"]) for row in stops)
-    own = select(database, f"SELECT count(*) FROM pit_stops WHERE driverId = {driver}")[0][0]
+    in_dump = csv_rows(dump, "pit_stops")
+    assert in_dump and not any(r"\N" in (row["time"], row["milliseconds"]) for row in in_dump)
+    own = select(database, f"SELECT count(*) FROM pit_stops WHERE driverId = {id}")[0][0]
     assert len(csv_rows(rest, "pit_stops")) == own + 2
-    (said,) = [line for line in lines if line.startswith("left out: ")]
+    alone = export(str(database), paths[0], lambda text: None)
+    said, hint = (next(line for line in each if "left out: " in line) for each in (lines, alone))
     assert "1 of drivers" in said and f"{own + 2} of pit_stops" in said
-    assert "--more" not in said
-    (alone,) = [
-        line
-        for line in export(str(database), paths[0], lambda text: None)
-        if line.startswith("left out: ")
-    ]
-    assert alone == f"{said}; --more MORE writes them"
+    assert hint == f"{said}; --more MORE writes them" and "--more" not in said
     again = built([dump, rest], tmp_path / "again.db", None)  # a stop without a time comes last
     assert select(again, "SELECT * FROM row_counts") == select(database, "SELECT * FROM row_counts")
     assert_comes_back(again.rename(tmp_path / "numbered.db"), tmp_path)
 
 
-def test_of_two_drivers_with_one_address_the_second_is_only_in_the_rest(sample_database, tmp_path):
+def test_of_two_drivers_with_one_address_the_second_is_only_in_the_rest(database, tmp_path):
     url = "(SELECT url FROM drivers WHERE driverRef = 'alonso')"
-    database = changed(
-        Path(shutil.copy(sample_database, tmp_path / "racedata.db")),
-        f"UPDATE drivers SET url = {url} WHERE driverRef = 'hamilton'",
-    )
+    changed(database, f"UPDATE drivers SET url = {url} WHERE driverRef = 'hamilton'")
     dump, rest = exported_whole(database, tmp_path)
     (left_out,) = csv_rows(rest, "drivers")
     assert left_out["driverRef"] in ("alonso", "hamilton")
@@ -305,33 +278,41 @@ def test_of_two_drivers_with_one_address_the_second_is_only_in_the_rest(sample_d
 @pytest.mark.parametrize(
     ("name", "more", "fault"),
     [
-        ("copy.db", "more.zip", "copy.db: expected a name that ends with .zip"),
-        ("dump.zip", "more", "more: expected a name that ends with .zip"),
-        ("dump.zip", "dump.zip", "dump.zip: is FILE itself; expected another file"),
+        ("copy.db", "more.zip", "{}/copy.db: expected a name that ends with .zip"),
+        ("dump.zip", "more", "{}/more: expected a name that ends with .zip"),
+        ("dump.zip", "dump.zip", "--more {}/dump.zip: is FILE itself; expected another file"),
+        ("no/x.zip", None, "{}/no: not a folder; expected an existing folder for x.zip"),
     ],
 )
-def test_the_rest_needs_a_place_of_its_own(sample_database, tmp_path, name, more, fault):
-    with pytest.raises(LoadError) as refused:
-        exported(sample_database, tmp_path / name, tmp_path / more)
-    assert fault in str(refused.value)
+def test_the_dump_and_the_rest_need_a_place_of_their_own(
+    sample_database, tmp_path, name, more, fault
+):
+    words = [tmp_path / name, *(["--more", tmp_path / more] if more else [])]
+    done = racedata("export", *words, "--database", sample_database)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"racedata export: {fault.format(tmp_path)}; nothing was changed\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_rest_of_an_export_does_not_load_without_its_dump(sample_database, tmp_path):
-    _, rest = exported_whole(sample_database, tmp_path)
+def test_the_rest_of_an_export_does_not_load_without_its_dump_or_twice(whole, tmp_path):
+    dump, rest = whole
     done = run_loader(rest, tmp_path / "x.db")
     assert done.stderr == (
         f"racedata load: {rest}: is the rest of an export; expected its dump before it: "
         "racedata load FILE MORE; nothing was changed\n"
     )
+    with pytest.raises(LoadError, match=r"more: \w+\.csv, line 2, columns? .* appears twice; "):
+        built([dump, rest, rest], tmp_path / "x.db")
 
 
-def text_file(path):
-    path.write_text("not ours")
-
-
-def dump_of_somebody(path):
-    shutil.copytree(SAMPLE, path)
+def zip_of(path, changes=()):
+    """A zip with the title of an export, in which some bytes are changed."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.txt", TITLE * 50)
+    content = bytearray(path.read_bytes())
+    for place, value in changes:
+        content[content.index(b"PK\1\2") + 8 if place is None else place] |= value
+    path.write_bytes(content)
 
 
 def zip_of_somebody(path):
@@ -339,26 +320,18 @@ def zip_of_somebody(path):
         archive.write(SAMPLE / "races.csv", "races.csv")
 
 
-def damaged_zip(path):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("README.txt", TITLE * 50)
-    content = bytearray(path.read_bytes())
-    content[40:46] = b"\xff" * 6  # the first bytes of the member
-    path.write_bytes(content)
+FOREIGN = {
+    "text": lambda path: path.write_text("not ours"),
+    "zip of somebody": zip_of_somebody,
+    "dump of somebody": lambda path: shutil.copytree(SAMPLE, path),
+    # the first bytes of the member
+    "damaged zip": lambda path: zip_of(path, [(place, 0xFF) for place in range(40, 46)]),
+    # the flag of the member, there and in the directory
+    "encrypted zip": lambda path: zip_of(path, [(6, 1), (None, 1)]),
+}
 
 
-def encrypted_zip(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("README.txt", TITLE)
-    content = bytearray(path.read_bytes())
-    content[6] |= 1  # the flag of the member, there and in the directory
-    content[content.index(b"PK\1\2") + 8] |= 1
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize(
-    "make", [text_file, zip_of_somebody, dump_of_somebody, damaged_zip, encrypted_zip]
-)
+@pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
 def test_an_export_replaces_only_an_earlier_export(sample_database, tmp_path, make):
     target = tmp_path / "x.zip"
     make(target)
@@ -370,61 +343,22 @@ def test_an_export_replaces_only_an_earlier_export(sample_database, tmp_path, ma
     )
 
 
-def test_an_empty_file_is_replaced(sample_database, tmp_path):
-    target = tmp_path / "x.zip"
-    target.touch()
-    exported(sample_database, target)
-    assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
-
-
-@pytest.mark.parametrize("name", [".zip", "DUMP.ZIP"])
-def test_a_name_that_ends_with_zip_is_a_zip(sample_database, tmp_path, name):
-    assert zipfile.is_zipfile(exported(sample_database, tmp_path / name))
-
-
-def run_export(target, database):
-    command = [*EXPORT, str(target), "--database", str(database)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
-
-
-def test_the_command_reports_the_rows_of_each_file(sample_database, tmp_path):
+def test_the_command_reports_the_rows_of_each_file(database, tmp_path):
+    """A damaged database is not exported."""
     target = tmp_path / "dump.zip"
-    done = run_export(target, sample_database)
+    done = racedata("export", target, "--database", database)
     assert (done.returncode, done.stderr) == (0, "")
     *lines, last = done.stdout.splitlines()
     rows = {name: int(count.replace(",", "")) for name, count, _ in map(str.split, lines)}
-    assert rows["races"] == select(sample_database, "SELECT count(*) FROM races")[0][0]
-    assert rows["lap_times"] == select(sample_database, "SELECT count(*) FROM lap_times")[0][0]
+    for name in ("races", "lap_times"):
+        assert select(database, f"SELECT count(*) FROM {name}") == [(rows[name],)]
     assert last == f"{target}: {target.stat().st_size:,} bytes"
-
-
-@pytest.mark.parametrize(
-    ("target", "fault"),
-    [
-        ("{database}", "{database}: expected a name that ends with .zip"),
-        (
-            "{folder}/none/x.zip",
-            "{folder}/none: not a folder; expected an existing folder for x.zip",
-        ),
-    ],
-)
-def test_a_place_where_no_export_can_be_is_named(database, target, fault):
-    before = database.read_bytes()
-    names = {"database": database, "folder": database.parent}
-    done = run_export(Path(target.format(**names)), database)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"racedata export: {fault.format(**names)}; nothing was changed\n"
-    assert database.read_bytes() == before
-
-
-def test_a_damaged_database_is_not_exported(database, tmp_path):
+    before = target.read_bytes()
     database.write_bytes(database.read_bytes()[:-CHECKSUM_BYTES] + bytes(CHECKSUM_BYTES))
-    target = tmp_path / "new" / "x.zip"
-    target.parent.mkdir()
-    done = run_export(target, database)
+    done = racedata("export", target, "--database", database)
     assert done.returncode == 1
     assert done.stderr.startswith(f"racedata export: {database} is damaged")
-    assert list(target.parent.iterdir()) == []
+    assert target.read_bytes() == before
 
 
 @pytest.mark.parametrize("more", [[], ["--more", "more.zip"]])
@@ -469,11 +403,11 @@ def test_an_export_is_written_while_a_load_has_locked_the_folder(database, tmp_p
         exported(database, database.with_name("dump.zip"))
 
 
-def test_a_load_refuses_an_export_with_a_session_without_a_race(sample_database, tmp_path):
-    dump, rest = exported_whole(sample_database, tmp_path)
+def test_a_load_refuses_an_export_with_a_session_without_a_race(whole, tmp_path):
+    rest = shutil.copytree(whole[1], tmp_path / "more")
     with (rest / "sessions.csv").open("a", encoding="utf-8") as file:
         file.write('999999,"fp1","2023-05-06",\\N\n')
-    done = run_loader(rest, tmp_path / "x.db", dump)
+    done = run_loader(rest, tmp_path / "x.db", whole[0])
     assert "sessions.csv" in done.stderr
     assert "column raceId: '999999'; expected a raceId of races.csv" in done.stderr
 
@@ -540,18 +474,3 @@ def test_a_full_dump_with_f1db_loads_again_and_nothing_is_corrected_twice(full_d
 
 def test_jolpicas_dump_loads_again_as_the_same_database(jolpica, tmp_path):
     assert_comes_back(built(jolpica, tmp_path / "racedata.db"), tmp_path)
-
-
-def test_the_readme_of_an_export_begins_with_its_title(sample_database, tmp_path):
-    dump, rest = exported_whole(sample_database, tmp_path)
-    assert (dump / "README.txt").read_text(encoding="utf-8").startswith(f"{TITLE}\n")
-    assert (rest / "README.txt").read_text(encoding="utf-8").startswith(f"{REST_TITLE}\n")
-    assert facts_of(built([dump, rest], tmp_path / "x.db")) == facts_of(sample_database)
-
-
-def test_the_progress_names_each_file_of_the_dump(sample_database, tmp_path):
-    said: list[str] = []
-    target, more = (str(tmp_path / name) for name in ("dump.zip", "more.zip"))
-    export(str(sample_database), target, said.append, more)
-    assert {text.partition(".csv: ")[0] for text in said} == {*ERGAST, *OTHERS} - {"entries"}
-    assert said[-1].endswith(" rows")

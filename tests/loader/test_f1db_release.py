@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from support import SAMPLE
-from support.apis import FAULTS, hanging, refreshed
+from support.apis import FAULTS, refreshed
 from support.loads import (
     built,
     select,
@@ -22,7 +22,6 @@ from support.releases import EXPIRED, answers_of_release, file_of_release, relea
 from support.season import SimulatedTime, follow_source
 
 from racedata.loader.errors import LoadError
-from racedata.loader.sources import f1db_release
 
 LAS_VEGAS = '1147,2025,22,"2025-11-23","04:00","las-vegas","las-vegas"'
 
@@ -32,30 +31,15 @@ EMPTY = "," * 12
 
 # The message, and the line that replaces the last race of f1db's calendar.
 HOSTILE = {
-    "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
-    "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),
     "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace(
         "2025-11-23", "9999-12-31"
     ),
     "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(
         ",2025,", ",2999,"
     ),
-    "column year: '20255'; expected a year": LAS_VEGAS.replace(",2025,", ",20255,"),
-    "column time: '25:00'; expected a time": LAS_VEGAS.replace("04:00", "25:00"),
-    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(
-        ',"las-vegas"', ',"../../etc"'
-    ).replace('"../../etc","../../etc"', '"las-vegas","../../etc"'),
     "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace(
         '"las-vegas","', '"a\x00b","'
     ),
-    "column round: '100'; expected a whole number from 1 to 99": LAS_VEGAS.replace(",22,", ",100,"),
-    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(
-        ",22,", f",{10**17},"
-    ),
-    "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
-    "columns year, round: '2025, 20' appears twice": LAS_VEGAS.replace(",22,", ",20,"),
-    "column id: '1145' appears twice": LAS_VEGAS.replace("1147", "1145"),
-    "column id: '1147' appears twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
     "2025/22 and 2025/23 have the same name; expected different ones": f"{LAS_VEGAS}{EMPTY}\n"
     + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
     "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(
@@ -144,16 +128,6 @@ def test_an_expired_address_of_a_file_is_one_line_without_the_signature(release,
         ) as error:
             refreshed(behind, f"{release.url}/f1db-csv.zip")
         assert "sig" not in str(error.value)
-
-
-def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
-    assert f1db_release.CHECKSUMS_SECONDS == 30
-    monkeypatch.setattr(f1db_release, "CHECKSUMS_SECONDS", 0.1)
-    with (
-        hanging() as server,
-        pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"),
-    ):
-        refreshed(behind, f"{server.url}/f1db-csv.zip")
 
 
 def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_later_one_at_once(

@@ -14,18 +14,9 @@ from support import SAMPLE, spoiling
 from support.answers import client
 from support.apis import answers_of, hanging, served
 from support.files import served_file
-from support.loads import (
-    changed,
-    remembered,
-    rows_of,
-)
+from support.loads import remembered, rows_of
 from support.processes import following, until
-from support.refreshes import (
-    F1DB,
-    assert_ends_at_once,
-    like_jolpica,
-    state,
-)
+from support.refreshes import F1DB, assert_ends_at_once, like_jolpica, state
 from support.season import (
     LimitedApi,
     Season,
@@ -142,16 +133,20 @@ def said(hours, source, expected=()):
     return lines
 
 
-def failing(times, text):
-    """A function that fails this many times, and then returns the text."""
-    faults = iter([LoadError("down")] * times)
+def raising(*faults):
+    """A function that raises these faults, one at each call, and then returns a text."""
+    left = iter(faults)
 
     def work():
-        if fault := next(faults, None):
+        if fault := next(left, None):
             raise fault
-        return text
+        return "new"
 
     return work
+
+
+def failing(times):
+    return raising(*[LoadError("down")] * times)
 
 
 def source(refresh, *kinds, has_news=lambda asked: False, interval=None):
@@ -164,30 +159,46 @@ def missing(kind, hours=2):
     return Expected(2023, 1, "race", kind, NOON - hours * HOUR, False)
 
 
-def test_after_a_failure_the_waits_double_up_to_an_hour():
-    assert said(8, source(failing(5, "new"))) == [
-        "12:00 down 12:05",
-        "12:05 down 12:15",
-        "12:15 down 12:35",
-        "12:35 down 13:15",
-        "13:15 down 14:15",
+TEN_MINUTES, TWO, ONE = (timedelta(minutes=n) for n in (10, 2, 1))
+BUSY, DOWN = NotYet("busy"), LoadError("down")
+SAID = {
+    "the waits double up to an hour": (
+        (8, failing(5), None),
+        "12:00 down 12:05|12:05 down 12:15|12:15 down 12:35|12:35 down 13:15|13:15 down 14:15|"
         "14:15 new",
-    ]
+    ),
+    "a defect is a failure": (
+        (1, raising(*[ZeroDivisionError("defect")] * 2), None),
+        "12:00 defect 12:05|12:05 defect 12:15|12:15 new",
+    ),
+    "with an interval, five minutes after each failure": (
+        (0.3, failing(3), ONE),
+        "12:00 down 12:05|12:05 down 12:10|12:10 down 12:15|12:15 new",
+    ),
+    "after a refusal, its interval": ((1, raising(*[BUSY] * 4), TWO), "12:00 busy 12:02|12:08 new"),
+    "a refusal after a failure is reported again": (
+        (1, raising(BUSY, BUSY, DOWN, BUSY), TWO),
+        "12:00 busy 12:02|12:04 down 12:09|12:09 busy 12:11|12:11 new",
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), SAID.values(), ids=SAID)
+def test_a_source_that_fails_is_asked_again(case, expected):
+    hours, refresh, interval = case
+    assert said(hours, source(refresh, interval=interval)) == expected.split("|")
 
 
 def test_a_failure_never_postpones_a_check_for_missing_records():
     waits = "12:00 down 12:05|12:05 down 12:15|12:15 down 12:35|12:35 down 12:55|12:55 new"
-    assert said(0.99, source(failing(4, "new"), "results"), [missing("results")]) == waits.split(
-        "|"
-    )
+    found = said(0.99, source(failing(4), "results"), [missing("results")])
+    assert found == waits.split("|")
 
 
 def test_a_source_without_news_is_refreshed_once_a_day_and_says_nothing_if_nothing_changed():
+    """Questions do not delay that."""
     texts = iter(["first", "", "third"])
     assert said(71, source(lambda: next(texts))) == ["12:00 first", "12:00 third"]
-
-
-def test_questions_do_not_delay_the_daily_refresh():
     texts = iter(["first", "second"])
     lines = said(47, source(lambda: next(texts), "results"), [missing("results", hours=52.2)])
     assert lines == ["12:00 first", "12:00 second"]
@@ -204,45 +215,15 @@ def test_a_source_is_refreshed_at_once_if_the_clock_is_set_back_while_it_waits()
         lines.append(f"{clock.now:%d %b %H:%M} {text}")
 
     with pytest.raises(KeyboardInterrupt):
-        CheckLoop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
+        CheckLoop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0)))
     assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:00 new", "03 Dec 12:00 new"]
 
 
 def test_a_source_with_an_interval_is_asked_that_often_whatever_the_calendar_says():
     news = iter([False, False, True, False])
-    interval = timedelta(minutes=10)
-    one = source(failing(0, "new"), has_news=lambda asked: next(news, False), interval=interval)
+    one = source(failing(0), has_news=lambda asked: next(news, False), interval=TEN_MINUTES)
     lines = said(1, one)
     assert lines == ["12:00 new", "12:30 new"]
-
-
-def test_a_source_with_an_interval_is_asked_five_minutes_after_each_failure():
-    lines = said(0.3, source(failing(3, "new"), interval=timedelta(minutes=1)))
-    assert lines == ["12:00 down 12:05", "12:05 down 12:10", "12:10 down 12:15", "12:15 new"]
-
-
-def test_a_source_that_refuses_is_asked_again_after_its_interval_if_it_has_one():
-    refusals = iter([NotYet("busy")] * 4)
-
-    def refresh():
-        if refusal := next(refusals, None):
-            raise refusal
-        return "new"
-
-    lines = said(1, source(refresh, interval=timedelta(minutes=2)))
-    assert lines == ["12:00 busy 12:02", "12:08 new"]
-
-
-def test_a_refusal_after_a_failure_is_reported_again():
-    faults = iter([NotYet("busy"), NotYet("busy"), LoadError("down"), NotYet("busy")])
-
-    def refresh():
-        if fault := next(faults, None):
-            raise fault
-        return "new"
-
-    lines = said(1, source(refresh, interval=timedelta(minutes=2)))
-    assert lines == ["12:00 busy 12:02", "12:04 down 12:09", "12:09 busy 12:11", "12:11 new"]
 
 
 def test_a_provisional_source_is_asked_after_the_race_even_if_another_source_has_the_results():
@@ -269,18 +250,6 @@ def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     assert asked == []
 
 
-def test_a_source_with_a_defect_is_asked_again_as_after_a_failure():
-    defects = iter([ZeroDivisionError("division by zero")] * 2)
-
-    def refresh():
-        if defect := next(defects, None):
-            raise defect
-        return "new"
-
-    waits = ["12:00 division by zero 12:05", "12:05 division by zero 12:15", "12:15 new"]
-    assert said(1, source(refresh)) == waits
-
-
 @pytest.mark.parametrize("is_enough", [False, True])
 def test_the_database_is_prepared_until_that_succeeds_and_then_every_ten_minutes(is_enough):
     clock, lines = Clock(0.5), []
@@ -288,14 +257,14 @@ def test_the_database_is_prepared_until_that_succeeds_and_then_every_ten_minutes
     def say(text, due=None):
         lines.append(f"{clock.now:%H:%M} {text}" + (f" {due:%H:%M}" if due else ""))
 
-    work = failing(2, "built")
+    work = failing(2)
     preparation = Preparation(lambda sleep: work(), lambda: is_enough)
     with pytest.raises(KeyboardInterrupt):
         loop = CheckLoop(lambda: [], lambda: clock.now, clock.wait, say, say)
         loop.prepare(preparation, lambda: say("begins"))
     begins = lines.pop(lines.index("12:00 begins" if is_enough else "12:15 begins"))
     assert begins and lines == ["12:00 down 12:05", "12:05 down 12:15"] + [
-        f"12:{minute} built" for minute in (15, 25)
+        f"12:{minute} new" for minute in (15, 25)
     ]
 
 
@@ -347,7 +316,7 @@ def test_a_signal_in_a_refresh_leaves_no_file_behind(api, behind, requests):
         follow.terminate()
         _, errors = follow.communicate(timeout=20)
     assert (errors, follow.returncode) == ("", 0)
-    assert {path.name for path in behind.parent.iterdir()} <= {behind.name, store_path(behind).name}
+    assert {*behind.parent.iterdir()} <= {behind, store_path(behind)}
     ExistingDatabase(behind).close()
 
 
@@ -364,18 +333,18 @@ def test_a_source_that_does_not_answer_delays_no_other(database, sample_database
 def test_a_failure_is_one_line_with_the_next_try(database):
     with following(database, "--from", "http://127.0.0.1:1/ergast/f1") as follow:
         line = follow.stderr.readline()
-        follow.terminate()
-        assert follow.communicate(timeout=20) == ("", "")
-    assert re.fullmatch(
-        r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n",
-        line,
-    )
+        assert_ends_at_once(follow)
+    said = r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n"
+    assert re.fullmatch(said, line)
 
 
 def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
     api, behind, complete
 ):
+    """It waits until another program has replaced the database."""
     with following(behind, "--from", api.url) as follow:
+        with locked(behind.parent, sleep):
+            until(lambda: len(api.paths) == 11)
         line = follow.stdout.readline()
         assert "; results 165 rows (+20); " in line and f"; {behind}: new data after" in line
         assert rows_of(behind) == rows_of(complete)
@@ -383,29 +352,23 @@ def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
         assert_ends_at_once(follow)
 
 
-def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
-    changed(behind, "PRAGMA user_version = 11")
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (spoiling.fifo, "is not a regular file; "),
+        (spoiling.version(11), f"newer than this program's ({SCHEMA_VERSION}); "),
+    ],
+)
+def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind, spoil, fault, is_named):
+    spoil(behind)
     before = state(behind.parent)
-    with following(behind, RACEDATA_SOURCES=f"{api.url} {F1DB} {SAMPLE}") as follow:
+    names = {} if is_named else {"RACEDATA_SOURCES": f"{api.url} {F1DB} {SAMPLE}"}
+    with following(behind, *(["--from", api.url] if is_named else []), **names) as follow:
         line = follow.stderr.readline()
-        assert (
-            f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION}); "
-            in line
-            and "; next try at " in line
-        )
+        assert fault in line and "; next try at " in line
         assert_ends_at_once(follow)
     assert (state(behind.parent), api.paths) == (before, [])
-
-
-@pytest.mark.parametrize("is_named", [True, False])
-def test_a_fifo_in_place_of_the_database_is_one_line_and_sigterm_ends_the_follower(
-    api, database, is_named
-):
-    spoiling.fifo(database)
-    names = {} if is_named else {"RACEDATA_SOURCES": f"{api.url} {SAMPLE}"}
-    with following(database, *(["--from", api.url] if is_named else []), **names) as follow:
-        assert "is not a regular file; " in follow.stderr.readline()
-        assert_ends_at_once(follow)
 
 
 @pytest.mark.long(20)
@@ -443,13 +406,4 @@ def test_a_followed_api_that_allows_two_requests_per_second_is_asked_at_its_pace
         assert follow_source(behind, server.url, time) == []
     paths = [each.path for each in limited.answered if each.status == 200]
     assert len(paths) == len({*paths}) < len(limited.answered)  # nothing is fetched twice
-    assert rows_of(behind) == rows_of(complete)
-
-
-def test_a_follower_waits_until_another_program_has_replaced_the_database(api, behind, complete):
-    with following(behind, "--from", api.url) as follow:
-        with locked(behind.parent, sleep):
-            until(lambda: len(api.paths) == 11)
-        assert "new data" in follow.stdout.readline()
-        assert_ends_at_once(follow)
     assert rows_of(behind) == rows_of(complete)

@@ -56,29 +56,8 @@ def test_a_database_that_racedata_has_built_is_accepted(sample_database):
     check_foreign(sample_database, "")
 
 
-def test_comments_and_spaces_of_the_schema_may_differ(database):
-    changed(
-        database,
-        "PRAGMA writable_schema = ON",
-        """UPDATE sqlite_schema SET sql = replace(sql, 'such as 2023', 'a year') || '  '
-           WHERE name = 'seasons'""",
-    )
-    check_foreign(database, "")
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("a -- b\n c", "a c"),
-        ("a' -- 'b", "a' -- 'b"),
-        ("  a,b ", "a , b"),
-    ],
-)
-def test_statements_with_the_same_words_are_the_same(one, other):
-    assert tokens(one) == tokens(other)
-
-
-def test_a_comment_in_a_text_is_not_a_comment():
+def test_statements_with_the_same_words_are_the_same_whatever_the_comments_and_spaces():
+    assert tokens("  a,b -- c\n d") == tokens("a , b d")
     assert tokens("'--\n' x") != tokens("'' x")
 
 
@@ -130,30 +109,17 @@ def test_another_schema_version_or_program_is_refused(database, statement, fault
             ["CREATE TRIGGER t AFTER INSERT ON build BEGIN DELETE FROM races; END"],
             "has an extra trigger 't' on 'build'",
         ),
-        ([f"CREATE VIEW v AS {ENDLESS} * FROM n"], "has an extra view 'v'"),
+        # what never ends when it is read
         (
             ["DROP VIEW laps", f"CREATE VIEW laps AS {ENDLESS} max(x) AS year FROM n"],
             "view 'laps' is missing or different",
         ),
-        (
-            ["DROP TABLE build", f"CREATE VIEW build AS {ENDLESS} x AS builtAt, 1 isSample FROM n"],
-            "has an extra view 'build'",
-        ),
-        (
-            ["CREATE VIRTUAL TABLE x USING fts5(y)"],
-            "has an extra table 'x'",
-        ),
-        (
-            ["CREATE INDEX i ON races (abs(year))"],
-            "has an extra index 'i' on 'races'",
-        ),
+        (["CREATE VIRTUAL TABLE x USING fts5(y)"], "has an extra table 'x'"),
         (["DROP INDEX races_circuitId"], "index 'races_circuitId' is missing or different"),
-        (["DROP TABLE pit_stops"], "table 'pit_stops' is missing or different"),
         (
             ["ALTER TABLE drivers ADD COLUMN x TEXT AS (hex(zeroblob(1000000000)))"],
             "table 'drivers' is",
         ),
-        (["CREATE TABLE x (y)"], "has an extra table 'x'"),
     ],
 )
 def test_tables_views_indexes_and_triggers_of_its_own_are_refused(database, statements, fault):

@@ -4,7 +4,6 @@ import csv
 import io
 import os
 import sqlite3
-import struct
 import subprocess
 import sys
 import zipfile
@@ -12,13 +11,14 @@ from collections import Counter, defaultdict
 from contextlib import closing
 
 import pytest
-from support import ROOT, SAMPLE
+from support import SAMPLE
 from support.loads import (
     LOAD,
     assert_refused,
     built,
     csv_rows,
     edit,
+    expected_lines,
     refused,
     rows_of,
     run_loader,
@@ -30,26 +30,13 @@ from racedata.loader.files.archives import Dump
 from racedata.loader.load import load
 from racedata.loader.sources import PUBLISHED, dump
 from racedata.loader.stage import Stage
-from racedata.model import TABLES
+from racedata.model import BY_NAME, TABLES
 
 REQUIRED = [table.name for table in TABLES if table.required]
-OPTIONAL = [
-    table.name
-    for table in TABLES
-    if not table.required and (SAMPLE / f"{table.name}.csv").exists() and table.name != "seasons"
-]
-
-
-@pytest.fixture
-def sample_folder():
-    return SAMPLE
 
 
 # What is said, and what is changed in the file that it names. `\\n` is the end of a line.
-LINES = [
-    line.strip()
-    for line in (ROOT / "tests" / "expected" / "wrong-values.txt").read_text().splitlines()
-]
+LINES = expected_lines("wrong-values.txt")
 LONG = '\n2,"' + "x" * 200_000
 CHANGES = [
     *zip(LINES[::2], LINES[1::2]),
@@ -69,38 +56,19 @@ def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expec
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (
-            "1957-01-13",
-            "1958-01-01",
-            "the date of 1957/1 Argentine Grand Prix is '1958-01-01'; expected a date in its",
-        ),
-        (
-            "2023-03-03,11:30",
-            "2022-11-30,11:30",
-            "the date of fp1 of 2023/1 Bahrain Grand Prix is '2022-11-30'; exp",
-        ),
+        ("1957-01-13", "1958-01-01", "1957/1 Argentine Grand Prix is '1958-01-01'"),
+        ("2023-03-03,11", "2022-11-30,11", "fp1 of 2023/1 Bahrain Grand Prix is '2022-11-30'"),
     ],
 )
 def test_a_date_outside_of_its_season_is_refused(source, database, old, new, said):
     edit(source / "races.csv", old, new)
-    assert_refused(source, database, f"{source}: {said}")
+    assert_refused(source, database, f"{source}: the date of {said}; expected a date in its season")
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        (
-            "drivers.csv",
-            "Hülkenberg",
-            "Hülkenberg".encode("latin-1"),
-            "line 26, column surname: b'\\xfc'",
-        ),
-        (
-            "drivers.csv",
-            "Räikkönen",
-            "Räikkönen".encode("latin-1"),
-            "line 50, column surname: b'\\xe4'",
-        ),
+        ("drivers.csv", "Räikkönen", b"R\xe4ikk\xf6nen", "line 50, column surname: b'\\xe4'"),
         ("status.csv", "\n2,", b"\n\xe9,", "line 3, column statusId: b'\\xe9'"),
         ("drivers.csv", "driverId,", "driverId,".encode("utf-16"), "line 1: b'\\xff'"),
     ],
@@ -112,30 +80,19 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_place(source, database, fil
 
 
 @pytest.mark.parametrize("table", REQUIRED)
-def test_a_required_table_that_is_absent_is_refused(source, database, table):
-    (source / f"{table}.csv").unlink()
-    assert_refused(
-        source,
-        database,
-        f"{source}: no {table}.csv in it; expected circuits.csv, constructors.csv, ",
-    )
-
-
-def test_an_empty_file_is_refused(source, database):
-    (source / "races.csv").write_bytes(b"")
-    assert_refused(
-        source, database, "races.csv, line 1, column raceId: not in the header, which has nothing;"
-    )
-
-
-@pytest.mark.parametrize("table", REQUIRED)
-def test_a_required_table_without_rows_is_refused(source, database, table):
+def test_a_required_table_that_is_absent_or_empty_is_refused(source, database, table):
     path = source / f"{table}.csv"
-    path.write_text(path.read_text(encoding="utf-8").split("\n")[0] + "\n")
+    path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
     run = run_loader(source, database)
     # If a later table refers to it, that is refused first, so only part of the message is compared.
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
     assert f"{table}.csv: no rows; expected at least one" in run.stderr
+    path.write_bytes(b"")
+    said = f"{table}.csv, line 1, column {BY_NAME[table].names[0]}: not in the header, which has no"
+    assert_refused(source, database, said)
+    path.unlink()
+    said = f"{source}: no {table}.csv in it; expected circuits.csv, constructors.csv, "
+    assert_refused(source, database, said)
 
 
 def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
@@ -170,82 +127,14 @@ def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):
         )
 
 
-@pytest.mark.parametrize("table", ["races", "lap_times"])
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_a_special_file_in_a_source_is_refused(source, database, make, table):
-    path = source / f"{table}.csv"
-    path.unlink()
-    make(path)
-    assert_refused(
-        source, database, f"{source}: {table}.csv is not a regular file; expected a CSV file"
-    )
-
-
-def zip_of(path, **files):
-    """A zip of the sample, with some of its files replaced by blocks of bytes."""
+def zip_of(path, status):
+    """A zip of the sample, whose status.csv has these blocks of bytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for file in SAMPLE.iterdir():
             with archive.open(file.name, "w") as member:
-                for block in files.get(file.stem, [file.read_bytes()]):
+                for block in status if file.stem == "status" else [file.read_bytes()]:
                     member.write(block)
     return path
-
-
-def zip_of_many_members(path):
-    """A zip whose directory lists a million empty files."""
-    entry = (
-        struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
-        + b"a"
-    )
-    size = len(entry) * 1_000_000
-    with path.open("wb") as file:
-        for _ in range(1_000):
-            file.write(entry * 1_000)
-        file.write(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, size, 0, 0))
-    return path
-
-
-STATUS = b"statusId,status\n"
-TOO_LONG = "longer than 1,000,000 bytes; expected a row"
-TOO_MANY_BYTES = "more than 5,000,000 bytes in 400 rows; expected shorter rows"
-HEAVY = {
-    "a line of commas": (
-        {"status": [STATUS, *[b"," * 10**6] * 60]},
-        f"status.csv, line 2: {TOO_LONG}",
-    ),
-    "many columns": (
-        {"status": [STATUS[:-1], b",x" * 999, b"\n1,F"]},
-        "status.csv, line 1: 1,001 columns; expected at",
-    ),
-    "a long header": (
-        {"status": [b"statusId,status", *[b",column" * 10**5] * 80]},
-        f"status.csv, line 1: {TOO_LONG}",
-    ),
-    "a long last line": (
-        {"status": [STATUS, b"1," + b"x" * 10**6]},
-        f"status.csv, line 2: {TOO_LONG}",
-    ),
-    "a long line that is not UTF-8": (
-        {"status": [STATUS, b"1,\xff", *[b"x" * 10**6] * 60]},
-        "status.csv, line 2: ",
-    ),
-    "long rows": ({"status": [STATUS, *[b"," * 900_000 + b"\n"] * 200]}, TOO_MANY_BYTES),
-    "a row of many lines": ({"status": [STATUS, *[b'"\n",' * 10**5] * 200]}, TOO_MANY_BYTES),
-    "blank lines": (
-        {"status": [STATUS, b"1,Finished\n", *[b"\n" * 10**6] * 50]},
-        "more than 1,000 blank lines",
-    ),
-}
-
-
-@pytest.mark.parametrize(("files", "said"), HEAVY.values(), ids=HEAVY)
-def test_no_dump_takes_more_than_150_mb_of_memory(database, tmp_path, files, said):
-    assert_refused_within_150_mb(zip_of(tmp_path / "data.zip", **files), database, said)
-
-
-def test_no_zip_takes_more_than_150_mb_of_memory(database, tmp_path):
-    said = "the zip lists too many files; expected a dump of the data"
-    assert_refused_within_150_mb(zip_of_many_members(tmp_path / "data.zip"), database, said)
 
 
 # Runs a command, prints the most memory it took in KB, and exits with its status.
@@ -257,7 +146,8 @@ sys.exit(status)
 """
 
 
-def assert_refused_within_150_mb(source, database, said):
+def test_a_line_of_60_mb_is_refused_in_150_mb_of_memory(database, tmp_path):
+    source = zip_of(tmp_path / "data.zip", [b"statusId,status\n", *[b"," * 10**6] * 60])
     with refused(database):
         # A small process between this one and the loader: a child begins with the memory of its
         # parent.
@@ -265,19 +155,8 @@ def assert_refused_within_150_mb(source, database, said):
         process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert int(process.stdout) * 1024 < 150_000_000
     assert process.returncode == 1
-    assert process.stderr.startswith("racedata load: ")
-    assert said in process.stderr
-    assert process.stderr.count("\n") == 1
-
-
-def test_a_line_of_a_million_bytes_is_read(source, tmp_path):
-    path = source / "status.csv"
-    header, *rows = path.read_text().splitlines()
-    columns = [f"column{number}" for number in range(10)]
-    line = ",".join([rows[0], *["x" * 99_990] * 10])
-    assert 999_900 < len(line) < 10**6
-    path.write_text("\n".join([",".join([header, *columns]), line, *rows[1:]]))
-    assert run_loader(source, tmp_path / "x.db").returncode == 0
+    said = "status.csv, line 2: longer than 1,000,000 characters; expected a row"
+    assert said in process.stderr and process.stderr.count("\n") == 1
 
 
 def test_without_a_source_the_database_is_built_from_the_same_source_again(
@@ -301,12 +180,16 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(
     )
 
 
-@pytest.mark.parametrize("table", OPTIONAL)
-def test_the_report_says_which_tables_are_absent(source, tmp_path, table):
-    (source / f"{table}.csv").unlink()
+def test_the_report_says_which_tables_are_absent(source, tmp_path):
+    names = {path.stem for path in source.glob("*.csv")} - {*REQUIRED}
+    for name in names:
+        (source / f"{name}.csv").unlink()
     lines = load([str(source)], str(tmp_path / "x.db"), None, lambda text: None)
-    assert f"{table:<22}{'no file':>12}{0:>13}" in lines
-    assert rows_of(tmp_path / "x.db")[table] == []
+    rows = rows_of(tmp_path / "x.db")
+    assert rows["seasons"] == [(year, None) for year in sorted({row[1] for row in rows["races"]})]
+    for name in names - {"seasons"}:
+        assert f"{name:<22}{'no file':>12}{0:>13}" in lines
+        assert rows[name] == []
 
 
 def as_csv(rows, **options):
@@ -321,19 +204,28 @@ def without_missing_end(row):
     return row
 
 
+def rows_without_missing_ends(rows):
+    return as_csv([without_missing_end(row) for row in rows])
+
+
 STYLES = {
-    "BOM": lambda rows: b"\xef\xbb\xbf" + as_csv(rows),
-    "CRLF": lambda rows: as_csv(rows, lineterminator="\r\n"),
-    "quoted": lambda rows: as_csv(rows, quoting=csv.QUOTE_ALL),
-    "partly quoted": lambda rows: as_csv(rows, quoting=csv.QUOTE_NONNUMERIC),
-    "columns in another order": lambda rows: as_csv([row[::-1] for row in rows]),
-    "unknown columns": lambda rows: as_csv([[*row, f"unknown{i}"] for i, row in enumerate(rows)]),
-    "empty for missing": lambda rows: as_csv(
-        [["" if value == r"\N" else value for value in row] for row in rows]
+    "BOM, short rows in another order": lambda rows: (
+        b"\xef\xbb\xbf" + rows_without_missing_ends([rows[0], *rows[:0:-1]])
     ),
-    "short rows": lambda rows: as_csv([without_missing_end(row) for row in rows]),
+    "CRLF, partly quoted": lambda rows: as_csv(
+        rows, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC
+    ),
+    "quoted, unknown columns": lambda rows: as_csv(
+        [[*row, f"unknown{i}"] for i, row in enumerate(rows)], quoting=csv.QUOTE_ALL
+    ),
+    "columns in another order, empty for missing": lambda rows: as_csv(
+        [["" if value == r"\N" else value for value in row[::-1]] for row in rows]
+    ),
+    # as published dumps have `Argentinian `
+    "blanks": lambda rows: as_csv(
+        [rows[0], *([f" {value} " for value in row] for row in rows[1:])]
+    ),
     "blank lines": lambda rows: as_csv(rows).replace(b"\n", b"\n\n"),
-    "rows in another order": lambda rows: as_csv([rows[0], *rows[:0:-1]]),
 }
 
 
@@ -379,15 +271,15 @@ def test_the_database_says_what_it_is(sample_database):
     assert set(strict.values()) == {1}
 
 
-def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
-    run = run_loader(source, tmp_path / "x.db")
+def test_the_report_lists_tables_rows_and_seasons(tmp_path):
+    run = run_loader(SAMPLE, tmp_path / "x.db")
     assert run.stderr == ""
     lines = run.stdout.splitlines()
     assert lines[0].split() == ["table", "in", "the", "base", "stored"]
     assert ["lap_times", "1,034", "1,034"] in [line.split() for line in lines]
     assert lines[18:] == [
-        f"licence of the whole: CC BY-NC-SA 4.0; name {source}, and say that it was changed",
-        f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",
+        f"licence of the whole: CC BY-NC-SA 4.0; name {SAMPLE}, and say that it was changed",
+        f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {SAMPLE}",
     ]
 
 
@@ -435,14 +327,16 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("folder", "database"), [("sample_folder", "sample_database"), ("dump", "dump_database")]
-)
+def source_and_database(request, name):
+    """The folder of a dump, and the path of the database built from it."""
+    folder = SAMPLE if name == "sample" else request.getfixturevalue(name)
+    return folder, request.getfixturevalue(f"{name}_database")
+
+
+@pytest.mark.parametrize("name", ["sample", "dump"])
 @pytest.mark.parametrize("table", ORDERS)
-def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(
-    request, folder, database, table
-):
-    folder, path = request.getfixturevalue(folder), request.getfixturevalue(database)
+def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(request, name, table):
+    folder, path = source_and_database(request, name)
     entrant = "constructorId" if table == "constructor_standings" else "driverId"
     expected = sorted(
         csv_rows_of(folder, table), key=lambda row: (row["year"], row["round"], ORDERS[table](row))
@@ -460,57 +354,43 @@ def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(
 
 
 def test_a_qualifying_row_without_a_position_is_the_last_of_its_race(source, tmp_path):
+    """A season that is only in races is added without a URL."""
     edit(source / "qualifying.csv", "\n1,9,16,16,6,1,", "\n1,9,16,16,6,\\N,")
-    built(source, tmp_path / "x.db")
-    drivers = [
-        row["driverId"]
-        for row in ordered_rows(tmp_path / "x.db", "qualifying")
-        if row["raceId"] == 9
-    ]
-    assert (drivers[0], drivers[-1]) == (60, 16)
-
-
-def test_a_season_that_is_only_in_races_is_added_without_a_url(source, tmp_path):
     (source / "seasons.csv").write_text(
         "year,url\n2005,https://example.org/2005\n2031,https://example.org/2031\n"
     )
-    built(source, tmp_path / "x.db")
-    seasons = dict(rows_of(tmp_path / "x.db")["seasons"])
-    years = {row[1] for row in rows_of(tmp_path / "x.db")["races"]}
-    assert set(seasons) == years | {2031}
-    assert {year: url for year, url in seasons.items() if url} == {
-        2005: "https://example.org/2005",
-        2031: "https://example.org/2031",
-    }
-    (source / "seasons.csv").unlink()
-    built(source, tmp_path / "x.db")
-    assert rows_of(tmp_path / "x.db")["seasons"] == [(year, None) for year in sorted(years)]
+    rows = rows_of(built(source, tmp_path / "x.db"))
+    qualifying = ordered_rows(tmp_path / "x.db", "qualifying")
+    drivers = [row["driverId"] for row in qualifying if row["raceId"] == 9]
+    assert (drivers[0], drivers[-1]) == (60, 16)
+    years = {row[1] for row in rows["races"]}
+    urls = {year: f"https://example.org/{year}" for year in (2005, 2031)}
+    assert dict(rows["seasons"]) == dict.fromkeys(years) | urls
 
 
-def test_standings_are_final_after_the_last_scheduled_round_of_a_season(source, tmp_path):
-    for table in ("driver_standings", "constructor_standings"):
+def test_standings_are_final_after_the_last_scheduled_round_of_a_season(
+    source, sample_database, tmp_path
+):
+    """Without its last round, which is race 71 here, a season has no final standings."""
+    tables = ("driver_standings", "constructor_standings")
+    for table in tables:
         path = source / f"{table}.csv"
-        final = ordered_rows(built(source, tmp_path / "x.db"), table)
-        rounds = {(row["year"], row["round"]) for row in final if row["final"] == 1}
-        assert rounds == {(1957, 8), (1997, 17), (2005, 19), (2021, 22), (2023, 22)} - (
-            set() if table == "driver_standings" else {(1957, 8)}
-        )
-        # Without its last round, which is race 71 here, a season has no final standings.
         rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
         path.write_text("".join(row for row in rows if row.split(",")[1] != "71"), encoding="utf-8")
-        running = ordered_rows(built(source, tmp_path / "x.db"), table)
-        assert {row["round"] for row in running if row["year"] == 2023} == {9, 18}
-        assert not any(row["final"] for row in running if row["year"] == 2023)
+    built(source, tmp_path / "x.db")
+    for table in tables:
+        final = ordered_rows(sample_database, table)
+        rounds = {(row["year"], row["round"]) for row in final if row["final"] == 1}
+        of_1957 = {(1957, 8)} if table == "driver_standings" else set()
+        assert rounds == of_1957 | {(1997, 17), (2005, 19), (2021, 22), (2023, 22)}
+        running = [row for row in ordered_rows(tmp_path / "x.db", table) if row["year"] == 2023]
+        assert {row["round"] for row in running} == {9, 18}
+        assert not any(row["final"] for row in running)
 
 
-@pytest.mark.parametrize(
-    ("folder", "database", "least"),
-    [("sample_folder", "sample_database", 8), ("dump", "dump_database", 1000)],
-)
-def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(
-    request, folder, database, least
-):
-    folder, path = request.getfixturevalue(folder), request.getfixturevalue(database)
+@pytest.mark.parametrize(("name", "least"), [("sample", 8), ("dump", 1000)])
+def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(request, name, least):
+    folder, path = source_and_database(request, name)
     results = defaultdict(list)
     for row in sorted(
         csv_rows_of(folder, "results"), key=lambda row: (row["year"], row["round"], row["resultId"])

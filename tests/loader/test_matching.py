@@ -46,20 +46,17 @@ def test_a_race_matches_only_one():
 # Of two sources.
 
 
-@pytest.mark.parametrize("others", [[IMOLA._replace(id=7)], [IMOLA._replace(id=7, name="Other")]])
-def test_two_sources_mean_the_same_race_at_one_circuit_whatever_its_name(others):
-    assert same_races([IMOLA], others) == {1: 7}
-
-
 @pytest.mark.parametrize(
     ("changes", "matches"),
     [
         ({"date": "2023-05-20"}, True),
         ({"date": "2023-05-22", "circuit": "Imola"}, True),
         ({"date": "2023-09-01"}, True),  # the only race of the season there
+        ({"name": "Other"}, True),
+        ({}, True),
         ({"circuit": "mugello"}, False),
     ],
-    ids=["local date", "letter case", "another date", "another circuit"],
+    ids=["local date", "letter case", "another date", "name", "same", "another circuit"],
 )
 def test_the_circuit_and_the_date_or_the_circuit_alone_name_a_race(changes, matches):
     assert same_races([IMOLA], [IMOLA._replace(id=7, **changes)]) == ({1: 7} if matches else {})
@@ -75,13 +72,13 @@ def test_of_two_races_at_a_circuit_the_date_says_which_one_it_is():
     assert same_races(others[1:], TWO) == {7: 1}
 
 
-def test_of_two_races_at_a_circuit_one_with_another_date_matches_none():
-    other = IMOLA._replace(id=7, date="2023-05-28")
-    assert same_races(TWO, [other]) == same_races([other], TWO) == {}
-
-
-def test_a_race_near_to_two_races_matches_none():
-    near = [IMOLA, IMOLA._replace(id=2, date="2023-05-23")]
-    other = IMOLA._replace(id=7, date="2023-05-22")
-    assert same_races(near, [other]) == same_races([other], near) == {}
-    assert same_races(near, [other, other._replace(id=8)]) == {}
+@pytest.mark.parametrize(
+    ("dates", "date"),
+    [(("2023-05-21", "2023-05-23"), "2023-05-22"), (("2023-05-21", "2023-09-01"), "2023-05-28")],
+    ids=["near to both", "another date"],
+)
+def test_of_two_races_at_a_circuit_one_that_may_be_either_matches_none(dates, date):
+    two = [IMOLA._replace(id=id, date=each) for id, each in enumerate(dates, 1)]
+    other = IMOLA._replace(id=7, date=date)
+    assert same_races(two, [other]) == same_races([other], two) == {}
+    assert same_races(two, [other, other._replace(id=8)]) == {}

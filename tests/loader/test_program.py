@@ -15,14 +15,9 @@ from racedata.loader.errors import LoadError
 
 def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, database):
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
+    command = [*LOAD, source, "--database", database]
     with open("/dev/full", "w") as full:
-        run = subprocess.run(
-            [*LOAD, source, "--database", database],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-        )
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     said = f"racedata load: stdout: No space left on device; {database} was written\n"
     assert (run.returncode, run.stderr) == (1, said)
     assert "Zeltweg" in str(rows_of(database)["circuits"])

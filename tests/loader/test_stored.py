@@ -1,19 +1,15 @@
 """racedata.loader.stored: the commands that show what the store has, and build from it."""
 
-import subprocess
-import sys
-
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
-from support.loads import built, rows_of, select
+from support.loads import built, listed, racedata, rows_of, select
 from support.refreshes import F1DB
 
 
 def said(command, database, *arguments):
     """What a command prints."""
-    program = [sys.executable, "-m", "racedata", command, *arguments, "--database", database]
-    ended = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    ended = racedata(command, *arguments, "--database", database)
     return ended.returncode, ended.stdout.splitlines(), ended.stderr
 
 
@@ -31,21 +27,16 @@ def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, c
     before = rows_of(behind)
     refreshed(behind, api.url)
     assert rows_of(behind) == rows_of(complete)
+    (dump,) = select(behind, "SELECT name FROM sources WHERE isLoaded")[0]
+    status, _, error = said("sources", behind, "--remove", dump)
+    assert status == 1 and "no dump of the list was read; to read one, run: " in error
+    assert error.count("\n") == 1 and rows_of(behind) == rows_of(complete)
     status, lines, _ = said("sources", behind, "--remove", api.url)
     assert (status, lines[-1].endswith(f"without {api.url}")) == (0, True)
     assert rows_of(behind) == before
     assert said("sources", behind)[1][-1].startswith(f"-  {api.url}: read ")
     refreshed(behind, api.url)  # joins again
     assert rows_of(behind) == rows_of(complete)
-
-
-def test_the_last_dump_of_the_list_cannot_be_removed(api, behind):
-    refreshed(behind, api.url)
-    before = rows_of(behind)
-    (dump,) = select(behind, "SELECT name FROM sources WHERE isLoaded")[0]
-    status, _, error = said("sources", behind, "--remove", dump)
-    assert status == 1 and "no dump of the list was read; to read one, run: " in error
-    assert error.count("\n") == 1 and rows_of(behind) == before
 
 
 def test_a_name_that_is_not_in_the_list_is_refused_with_the_names_in_it(database):
@@ -89,9 +80,7 @@ def test_a_build_needs_no_source_and_leaves_an_equal_database_as_it_is(tmp_path)
 
 
 def test_a_correction_is_taken_back_by_a_build(tmp_path):
-    file = tmp_path / "corrections.csv"
-    line = "results,2023/18/max_verstappen,grid,6,16,a test"
-    file.write_text(f"table,key,column,wrong,right,source\n{line}\n", encoding="utf-8")
+    file = listed(tmp_path, "results,2023/18/max_verstappen,grid,6,16,a test")
     database = built(SAMPLE, tmp_path / "x.db", file)
     corrected = "SELECT count(*) FROM corrections"
     assert select(database, corrected) == [(1,)]

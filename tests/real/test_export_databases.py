@@ -3,62 +3,13 @@
 import csv
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
-from support.loads import select
-
-EXPORT = [sys.executable, "-m", "racedata", "export"]
-
-# The columns that Ergast declares as other than text, and those that may be unknown.
-INTEGERS = {
-    *("circuitId", "constructorId", "driverId", "raceId", "statusId", "resultId", "qualifyId"),
-    *("constructorResultsId", "constructorStandingsId", "driverStandingsId", "year", "round"),
-    *("alt", "number", "position", "positionOrder", "grid", "laps", "lap", "stop", "wins", "rank"),
-    *("milliseconds", "fastestLap"),
-}
-FLOATS = {"lat", "lng", "points"}
-OPTIONAL = {
-    "circuits": {"location", "country", "lat", "lng", "alt"},
-    "constructor_results": {"points", "status"},
-    "constructor_standings": {"position", "positionText"},
-    "constructors": {"nationality"},
-    "driver_standings": {"position", "positionText"},
-    "drivers": {"number", "code", "dob", "nationality"},
-    "lap_times": {"position", "time", "milliseconds"},
-    "pit_stops": {"duration", "milliseconds"},
-    "qualifying": {"position", "q1", "q2", "q3"},
-    "races": {
-        *("time", "url", "fp1_date", "fp1_time", "fp2_date", "fp2_time", "fp3_date", "fp3_time"),
-        *("quali_date", "quali_time", "sprint_date", "sprint_time"),
-    },
-    "results": {
-        *("number", "position", "time", "milliseconds", "fastestLap", "rank", "fastestLapTime"),
-        "fastestLapSpeed",
-    },
-    "seasons": set(),
-    "sprint_results": {
-        *("position", "time", "milliseconds", "fastestLap", "rank", "fastestLapTime"),
-    },
-    "status": set(),
-}
-KEYS = {
-    "lap_times": "raceId, driverId, lap",
-    "pit_stops": "raceId, driverId, stop",
-    "seasons": "year",
-}
-UNIQUE = {"circuits": "url", "constructors": "name", "drivers": "url", "races": "url"}
-PARENTS = {
-    "circuitId": "circuits",
-    "constructorId": "constructors",
-    "driverId": "drivers",
-    "statusId": "status",
-    "raceId": "races",
-}
-FILES = [*PARENTS.values(), *sorted(OPTIONAL.keys() - set(PARENTS.values()))]
+from support.ergast_tables import FILES, FLOATS, INTEGERS, create
+from support.loads import racedata, select
 
 WINS = """SELECT surname, count(*) FROM results JOIN drivers ON drivers.{id} = results.{id}
     WHERE {positionOrder} = 1 GROUP BY surname ORDER BY count(*) DESC, surname LIMIT 5"""
@@ -75,7 +26,7 @@ def files(request, tmp_path_factory):
     folder = Path(tempfile.mkdtemp(prefix="racedata-export-"))
     folder.chmod(0o755)
     target = folder / "dump.zip"
-    subprocess.run([*EXPORT, target, "--database", database], check=True, capture_output=True)
+    racedata("export", target, "--database", database).check_returncode()
     with zipfile.ZipFile(target) as archive:
         archive.extractall(folder)
     yield folder, database
@@ -85,36 +36,6 @@ def files(request, tmp_path_factory):
 def rows_in(path):
     with path.open(encoding="utf-8", newline="") as file:
         return sum(1 for _ in csv.reader(file)) - 1
-
-
-def create(name, folder, quote):
-    """Ergast's table, with foreign keys."""
-    header = (folder / f"{name}.csv").read_text(encoding="utf-8").partition("\n")[0].split(",")
-
-    def type_of(column):
-        if column in INTEGERS:
-            return "int"
-        if column in FLOATS:
-            return "float"
-        if column == "dob" or column.endswith("date"):
-            return "date"
-        is_clock = column.endswith("_time") or (column == "time" and name in ("races", "pit_stops"))
-        return "time" if is_clock else "varchar(3)" if column == "code" else "varchar(255)"
-
-    columns = [
-        f"{quote(column)} {type_of(column)}{'' if column in OPTIONAL[name] else ' NOT NULL'}"
-        for column in header
-    ]
-    key = KEYS.get(name, header[0])
-    columns.append(f"PRIMARY KEY ({', '.join(map(quote, key.split(', ')))})")
-    if name in UNIQUE:
-        columns.append(f"UNIQUE ({quote(UNIQUE[name])})")
-    columns += [
-        f"FOREIGN KEY ({quote(column)}) REFERENCES {parent} ({quote(column)})"
-        for column, parent in PARENTS.items()
-        if column in header and parent != name
-    ]
-    return f"CREATE TABLE {name} ({', '.join(columns)});"
 
 
 def check(files, run, quote):

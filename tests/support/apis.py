@@ -9,6 +9,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 from urllib.parse import parse_qsl
 
 import webtest
@@ -91,13 +92,15 @@ def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
 
 
 @contextmanager
-def running(server: Server) -> Iterator[None]:
-    """Runs a server on a free port."""
+def running(server: Any) -> Iterator[None]:
+    """Runs a server on a free port: `handle(handler)` answers a request."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             with suppress(ConnectionError):  # a client that has ended
                 server.handle(self)
+
+        do_HEAD = do_GET
 
         def log_message(self, format: str, *arguments: object) -> None:
             pass

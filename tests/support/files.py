@@ -1,9 +1,10 @@
 """A server of one file, such as a database: with an entity tag, or broken."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+
+from support.apis import running
 
 
 class FileServer:
@@ -45,26 +46,9 @@ class FileServer:
 def served_file(content: bytes) -> Iterator[FileServer]:
     """A server on a free port."""
     server = FileServer(content)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            with suppress(ConnectionError):  # a client that has read enough
-                server.handle(self)
-
-        do_HEAD = do_GET
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server.url = f"http://127.0.0.1:{http.server_port}/racedata.db"
-        thread = Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    with running(server):
+        server.url = server.url.replace("/ergast/f1", "/racedata.db")
+        yield server
 
 
 def answer(status: int, body: bytes = b"", **headers: str) -> Callable[..., object]:

@@ -2,23 +2,25 @@
 
 import csv
 import hashlib
+import os
 import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
+from racedata import cli
 from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, store_path, write_checksum
 from racedata.loader import load
 from racedata.loader.build import build
 from racedata.loader.correct import apply_corrections
-from racedata.loader.corrections import CORRECTIONS, CorrectedRows, corrections_at
+from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
 from racedata.loader.delivery import delivery_of
 from racedata.loader.listed import put_list
 from racedata.loader.parts import Tables
@@ -36,27 +38,32 @@ Row = dict[str, str]
 Edit = Callable[[Row], Row | None]
 
 
-def run_loader(
-    source: Path | str, database: Path, *arguments: str, **options: Any
-) -> "subprocess.CompletedProcess[str]":
-    """The loader, finished: as a process of its own if that has options.
+def racedata(*words: Path | str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """`racedata`, finished: as a process of its own if that has options.
 
     Otherwise it runs in this process, which is faster.
     """
-    words = [*map(str, arguments), str(source), "--database", str(database)]
     if options:
-        command = [*LOAD, *words]
+        command = [sys.executable, "-m", "racedata", *map(str, words)]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
     code: object = 0
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as errors, signals_kept():
         try:
-            load.main(words)
+            cli.main([*map(str, words)])
         except SystemExit as ended:
             code = ended.code
     if isinstance(code, str):  # Python prints it
         print(code, file=errors)
         code = 1
-    return subprocess.CompletedProcess(words, cast(int, code), out.getvalue(), errors.getvalue())
+    return subprocess.CompletedProcess(
+        words, cast(int, code or 0), out.getvalue(), errors.getvalue()
+    )
+
+
+def run_loader(
+    source: Path | str, database: Path, *arguments: Path | str, **options: Any
+) -> "subprocess.CompletedProcess[str]":
+    return racedata("load", *arguments, source, "--database", database, **options)
 
 
 def built(
@@ -66,6 +73,13 @@ def built(
     sources = [source] if isinstance(source, Path | str) else source
     load.load([str(each) for each in sources], str(database), corrections, lambda text: None)
     return database
+
+
+def listed(folder: Path, *lines: str) -> Path:
+    """The path of a file with lines of corrections."""
+    path = folder / "corrections.csv"
+    path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
+    return path
 
 
 def next_version(folder: Path) -> Path:
@@ -130,22 +144,32 @@ ABOUT_SOURCES = (
 ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId")
 
 
+def columns_of_facts(database: Path) -> dict[str, list[str]]:
+    """The names of columns by table."""
+    with closing(sqlite3.connect(database)) as db:
+        tables = db.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        return {
+            table: [
+                name
+                for _, name, *_ in db.execute(f"PRAGMA table_info({table})").fetchall()
+                if name not in ROW_IDS
+            ]
+            for (table,) in tables.fetchall()
+            if table not in ABOUT_SOURCES
+        }
+
+
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
     """All rows of each table except those about sources, without ROW_IDS.
 
     New rows have the next free ones.
     """
-    found = select(
-        database,
-        """SELECT tables.name, group_concat(columns.name, ', ')
-           FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
-           WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
-               AND tables.name NOT IN ({}) AND columns.name NOT IN ({})
-           GROUP BY tables.name""".format(
-            *(", ".join(f"'{name}'" for name in names) for names in (ABOUT_SOURCES, ROW_IDS))
-        ),
-    )
-    return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}
+    return {
+        table: select(database, f"SELECT {', '.join(names)} FROM {table}")
+        for table, names in columns_of_facts(database).items()
+    }
 
 
 REFERENCES = {
@@ -158,23 +182,18 @@ REFERENCES = {
 
 
 def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table except those about sources, with references instead of ids.
+    """The same rows, in any order, with references instead of ids.
 
     The ids differ by loader.
     """
     facts = {}
-    for (table,) in select(database, "SELECT name FROM sqlite_schema WHERE type = 'table'"):
-        if table.startswith("sqlite_") or table in (*ABOUT_SOURCES, "row_counts"):
+    for table, names in columns_of_facts(database).items():
+        if table == "row_counts":
             continue
-        found = [
-            name for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")
-        ]
         columns = [
-            f"({REFERENCES[name]} WHERE {name} = of_table.{name}) AS {name}"
-            if name in REFERENCES
-            else name
-            for name in found
-            if name not in ("record", "constructors", *ROW_IDS)  # `constructors` has ids too
+            f"({REFERENCES[name]} WHERE {name} = of_table.{name})" if name in REFERENCES else name
+            for name in names
+            if name not in ("record", "constructors")  # `constructors` has ids too
         ]
         rows = select(database, f"SELECT {', '.join(columns)} FROM {table} AS of_table")
         facts[table] = sorted(rows, key=repr)
@@ -201,10 +220,15 @@ def changed(database: Path, *statements: str) -> Path:
     return database
 
 
+def expected_lines(name: str) -> list[str]:
+    """The lines of a file in tests/expected/."""
+    path = ROOT / "tests" / "expected" / name
+    return [*map(str.strip, path.read_text(encoding="utf-8").splitlines())]
+
+
 def planted(name: str) -> list[tuple[str, str, str]]:
     """From a file in tests/expected/: a title's beginning, SQL that plants a fault, its report."""
-    lines = (ROOT / "tests" / "expected" / name).read_text(encoding="utf-8").splitlines()
-    return list(zip(*[iter(map(str.strip, lines))] * 3))
+    return list(zip(*[iter(expected_lines(name))] * 3))
 
 
 def with_ids(statement: str) -> str:
@@ -317,6 +341,20 @@ def with_many_lap_times(source: Path) -> Path:
         "\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)])
     )
     return source
+
+
+def add_laps(folder: Path, races: Collection[str], laps: int) -> Path:
+    """Adds laps of each driver in these races of a dump."""
+    rows = [row for row in csv_rows(folder, "results") if row["raceId"] in races]
+    with (folder / "lap_times.csv").open("r+", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, next(csv.reader(file)), restval=r"\N")
+        file.seek(0, os.SEEK_END)
+        for number, row in enumerate(rows):
+            known: dict[str, object] = {name: row[name] for name in ("raceId", "driverId")}
+            for lap in range(1, laps + 1):
+                time = f"1:{20 + number % 20}.{lap:03}"
+                writer.writerow({**known, "lap": lap, "position": 1 + number % 20, "time": time})
+    return folder
 
 
 def remembered(database: Path) -> dict[str, dict[str, Any]]:

@@ -17,15 +17,7 @@ from support.loads import changed, select
 
 Json = dict[str, Any]
 Rows = dict[str, list[Json]]  # by endpoint
-ENDPOINTS = (
-    "sessions",
-    "drivers",
-    "session_result",
-    "starting_grid",
-    "pit",
-    "laps",
-    "position",
-)
+ENDPOINTS = ("sessions", "drivers", "session_result", "starting_grid", "pit", "laps", "position")
 RACE = 9213  # session_key of the race in Austin
 SUNDAY = 1698019200  # 23 October 2023, 0:00 UTC: after the race in Austin
 GIVEN = [kind for kind in RECORDS if "standings" not in kind]
@@ -156,8 +148,7 @@ def provisional(database: Path) -> dict[str, str]:
 def rounds_with(database: Path, kind: str) -> set[int]:
     """The rounds of 2023 that have records of a kind."""
     found = select(
-        database,
-        f"SELECT DISTINCT round FROM {kind} JOIN races USING (raceId) WHERE year = 2023",
+        database, f"SELECT DISTINCT round FROM {kind} JOIN races USING (raceId) WHERE year = 2023"
     )
     return {round for (round,) in found}
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from support import ROOT
 
@@ -28,23 +28,10 @@ Address = Site | str  # or the path of a unix socket
 @contextmanager
 def following(database: Path, *arguments: str, **environ: str) -> Iterator["subprocess.Popen[str]"]:
     """`racedata refresh --follow` as a process of its own, until the end of the block."""
-    command = [
-        sys.executable,
-        "-m",
-        "racedata",
-        "refresh",
-        "--follow",
-        "--database",
-        str(database),
-        *arguments,
-    ]
-    with subprocess.Popen(
-        command,
-        env={**os.environ, **environ},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    words = ["refresh", "--follow", "--database", str(database), *arguments]
+    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-m", "racedata", *words]
+    with subprocess.Popen(command, env={**os.environ, **environ}, **pipes, text=True) as process:
         try:
             yield process
         finally:
@@ -116,6 +103,26 @@ def listens(address: Address) -> bool:
         except (ConnectionError, FileNotFoundError):
             return False
         return True
+
+
+@contextmanager
+def running_nginx(name: str, configuration: str, folder: Path, site: Site) -> Iterator[Site]:
+    """An nginx that listens at `site`; its configuration and log in the folder have a name."""
+    conf, log = folder / f"{name}.conf", folder / f"{name}.log"
+    conf.write_text(f"daemon off; pid {folder}/{name}.pid; error_log {log}; {configuration}")
+    process = subprocess.Popen(["nginx", "-c", conf, "-e", log])
+    try:
+        until(lambda: listens(site))
+        yield site
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def temporary_paths(folder: Path, name: str = "") -> str:
+    """Where an nginx has its temporary files."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    return "".join(f"{kind}_temp_path {folder}/{name}{kind};" for kind in kinds)
 
 
 def open_files(process: int | str) -> list[str]:
@@ -233,22 +240,14 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
             raise ValueError(f"deploy/nginx.conf lacks {deployed}")
         site = site.replace(deployed, here)
     (folder / "site.conf").write_text(site, encoding="utf-8")
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     # If nginx is started by root, its workers become another user, who may not enter the folder.
     user = "user root;" if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"{user} daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;"
-        f"worker_processes 2; events {{ worker_connections 2000; }}"
-        f"http {{ {temporary} include /etc/nginx/mime.types; include {folder}/site.conf; }}"
+    configuration = (
+        f"{user} worker_processes 2; events {{ worker_connections 2000; }} http {{"
+        f"{temporary_paths(folder)} include /etc/nginx/mime.types; include {folder}/site.conf; }}"
     )
-    process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"])
-    try:
-        until(lambda: listens(address))
+    with running_nginx("nginx", configuration, folder, address):
         yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
 
 
 @contextmanager
@@ -309,20 +308,12 @@ def balancer(folder: Path, method: str, machines: Sequence[Site]) -> Iterator[Si
     `method` is how it chooses one: a directive of nginx. `X-Machine` in an answer names it.
     """
     site, servers = ("127.0.0.1", free_port()), " ".join(f"server {h}:{p};" for h, p in machines)
-    (folder / "balancer.conf").write_text(
-        f"daemon off; pid {folder}/balancer.pid; error_log {folder}/balancer.log;"
+    configuration = (
         "events { worker_connections 2000; } http { access_log off;"
-        f"upstream machines {{ {method} {servers} }}"
+        f"{temporary_paths(folder, 'balancer-')} upstream machines {{ {method} {servers} }}"
         f"server {{ listen {site[0]}:{site[1]}; location / {{ proxy_pass http://machines;"
         "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr;"
         "add_header X-Machine $upstream_addr; } } }"
     )
-    process = subprocess.Popen(
-        ["nginx", "-c", folder / "balancer.conf", "-e", folder / "balancer.log"]
-    )
-    try:
-        until(lambda: listens(site))
+    with running_nginx("balancer", configuration, folder, site):
         yield site
-    finally:
-        process.terminate()
-        process.wait(timeout=20)

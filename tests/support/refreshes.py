@@ -2,17 +2,15 @@
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from support import EXPECTED, SAMPLE
 from support.answers import client
 from support.apis import Answer, answers_of
-from support.loads import Row, built, edited, race_ids, select
+from support.loads import Row, built, edited, race_ids, racedata, select
 
 F1DB = EXPECTED / "f1db"  # a cut of a release
-REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
 # the time of a refresh, unless it is passed in; in seconds
 NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400
 # a race with another name, so that its other facts are compared
@@ -30,8 +28,7 @@ def run_refresh(
     database: Path, address: str, *arguments: str
 ) -> "subprocess.CompletedProcess[str]":
     """`racedata refresh` from one source, finished."""
-    command = [*REFRESH, str(database), "--from", address, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return racedata("refresh", "--database", database, "--from", address, *arguments)
 
 
 def assert_ends_at_once(follow: "subprocess.Popen[str]") -> None:

@@ -44,12 +44,8 @@ def npm_packages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("npm")
     (command,) = re.findall("^    npm install (.*)$", CLIENTS, re.MULTILINE)
     if shutil.which("npm"):
-        run(
-            "npm",
-            "install",
-            *(f"{name}@{VERSIONS[name]}" for name in command.split()),
-            folder=folder,
-        )
+        names = [f"{name}@{VERSIONS[name]}" for name in command.split()]
+        run("npm", "install", *names, folder=folder)
     return folder
 
 
@@ -139,29 +135,22 @@ def sensors_for_home_assistant(base):
     return shown
 
 
-def test_the_sensors_for_home_assistant_show_the_next_race_and_the_leader(base):
+def test_the_sensors_for_home_assistant_show_the_next_race_and_the_leader_if_there_are_some(
+    base, database, attempts, tmp_path
+):
     assert sensors_for_home_assistant(base) == {
         "Next Grand Prix": "Mexico City Grand Prix",
         "Next Grand Prix start": "2023-10-29T20:00:00Z",
         "Championship leader": "Verstappen, 575 points",
     }
-
-
-def test_the_sensors_for_home_assistant_say_that_no_later_race_and_no_standings_are_loaded(
-    database, attempts, tmp_path
-):
-    changed(
-        database,
-        "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)",
-        "DELETE FROM driver_standings",
-    )
+    last = "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)"
+    changed(database, last, "DELETE FROM driver_standings")
     with service(database, tmp_path / "log", **OFF) as running:
-        shown = sensors_for_home_assistant("http://{}:{}".format(*running.address))
-    assert shown == {
-        "Next Grand Prix": "no later race",
-        "Next Grand Prix start": "",
-        "Championship leader": "no standings",
-    }
+        assert sensors_for_home_assistant("http://{}:{}".format(*running.address)) == {
+            "Next Grand Prix": "no later race",
+            "Next Grand Prix start": "",
+            "Championship leader": "no standings",
+        }
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")

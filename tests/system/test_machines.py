@@ -8,7 +8,7 @@ import re
 import shutil
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 from support import SAMPLE
@@ -29,11 +29,10 @@ PINNED = "hash $remote_addr consistent;"  # as in docs/run.md
 def get(site, path, source="127.0.0.1"):
     """The response to a request, and its body."""
     connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    connection.request("GET", path, headers={"Host": "f1.example.org"})
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
-    return response, body
+    with closing(connection):
+        connection.request("GET", path, headers={"Host": "f1.example.org"})
+        response = connection.getresponse()
+        return response, response.read()
 
 
 class Reader(threading.Thread):

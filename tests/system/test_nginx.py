@@ -6,7 +6,6 @@ import json
 import random
 import re
 import shutil
-import ssl
 import subprocess
 import urllib.robotparser
 from contextlib import closing, contextmanager
@@ -18,12 +17,13 @@ from support.processes import (
     OFF,
     SITE,
     free_port,
-    listens,
     make_certificate,
     nginx,
     nginx_sockets,
+    running_nginx,
     service,
     site_with_nginx,
+    temporary_paths,
     until,
 )
 from support.traffic import Client, run
@@ -40,12 +40,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(sample_database, folder):
-    settings = {
-        "WEB_CONCURRENCY": "2",
-        "RACEDATA_SUSTAINED_LIMIT": "6/day",
-        "RACEDATA_BURST_LIMIT": "off",
-    }
-    with site_with_nginx(sample_database, folder, **settings) as (address, _):
+    limits = {"RACEDATA_SUSTAINED_LIMIT": "6/day", "RACEDATA_BURST_LIMIT": "off"}
+    with site_with_nginx(sample_database, folder, WEB_CONCURRENCY="2", **limits) as (address, _):
         yield address
 
 
@@ -53,14 +49,12 @@ def get(site, path=ADDRESS, source="127.0.0.1", method="GET", **headers):
     """The response to a request and its body. Each `source` address is a client; `_` in names of
     headers means `-`.
     """
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
     connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    connection.request(
-        method, path, headers={name.replace("_", "-"): value for name, value in headers.items()}
-    )
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
-    return response, body
+    with closing(connection):
+        connection.request(method, path, headers=sent)
+        response = connection.getresponse()
+        return response, response.read()
 
 
 def test_two_clients_have_a_bucket_each(site):
@@ -88,10 +82,20 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site):
     assert answers == [[200]] * 6 + [[429]] * 54
 
 
-@pytest.mark.parametrize("target", ["http://example.org:81", "HTTP://example.org:81"])
-def test_an_address_in_absolute_form_has_its_own_host(site, target):
-    _, body = get(site, f"{target}{ADDRESS}", source="127.0.0.16", Host="other.example")
-    assert json.loads(body)["MRData"]["url"] == "http://example.org:81/ergast/f1/2023/18/races.json"
+PROXIED = {"X_Forwarded_Proto": "https", "X_Forwarded_Ssl": "on"}
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "host"),
+    [
+        ("", {"Host": "f1.example.org:8080", **PROXIED}, "f1.example.org:8080"),
+        ("http://example.org:81", {"Host": "other.example"}, "example.org:81"),
+        ("HTTP://example.org:81", {"Host": "other.example"}, "example.org:81"),
+    ],
+)
+def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site, target, headers, host):
+    _, body = get(site, f"{target}{ADDRESS}", source="127.0.0.16", **headers)
+    assert json.loads(body)["MRData"]["url"] == f"http://{host}/ergast/f1/2023/18/races.json"
 
 
 @contextmanager
@@ -99,41 +103,27 @@ def front(folder, site):
     """Another nginx, which passes requests on to `site` and appends the client's address to
     X-Forwarded-For.
     """
-    port = free_port()
-    (folder / "front.conf").write_text(
-        f"daemon off; pid {folder}/front.pid; error_log {folder}/front.log; "
-        f"events {{ }} http {{ access_log off;"
-        f"client_body_temp_path {folder}/front-body; proxy_temp_path {folder}/front-proxy;"
-        f"fastcgi_temp_path {folder}/front-fastcgi; uwsgi_temp_path {folder}/front-uwsgi;"
-        f"scgi_temp_path {folder}/front-scgi; server {{ listen 127.0.0.1:{port}; location / {{"
+    own = "127.0.0.1", free_port()
+    configuration = (
+        f"events {{ }} http {{ access_log off; {temporary_paths(folder, 'front-')}"
+        f"server {{ listen 127.0.0.1:{own[1]}; location / {{"
         f"proxy_pass http://{site[0]}:{site[1]}; proxy_bind 127.0.0.1;"
         "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; } } }"
     )
-    process = subprocess.Popen(["nginx", "-c", folder / "front.conf", "-e", folder / "front.log"])
-    try:
-        until(lambda: listens(("127.0.0.1", port)))
-        yield "127.0.0.1", port
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
+    with running_nginx("front", configuration, folder, own):
+        yield own
 
 
 @pytest.mark.parametrize("trusts", [True, False])
 def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_proxy(
     sample_database, tmp_path, trusts
 ):
-    lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", RUN, re.M)).replace(
-        "192.0.2.10", "127.0.0.1"
-    )
-    changes = [("    server_name _;\n", f"    server_name _;\n{lines}")] if trusts else []
-    settings = {
-        "RACEDATA_SUSTAINED_LIMIT": "3/day",
-        "RACEDATA_BURST_LIMIT": "off",
-        "RACEDATA_TRUSTED_PROXIES": "unix",
-    }
+    lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", RUN, re.M))
+    name, own = "    server_name _;\n", lines.replace("192.0.2.10", "127.0.0.1")
+    changes = [(name, f"{name}{own}")] if trusts else []
+    limit = {"RACEDATA_SUSTAINED_LIMIT": "3/day"}
     with (
-        service(sample_database, tmp_path / "log", nginx_sockets(tmp_path), **settings),
-        nginx(tmp_path, *changes) as site,
+        changed_site(sample_database, tmp_path, *changes, **limit) as site,
         front(tmp_path, site) as proxy,
     ):
 
@@ -164,31 +154,20 @@ def test_a_site_with_its_own_certificate_answers_https_with_http_2_and_hsts_and_
     ]:
         assert documented in lines
         lines = lines.replace(documented, here)
-    with (
-        service(
-            sample_database,
-            tmp_path / "log",
-            nginx_sockets(tmp_path),
-            RACEDATA_TRUSTED_PROXIES="unix",
-        ),
-        nginx(tmp_path, ("    location / {\n", f"{hsts}{lines}    location / {{\n")) as site,
-    ):
+    change = "    location / {\n", f"{hsts}{lines}    location / {{\n"
+    with changed_site(sample_database, tmp_path, change) as site:
         response, _ = get(site)
         assert response.status == 301
         assert response.headers["Location"] == f"https://f1.example.org{ADDRESS}"
-        context = ssl.create_default_context(cafile=tmp_path / "certificate")
-        connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=10)
-        with closing(connection):
-            connection.request("GET", ADDRESS)
-            answer = json.load(connection.getresponse())
-        assert answer["MRData"]["url"].startswith(f"https://localhost:{port}/")
-        command = f"curl -sSi --http2 --cacert certificate https://localhost:{port}{ADDRESS}"
-        head, _, body = subprocess.run(
-            command.split(), cwd=tmp_path, capture_output=True, check=True
-        ).stdout.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/2 200")
-        assert b"\nstrict-transport-security: max-age=15768000" in head.lower()
-        assert json.loads(body)["MRData"]["url"].startswith(f"https://localhost:{port}/")
+        for version in ("1.1", "2"):
+            head, _, body = subprocess.run(
+                f"curl -sSi --http{version} --cacert certificate "
+                f"https://localhost:{port}{ADDRESS}".split(),
+                cwd=tmp_path, capture_output=True, check=True,
+            ).stdout.partition(b"\r\n\r\n")  # fmt: skip
+            assert head.startswith(f"HTTP/{version} 200".encode())
+            assert b"\nstrict-transport-security: max-age=15768000" in head.lower()
+            assert json.loads(body)["MRData"]["url"].startswith(f"https://localhost:{port}/")
 
 
 def test_the_command_for_http_2_changes_the_lines_of_certbot(tmp_path):
@@ -205,9 +184,9 @@ def test_the_command_for_http_2_changes_the_lines_of_certbot(tmp_path):
 
 
 @contextmanager
-def changed_site(sample_database, folder, *changes):
+def changed_site(sample_database, folder, *changes, **settings):
     """The service without rate limits behind an nginx with a changed deploy/nginx.conf."""
-    settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **OFF}
+    settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **OFF, **settings}
     with (
         service(sample_database, folder / "log", nginx_sockets(folder), **settings),
         nginx(folder, *changes) as site,
@@ -336,25 +315,6 @@ def test_nginx_passes_on_tables_and_calendars_and_their_refusals(
         assert response.headers["Content-Type"] == "application/problem+json"
 
 
-def test_no_answer_is_compressed_twice_or_by_nginx(site):
-    for address in ("/", "/openapi.json", "/healthz", "/none"):
-        response, body = get(site, address, source="127.0.0.9", Accept_Encoding="gzip")
-        compressed = address in ("/", "/openapi.json")
-        assert response.headers.get_all("Content-Encoding") == (["gzip"] if compressed else None)
-        assert int(response.headers["Content-Length"]) == len(body)
-        assert compressed == (body[:2] == b"\x1f\x8b")
-        assert compressed or len(body) < 2000
-
-
-def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site):
-    headers = {"Host": "f1.example.org:8080", "X_Forwarded_Proto": "https", "X_Forwarded_Ssl": "on"}
-    _, body = get(site, source="127.0.0.6", **headers)
-    assert (
-        json.loads(body)["MRData"]["url"]
-        == "http://f1.example.org:8080/ergast/f1/2023/18/races.json"
-    )
-
-
 REFUSED_BY_NGINX = {
     **{
         name: (400, MALFORMED[name])
@@ -386,28 +346,28 @@ def test_errors_of_nginx_itself_are_problem_json_too(site, name):
     assert (b"\r\nAllow: GET, HEAD, OPTIONS\r\n" in head) == (status == 405)
 
 
-def test_a_browser_gets_a_page_at_an_address_without_anything(site):
-    for accepted, content_type in [
-        ("text/html", "text/html; charset=utf-8"),
-        ("*/*", "application/problem+json"),
-    ]:
-        response, _ = get(site, "/none", Accept=accepted)
-        assert (response.status, response.headers["Content-Type"]) == (404, content_type)
-
-
-def test_an_accept_header_that_gunicorn_refuses_harms_nothing(site):
-    for accepted in ("text/html\x01", "\x7f", "x" * 8000):
-        response, _ = get(site, "/healthz", Accept=accepted)
-        assert response.status == 200
+@pytest.mark.parametrize(
+    ("path", "accepted", "status", "content_type"),
+    [
+        ("/none", "text/html", 404, "text/html; charset=utf-8"),
+        ("/none", "*/*", 404, "application/problem+json"),
+        # what gunicorn refuses
+        *(("/healthz", sent, 200, "application/json") for sent in ("text/html\x01", "\x7f")),
+        ("/healthz", "x" * 8000, 200, "application/json"),
+    ],
+)
+def test_a_browser_gets_a_page_and_no_accept_header_does_harm(
+    site, path, accepted, status, content_type
+):
+    response, _ = get(site, path, Accept=accepted)
+    assert (response.status, response.headers["Content-Type"]) == (status, content_type)
 
 
 def test_http_1_0_needs_no_host(site):
     head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
     assert statuses(head) == [200]
-    assert (
-        json.loads(body)["MRData"]["url"]
-        == f"http://{site[0]}:{site[1]}/ergast/f1/2023/18/races.json"
-    )
+    url = "http://{}:{}/ergast/f1/2023/18/races.json".format(*site)
+    assert json.loads(body)["MRData"]["url"] == url
 
 
 def test_nginx_passes_on_each_header_that_the_service_reads():
@@ -428,16 +388,6 @@ def test_a_body_is_not_passed_on(site):
     connection.close()
 
 
-def test_every_answer_has_vary_even_a_304(site):
-    for headers, status in [
-        ({}, 200),
-        ({"Accept_Encoding": "gzip"}, 200),
-        ({"If_None_Match": "*"}, 304),
-    ]:
-        response, _ = get(site, "/openapi.json", source="127.0.0.8", **headers)
-        assert (response.status, response.headers.get_all("Vary")) == (status, ["Accept-Encoding"])
-
-
 def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site, folder):
     def long_requests():
         return [line for line in (folder / "access.log").read_text().splitlines() if "?x=" in line]
@@ -453,11 +403,21 @@ def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site, folder):
 
 
 @pytest.mark.parametrize("path", [ADDRESS, "/", "/openapi.json", "/healthz", "/none"])
-def test_the_headers_of_an_answer_reveal_nothing(site, path):
-    response, _ = get(site, path, source="127.0.0.7")
-    assert response.headers["Server"] == "nginx"
-    assert response.headers.get_all("X-Content-Type-Options") == ["nosniff"]
-    assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in response.headers}
+def test_an_answer_is_compressed_once_and_not_by_nginx_and_its_headers_reveal_nothing(site, path):
+    """A 304 has Vary too."""
+    response, body = get(site, path, source="127.0.0.7", Accept_Encoding="gzip")
+    compressed = path in ("/", "/openapi.json")
+    assert response.headers.get_all("Content-Encoding") == (["gzip"] if compressed else None)
+    assert int(response.headers["Content-Length"]) == len(body)
+    assert compressed == (body[:2] == b"\x1f\x8b")
+    assert compressed or len(body) < 2000
+    for each in (response, get(site, path, source="127.0.0.7", If_None_Match="*")[0]):
+        assert each.headers["Server"] == "nginx"
+        assert each.headers.get_all("X-Content-Type-Options") == ["nosniff"]
+        assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in each.headers}
+        if compressed:
+            assert each.headers.get_all("Vary") == ["Accept-Encoding"]
+            assert each.status == (200 if each is response else 304)
 
 
 def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path):

@@ -53,9 +53,14 @@ def options(unit, section):
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_systemd_finds_no_mistake_in_the_units(units, name):
+def test_systemd_finds_no_mistake_in_the_units_and_rates_them_as_safe(units, name):
     verified = analyze("verify", units / name)
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
+    assert analyze("security", "--offline=yes", "--threshold=20", units / name).returncode == 0
+    service = options(ROOT / "deploy" / name, "Service")
+    assert service["ProtectSystem"] == "strict"
+    if name == "racedata-follow.service":  # a refresh may write only the database's folder
+        assert service["ReadWritePaths"] == f"{service['WorkingDirectory']}/data"
 
 
 def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path):
@@ -83,11 +88,6 @@ def test_the_line_for_a_home_installs_the_unit_which_reads_the_settings_of_the_d
     assert (tmp_path / ".config/systemd/user/racedata.service").read_bytes() == HOME.read_bytes()
     settings = options(HOME, "Service")["EnvironmentFile"]
     assert "`{}`".format(settings.replace("-%h", "~")) in document
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_systemd_rates_the_units_as_safe(units, name):
-    assert analyze("security", "--offline=yes", "--threshold=20", units / name).returncode == 0
 
 
 def command(unit, option="ExecStart"):
@@ -136,9 +136,3 @@ def test_the_command_that_follows_asks_each_source_until_sigterm(units, sample_d
             follow.terminate()
             assert follow.wait(timeout=20) == 0
     assert rows_of(database) == rows_of(sample_database)
-
-
-def test_the_refresh_may_write_only_the_folder_of_the_database():
-    service = options(ROOT / "deploy" / "racedata-follow.service", "Service")
-    assert service["ReadWritePaths"] == f"{service['WorkingDirectory']}/data"
-    assert service["ProtectSystem"] == "strict"

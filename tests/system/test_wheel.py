@@ -181,11 +181,8 @@ def test_the_wheel_serves_the_sample_and_loads_refreshes_and_checks_data(
 
 def test_both_names_of_the_command_and_the_module_print_the_version(dist, tmp_path):
     commands = dist / "venv" / "bin"
-    for command in (
-        [commands / "racedata"],
-        [commands / "racedata-f1"],
-        [commands / "python", "-m", "racedata"],
-    ):
+    module = [commands / "python", "-m", "racedata"]
+    for command in ([commands / "racedata"], [commands / "racedata-f1"], module):
         assert run(*command, "--version", folder=tmp_path) == f"racedata {__version__}\n"
 
 

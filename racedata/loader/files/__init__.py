@@ -1,1 +1,1 @@
-"""Files of dumps: CSV and archives, with limits on what is read."""
+"""Files of dumps: CSV and archives."""

@@ -3,9 +3,7 @@
 values.py turns a text into a value. The meaning of the fields does not belong here.
 """
 
-import codecs
 import csv
-import io
 import re
 import sqlite3
 import zipfile
@@ -13,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from racedata.formats import counted
 from racedata.loader.errors import LoadError, Progress
@@ -23,58 +21,14 @@ from racedata.values import Parser, Value
 if TYPE_CHECKING:
     from _csv import Reader
 
-    from _typeshed import WriteableBuffer
-
 AnyPath = Path | zipfile.Path
 Insert = Callable[[list[Sequence[Value]]], object]  # gets rows, column by column
 
 MISSING = frozenset(["", r"\N"])  # fields without a value
+LINE = 1_000_000  # characters, far above what any dump needs
 BATCH = 400  # rows read together, column by column: much faster than row by row
-
-# Limits of memory, far above what any dump needs.
-LINE_BYTES = 1_000_000
-BATCH_BYTES = 5_000_000
-COLUMNS = 1_000
-BLANK_LINES = 1_000  # consecutive ones, at most
-
-
-class TooMuch(Exception):
-    """More bytes than a limit allows, in the line with this number."""
-
-    def __init__(self, what: str, line: int) -> None:
-        super().__init__(what)
-        self.line = line
-
-
-class LimitedBytes(io.RawIOBase):
-    """The bytes of a file. Raises TooMuch before more than the limits are in memory."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-        # the line that is being read: its number, and how many bytes it has so far
-        self.line, self.length = 1, 0
-        self.of_batch: int | None = None  # bytes since a batch began; None outside of batches
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        target = memoryview(buffer)
-        block = self.file.read(len(target))
-        target[: len(block)] = block
-        first, last = block.find(b"\n"), block.rfind(b"\n")
-        if self.length + (len(block) if first < 0 else first) > LINE_BYTES:
-            raise TooMuch(f"longer than {LINE_BYTES:,} bytes; expected a row", self.line)
-        if self.of_batch is not None:
-            self.of_batch += len(block)
-            if self.of_batch > BATCH_BYTES:
-                raise TooMuch(
-                    f"more than {BATCH_BYTES:,} bytes in {BATCH} rows; expected shorter rows",
-                    self.line,
-                )
-        self.line += block.count(b"\n")
-        self.length = self.length + len(block) if last < 0 else len(block) - last - 1
-        return len(block)
+# How Python shows a byte that is not UTF-8. No parser accepts it.
+NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 class Remembered(dict[str, Value]):
@@ -110,27 +64,10 @@ class Field(NamedTuple):
 
     def values_of_many(self) -> Callable[[Sequence[str]], Sequence[Value]]:
         """The function that returns the values of many fields at once."""
-        parse = self.parse
-        if parse.repeats:
-            remembered = Remembered(self.value_of)
-            return lambda texts: list(map(remembered.__getitem__, texts))
-
-        def values_of(texts: Sequence[str]) -> Sequence[Value]:
-            if MISSING.isdisjoint(texts):
-                present = texts
-            elif self.required:
-                raise ValueError
-            else:
-                present = [text for text in texts if text not in MISSING]
-            if not all(map(parse.fullmatch, present)):
-                return list(map(self.value_of, texts))
-            values = present if parse.convert is str else list(map(parse.convert, present))
-            if present is texts:
-                return values
-            known = iter(values)
-            return [None if text in MISSING else next(known) for text in texts]
-
-        return values_of
+        value_of: Callable[[str], Value] = self.value_of
+        if self.parse.repeats:
+            value_of = Remembered(self.value_of).__getitem__
+        return lambda texts: list(map(value_of, texts))
 
 
 class CsvFile:
@@ -160,16 +97,9 @@ class CsvFile:
             plan = [
                 (index, field.values_of_many()) for index, field in zip(self.indexes(), self.fields)
             ]
-            blank = 0
-            while batch := self.next_batch(reader):
+            while batch := list(islice(reader, BATCH)):
                 # a blank line has no fields
                 rows = batch if all(batch) else list(filter(None, batch))
-                blank = 0 if rows else blank + len(batch)
-                if blank > BLANK_LINES:
-                    raise self.fault(
-                        f"more than {BLANK_LINES:,} blank lines; expected rows",
-                        line=reader.line_num,
-                    )
                 if not rows:
                     continue
                 try:
@@ -204,44 +134,29 @@ class CsvFile:
         if needs_rows and not self.rows_read:
             raise LoadError(f"{self.path.name}: no rows; expected at least one")
 
-    def next_batch(self, reader: "Reader") -> list[list[str]]:
-        self.limited.of_batch = 0
-        return list(islice(reader, BATCH))
-
-    @contextmanager
-    def open_bytes(self) -> Iterator["io.BufferedReader[LimitedBytes]"]:
-        """The bytes of the file without a byte order mark. Beyond a limit, raises a LoadError that
-        names the line.
-        """
-        with self.path.open("rb") as file:
-            self.limited = LimitedBytes(file)
-            try:
-                lines = io.BufferedReader(self.limited, 1 << 16)
-                if lines.peek(3)[:3] == codecs.BOM_UTF8:
-                    lines.read(3)
-                yield lines
-            except TooMuch as error:
-                raise self.fault(str(error), line=error.line) from None
-
     @contextmanager
     def open_rows(self) -> Iterator["Reader"]:
         """A csv.reader of the file. Turns its errors into a LoadError that names the line."""
-        with (
-            self.open_bytes() as file,
-            io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
-        ):
-            reader = csv.reader(text, strict=True)
+        with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+            reader = csv.reader(self.lines(text), strict=True)
             try:
                 yield reader
             except csv.Error as error:
                 what = f"broken CSV ({error}); expected fields separated by commas"
                 raise self.fault(what, line=reader.line_num) from None
-            except UnicodeDecodeError:
-                raise self.not_utf8() from None
+
+    def lines(self, text: TextIO) -> Iterator[str]:
+        """The lines of the file. A zip of a few bytes may have one that fills the memory."""
+        number = 0
+        while line := text.readline(LINE):
+            number += 1
+            if len(line) == LINE:
+                raise self.fault(f"longer than {LINE:,} characters; expected a row", line=number)
+            yield line
 
     def check_header(self) -> None:
-        if len(self.header) > COLUMNS:
-            raise self.fault(f"{len(self.header):,} columns; expected at most {COLUMNS:,}")
+        if wrong := NOT_UTF8.search(",".join(self.header)):
+            raise self.fault(not_utf8(wrong))
         for field in self.fields:
             if (field.required or self.needs_all_columns) and field.name not in self.header:
                 raise self.fault(
@@ -295,6 +210,8 @@ class CsvFile:
                         field.value_of(text)
                     except ValueError:
                         what = f"{text[:80]!r}; expected {field.parse.expected}"
+                        if wrong := NOT_UTF8.search(text):
+                            what = not_utf8(wrong)
                         return self.fault(what, field.name, reader.line_num)
         raise LoadError(f"{self.path.name}: changed while it was being read; try again")
 
@@ -317,24 +234,12 @@ class CsvFile:
             row = next(islice(filter(None, reader), number - 1, None))
             return reader.line_num, row
 
-    def not_utf8(self) -> LoadError:
-        """The cause of a UnicodeDecodeError, which has only a position in a buffer."""
-        with self.open_bytes() as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError as error:
-                    # The column's index is the number of commas before it that are outside quotes.
-                    index = re.sub(rb'"[^"]*"?', b"", line[: error.start]).count(b",")
-                    column = self.header[index] if index < len(self.header) else None
-                    return self.fault(
-                        f"{line[error.start : error.end]!r}; expected UTF-8", column, number
-                    )
-                self.header = self.header or line.decode().strip().replace('"', "").split(",")
-        raise LoadError(f"{self.path.name}: changed while it was being read; try again")
-
     def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
         place = f"{self.path.name}, line {line}"
         if column:
             place += f", {'columns' if ', ' in column else 'column'} {column}"
         return LoadError(f"{place}: {what}")
+
+
+def not_utf8(found: re.Match[str]) -> str:
+    return f"{found[0].encode(errors='surrogateescape')!r}; expected UTF-8"

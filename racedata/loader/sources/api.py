@@ -15,9 +15,9 @@ from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api
+from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
-from racedata.loader.sources.api_season import SeasonFetch, digest_of, fetch_calendar, is_changed
+from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
@@ -77,7 +77,6 @@ class ApiSource(Source):
         announce(api, years, task)
         calendars = 0
         for year in years:
-            api = self.api(task.progress)
             with closing(ExistingDatabase(task.history.path)) as old:
                 races = fetch_calendar(api, year)
                 # in winter, an API may list the next season before its calendar is known
@@ -120,7 +119,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
     quota, seconds = api.pace.limits[-1]
     hint = ""
     # Without a limit for a longer time, a season takes minutes.
-    if seconds > 1 and api.requests + requests > quota:
+    if seconds > 1 and api.pace.requests + requests > quota:
         hint = (
             f", at most {quota} in {seconds // 60} minutes; "
             f"loading a dump first is quicker: {COMMAND} load SOURCE"
@@ -130,15 +129,12 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
 
 def seen_before(history: History) -> dict[str, str]:
     """The digests of the lists that an API gave for this database, by race and endpoint."""
-    found = history.notes().get("seen")
-    return found if isinstance(found, dict) else {}
+    return dict(history.notes().get("seen", {}))
 
 
 def not_served_before(history: History) -> set[str]:
     """The endpoints that an API lacked when it was last asked for them."""
-    found = history.notes().get("notServed")
-    may_lack = {kind.endpoint for kind in KINDS.values() if not kind.is_in_every_api}
-    return {name for name in may_lack if name in found} if isinstance(found, list) else set()
+    return {*history.notes().get("notServed", [])}
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:

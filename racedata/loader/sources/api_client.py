@@ -5,13 +5,15 @@ Requests, their pace, pages and the check of each page belong here. The meaning 
 not.
 """
 
+import hashlib
 import io
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from racedata.formats import Json, counted
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.http import Request, TooLarge, WrongStatus, check_address
+from racedata.loader.http import Request, WrongStatus, check_address
 from racedata.loader.sources.pace import PACE, Pace
 from racedata.model import API_ENDPOINTS
 from racedata.values import whole_number
@@ -24,32 +26,17 @@ JOLPICA_LIMITS = (*PACE, (200, 3600))
 TRIES = 5
 
 ANSWER_SECONDS = 60
-# For all answers of a season together, with the pauses between them: far above what it needs.
-TOTAL_SECONDS = 7200
-TOTAL_BYTES = 20_000_000
-MAX_RECORDS = 100_000
-# In one answer: ten times what the laps of a race in OpenF1 have. Each takes up to 150 bytes of
-# memory, however few bytes it has in the answer.
+# Limits of one answer: ten times what the laps of a race in OpenF1 have. A value takes up to 150
+# bytes of memory, however few bytes it has in the answer.
+ANSWER_BYTES = 20_000_000
 MAX_VALUES = 500_000
+MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
 # For an endpoint that it does not have, Jolpica-F1 answers 400 ("Endpoint does not support final
 # filter"), and racedata 404.
 NOT_SERVED = (400, 404)
 
-# The fields that identify a record, in it or in the objects around it.
-KEYS = (
-    "season",
-    "round",
-    "raceName",
-    "session",
-    "Driver",
-    "Constructor",
-    "driverId",
-    "number",
-    "stop",
-    "statusId",
-)
 # the objects that the record is nested in, and the record: `(race, lap, timing)`
 Record = tuple[Json, ...]
 
@@ -69,37 +56,20 @@ class NotServed(LoadError):
 
 
 class Client:
-    """A client of the API at `url` for one piece of work, such as a season: its limits on time and
-    bytes apply to that work as a whole.
-    """
+    """A client of the API at `url`, which reports its progress."""
 
     def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
         check_address(url, "the address of an API")
         self.url = url.rstrip("/")
         self.progress, self.pace = progress, pace
-        self.requests_before = pace.requests
-        self.deadline, self.bytes_left = pace.clock() + TOTAL_SECONDS, TOTAL_BYTES
-
-    @property
-    def requests(self) -> int:
-        """How many requests the work has taken."""
-        return self.pace.requests - self.requests_before
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        if self.pace.clock() > self.deadline:
-            what = f"{self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
-            raise LoadError(
-                f"{url}: incomplete after {what}; expected a faster API, or larger pages"
-            )
-        body, expected = io.BytesIO(), "an answer from an API"
-        request = Request(url, expected, ANSWER_SECONDS, self.bytes_left, is_public=True)
-        try:
-            self.pace.fetch(request, body, self.progress, TRIES)
-        except TooLarge:
-            what = f"more than {TOTAL_BYTES:,} bytes in all; expected the answers of an API"
-            raise LoadError(f"{url}: {what}") from None
-        self.bytes_left -= body.tell()
+        body = io.BytesIO()
+        request = Request(
+            url, "an answer from an API", ANSWER_SECONDS, ANSWER_BYTES, is_public=True
+        )
+        self.pace.fetch(request, body, self.progress, TRIES)
         return body.getvalue()
 
 
@@ -110,30 +80,26 @@ class Api(Client):
 
     limit = PAGE_LIMIT
 
-    def records(self, path: str, offset: int = 0) -> list[Record]:
-        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages.
-        Raises LoadError.
-        """
-        page = self.page(path, offset)
+    def records(self, path: str) -> list[Record]:
+        """The records of an endpoint, such as `2025/5/laps`: all pages. Raises LoadError."""
+        page = self.page(path, 0)
         total, records = page.total, page.records
-        while offset + len(records) < total:
-            self.progress(f"{path}: {offset + len(records):,} of {total:,} records")
-            page = self.page(path, offset + len(records))
+        while len(records) < total:
+            self.progress(f"{path}: {len(records):,} of {total:,} records")
+            page = self.page(path, len(records))
             if page.total != total:
                 what = (
                     f"a total of {page.total:,}, after {total:,} on the page before; "
                     "expected the same on each page"
                 )
-                raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
+                raise LoadError(f"{self.address(path, len(records))}: {what}")
             records += page.records
-        if len(set(map(record_key, records))) < len(records):
-            raise LoadError(f"{self.address(path, offset)}: a record appears twice; expected once")
         return records
 
     def page(self, path: str, offset: int) -> AnswerPage:
         """One page. Raises LoadError if the answer is not what was requested."""
         url = self.address(path, offset)
-        self.progress(f"{path}: {counted(self.requests, 'request')}")
+        self.progress(f"{path}: {counted(self.pace.requests, 'request')}")
         try:
             body = self.get(url)
         except WrongStatus as error:
@@ -150,13 +116,6 @@ class Api(Client):
 
     def address(self, path: str, offset: int = 0) -> str:
         return f"{self.url}/{path}.json?limit={PAGE_LIMIT}&offset={offset}"
-
-
-def record_key(record: Record) -> str:
-    """The values that identify a record, and that no correction between two requests changes. A
-    driver may have had two cars.
-    """
-    return json.dumps([[found.get(name) for name in KEYS] for found in record])
 
 
 def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
@@ -227,3 +186,8 @@ def children(parent: Json, name: str) -> list[Json]:
     if not (isinstance(found, list) and all(isinstance(child, dict) for child in found)):
         raise ValueError(f"no list {name} of objects; expected an answer in Ergast's format")
     return found
+
+
+def digest_of(records: Sequence[Json]) -> str:
+    """A short text that differs if the records do."""
+    return hashlib.sha256(json.dumps(records, sort_keys=True).encode()).hexdigest()[:16]

@@ -4,8 +4,6 @@ races with new records.
 It decides what to fetch, by what the database has.
 """
 
-import hashlib
-import json
 import re
 import urllib.parse
 from collections import Counter
@@ -17,9 +15,9 @@ from racedata.formats import Json, counted, in_utf8, plural, timestamp
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.matching import CalendarRace, calendar, match_calendars
+from racedata.loader.matching import calendar, calendar_races, match_calendars
 from racedata.loader.parts import Row
-from racedata.loader.sources.api_client import Api, NotServed
+from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.store import StoredSource
@@ -71,11 +69,12 @@ class SeasonFetch:
         self.all_details = all_details
         self.seen = seen
         self.year = int(facts["season"])
-        fetched = [
-            calendar_race(race, f"{api.url}, {self.year}, {race['raceName']}") for race in races
-        ]
-        ids = match_calendars(fetched, calendar(old.db, "main", self.year))
-        self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
+        known = {name: old.references(name) for name in ("drivers", "constructors")}
+        self.parts = SeasonParts(self.year, f"{api.url}, {self.year}", known)
+        self.calendar = self.parts.calendar(races)
+        fetched, stored = calendar_races(self.calendar.races), calendar(old.db, "main", self.year)
+        ids = match_calendars(fetched, stored)
+        self.races = [FetchedRace(race, ids.get(at)) for at, race in enumerate(races)]
         # Records that another source has filled in, or that only count until this one has them.
         self.provisional = old.provisional([kind for kind in KINDS if KINDS[kind].is_in_every_api])
         self.filled_in = {*old.without_laps(also_from_apis=False), *self.provisional}
@@ -196,7 +195,7 @@ class SeasonFetch:
 
     def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
         """The fetched records of a race as rows, like ExistingDatabase.rows."""
-        place = f"{self.api.url}, {self.year}, {race.name}"
+        place = f"{self.parts.place}, {race.name}"
         return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
 
     def fetch_details(self, race: FetchedRace) -> None:
@@ -296,47 +295,25 @@ class SeasonFetch:
             read_at=fetched_at,
             is_api=True,
         )
-        place = f"{self.api.url}, {self.year}"
-        known = {name: self.old.references(name) for name in ("drivers", "constructors")}
-        season = SeasonParts(self.year, place, known)
-        calendar = season.calendar([race.facts for race in self.races])
         for race in self.chosen:
             for endpoint, records in race.records.items():
-                season.add_records(race.facts, endpoint, records)
-        (url,) = row_of(self.facts, BY_NAME["seasons"], place).values()
+                self.parts.add_records(race.facts, endpoint, records)
+        (url,) = row_of(self.facts, BY_NAME["seasons"], self.parts.place).values()
         lists: dict[str, Sequence[Row]] = {
-            **{name: list(rows.values()) for name, rows in season.lists.items()},
+            **{name: list(rows.values()) for name, rows in self.parts.lists.items()},
             "status": [
                 {"statusId": int(id) if whole_number.fullmatch(id) else None, "status": text}
                 for text, id in self.statuses.items()
             ],
             "seasons": [{"year": self.year, "url": url}],
         }
-        parts = [(part, fetched_at) for part in season.parts]
-        return Delivery(source, [calendar], parts, lists, notes)
+        parts = [(part, fetched_at) for part in self.parts.parts]
+        return Delivery(source, [self.calendar], parts, lists, notes)
 
     def report(self) -> str:
         rounds = [race.round for race in self.chosen]
         what = f"{plural('round', len(rounds))} {', '.join(rounds)}" if rounds else "no round"
         return f"{self.year}: fetched the calendar ({counted(len(self.races), 'race')}) and {what}"
-
-
-def digest_of(records: Sequence[Json]) -> str:
-    return hashlib.sha256(json.dumps(records, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def calendar_race(race: Json, place: str) -> CalendarRace:
-    """A race that was fetched. Raises LoadError, which begins with the place, for a wrong value."""
-    row = row_of(race, BY_NAME["races"], place)
-    circuit = row_of(race.get("Circuit"), BY_NAME["circuits"], f"{place}, Circuit")
-    url = None if row["url"] is None else str(row["url"])
-    return CalendarRace(
-        id=int(race["round"]),
-        name=race["raceName"],
-        url=url,
-        circuit=str(circuit["circuitRef"]),
-        date=str(row["date"]),
-    )
 
 
 def fetch_calendar(api: Api, year: int) -> list[Json]:

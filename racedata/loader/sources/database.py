@@ -14,7 +14,7 @@ from racedata.loader.copies import Copy
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.foreign import EXPECTED, Refused, check_foreign
-from racedata.loader.http import DOWNLOAD_BYTES, DOWNLOAD_SECONDS, Request
+from racedata.loader.http import DOWNLOAD_SECONDS, Request
 from racedata.loader.memory import recalled, remember
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
@@ -98,8 +98,6 @@ class DatabaseSource(Source):
         if not path.is_file():
             what = "is not a regular file" if path.exists() else "is missing"
             raise LoadError(f"{path} {what}; expected {EXPECTED}")
-        if path.stat().st_size > DOWNLOAD_BYTES:
-            raise LoadError(f"{path}: more than {DOWNLOAD_BYTES:,} bytes; expected {EXPECTED}")
         with suppress(OSError):  # the file may be too short
             self.etag = quoted(checksum_at_end(path))
         if self.etag in etags:

@@ -50,18 +50,10 @@ def is_rest(dump: Dump) -> bool:
 
 
 def file_of(folder: AnyPath, table: str) -> AnyPath:
-    """The file of a table: `lap_times.csv`, or as Kaggle's old copies call it, `lapTimes.csv`.
-
-    Raises LoadError if there are both.
-    """
-    file = folder / f"{table}.csv"
+    """The file of a table: `lap_times.csv`, or as Kaggle's old copies call it, `lapTimes.csv`."""
     first, *words = table.split("_")
     other = folder / f"{first}{''.join(map(str.capitalize, words))}.csv"
-    if not words or not other.exists():
-        return file
-    if file.exists():
-        raise LoadError(f"has both {file.name} and {other.name}; expected one of them")
-    return other
+    return other if words and other.exists() else folder / f"{table}.csv"
 
 
 def title_of(dump: Dump) -> str:

@@ -3,28 +3,25 @@
 It decides when to ask, and what for. openf1_rows.py knows the meaning of the rows.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from typing import Self
 
-from racedata.formats import Json, counted
+from racedata.formats import counted
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import Client, parsed_json
+from racedata.loader.sources.api_client import Client, digest_of, parsed_json
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
     Entrants,
+    OpenF1Row,
     Undecided,
     WrongValue,
-    moment,
-    needed,
 )
 from racedata.loader.sources.openf1_weekend import (
     SESSION_NAMES,
@@ -74,7 +71,7 @@ class OpenF1(Source):
         super().__init__(address.partition(":")[2].rstrip("/") or OPENF1, pace)
         pace.limits = LIMITS
         # The sessions by season, and when they were fetched.
-        self.meetings: dict[int, tuple[float, list[Json]]] = {}
+        self.meetings: dict[int, tuple[float, list[OpenF1Row]]] = {}
         # The findings of the last refresh: digests of results, by meeting; sessions with laps or
         # stops, by endpoint.
         self.seen: dict[int, str] = {}
@@ -93,7 +90,7 @@ class OpenF1(Source):
     def client(self, progress: Progress) -> Client:
         return Client(self.address, progress, self.pace)
 
-    def rows(self, client: Client, query: str) -> list[Json]:
+    def rows(self, client: Client, query: str) -> list[OpenF1Row]:
         """The rows of an answer; none if OpenF1 has nothing yet."""
         url = f"{client.url}/{query}"
         client.progress(f"{query}: {counted(self.pace.requests, 'request')}")
@@ -117,15 +114,15 @@ class OpenF1(Source):
             raise LoadError(f"{url}: {error}") from None
         if not (isinstance(found, list) and all(isinstance(row, dict) for row in found)):
             raise LoadError(f"{url}: {body[:40]!r}; expected a list of objects")
-        return found
+        return [OpenF1Row(row, client.url, query) for row in found]
 
-    def sessions_of(self, client: Client, year: int) -> list[Json]:
+    def sessions_of(self, client: Client, year: int) -> list[OpenF1Row]:
         """The sessions of a season, asked for twice a day."""
         since, rows = self.meetings.get(year, (0.0, []))
         if not rows or not 0 <= self.pace.clock() - since <= SESSIONS_HOLD.total_seconds():
             query = f"sessions?year={year}"
             rows = self.rows(client, query)
-            if any(needed(row, "year", f"{client.url}/{query}") != year for row in rows):
+            if any(row.number("year") != year for row in rows):
                 raise LoadError(
                     f"{client.url}/{query}: a session of another season; expected {year}"
                 )
@@ -231,27 +228,26 @@ class OpenF1(Source):
     def weekend(self, client: Client, race: Race) -> dict[str, HeldSession]:
         """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
         rows = self.sessions_of(client, race.year)
-        place = f"{client.url}/sessions?year={race.year}"
         meetings = []
         for row in rows:
-            starts = moment(row, "date_start", place)
+            starts = row.moment("date_start")
             if (
                 row.get("session_name") == "Race"
                 and not row.get("is_cancelled")
-                and CIRCUITS.get(needed(row, "circuit_key", place)) == race.circuit
+                and CIRCUITS.get(row.number("circuit_key")) == race.circuit
                 and starts
                 and abs(starts.date() - race.date.date()) <= timedelta(days=1)
             ):
-                meetings.append(needed(row, "meeting_key", place))
+                meetings.append(row.number("meeting_key"))
         if len(meetings) != 1:
             what = "no race" if not meetings else f"{len(meetings)} races"
             raise Undecided(f"OpenF1 has {what} at {race.circuit} on {race.date:%Y-%m-%d}")
         return {
             SESSION_NAMES[name]: HeldSession(
-                needed(row, "session_key", place),
+                row.number("session_key"),
                 meetings[0],
                 SESSION_NAMES[name],
-                row.get("gmt_offset"),
+                row,
             )
             for row in rows
             if row.get("meeting_key") == meetings[0]
@@ -291,7 +287,6 @@ class OpenF1(Source):
         try:
             for race in races:
                 try:
-                    # The byte limit applies to one race.
                     rows = self.of_race(self.client(task.progress), race, entrants, remarks)
                 except NotYet:
                     raise
@@ -362,12 +357,12 @@ class OpenF1(Source):
 
     def rows_of(
         self, client: Client, meeting: int, endpoint: str, session: int | None
-    ) -> list[Json]:
+    ) -> list[OpenF1Row]:
         """The rows of a meeting, or of one session of it."""
         query = f"{endpoint}?" + (f"session_key={session}" if session else f"meeting_key={meeting}")
         rows = self.rows(client, query)
         for row in rows:
-            key = needed(row, "session_key", f"{client.url}/{query}")
+            key = row.number("session_key")
             if row.get("meeting_key") != meeting or (session and key != session):
                 raise WrongValue(f"{client.url}/{query}: a row of another session; expected none")
         return rows
@@ -375,9 +370,4 @@ class OpenF1(Source):
 
 def asked_before(history: History) -> dict[str, str]:
     """The day when each kind of a race was asked for last, by the date of the race and the kind."""
-    found = history.notes().get("asked")
-    return dict(found) if isinstance(found, dict) else {}
-
-
-def digest_of(rows: Sequence[Json]) -> str:
-    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
+    return dict(history.notes().get("asked", {}))

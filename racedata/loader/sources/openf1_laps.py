@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from racedata.formats import Json, lap_time
-from racedata.loader.sources.openf1_rows import Entry, Undecided, moment, needed, thousandths, whole
+from racedata.formats import lap_time
+from racedata.loader.sources.openf1_rows import Entry, OpenF1Row, Undecided
 from racedata.values import Value
 
 # By how many milliseconds the sum of a driver's laps may exceed the total time: lap 1 is inferred.
@@ -31,13 +31,13 @@ class Laps(NamedTuple):
     ends: Mapping[tuple[int, int], datetime]  # when it ended, as far as that is known
 
 
-def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
+def laps_of(rows: Sequence[OpenF1Row], results: Sequence[OpenF1Row]) -> Laps:
     """The laps of a race. Raises Undecided, which says why, unless all are present and right."""
-    times: dict[int, dict[int, int]] = {needed(row, "driver_number", place): {} for row in results}
+    times: dict[int, dict[int, int]] = {row.number("driver_number"): {} for row in results}
     ends: dict[tuple[int, int], datetime] = {}
     for row in rows:
-        number, lap = needed(row, "driver_number", place), needed(row, "lap_number", place)
-        duration = thousandths(row.get("lap_duration"), f"{place}, lap_duration")
+        number, lap = row.number("driver_number"), row.number("lap_number")
+        duration = row.milliseconds("lap_duration")
         if duration is None:
             continue  # lap 1, or the last row of a driver whose race is over
         if number not in times:
@@ -45,17 +45,17 @@ def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
         if lap in times[number]:
             raise Undecided(f"lap {lap} of car {number} appears twice")
         times[number][lap] = duration
-        if lap > 1 and (start := moment(row, "date_start", place)):
+        if lap > 1 and (start := row.moment("date_start")):
             ends[number, lap] = start + timedelta(milliseconds=duration)
     shortest = 0.9 * usual_fastest_lap(times)
     for row in results:
         number = row["driver_number"]
         laps = times[number]
-        check_numbers(number, laps, whole(row, "number_of_laps", place))
+        check_numbers(number, laps, row.whole("number_of_laps"))
         if any(time < shortest for time in laps.values()):
             raise Undecided(f"car {number} has a lap that is too short")
         first = laps.pop(1, None)
-        total = thousandths(row.get("duration"), f"{place}, duration")
+        total = row.milliseconds("duration")
         if first is not None and total is not None:
             laps[1] = first_lap(number, first, sum(laps.values()), total)
     found = {(number, lap): time for number, laps in times.items() for lap, time in laps.items()}
@@ -95,14 +95,14 @@ def first_lap(number: int, inferred: int, others: int, total: int) -> int:
 
 
 def lap_rows(
-    laps: Laps, positions: Sequence[Json], entries: Mapping[int, Entry], place: str
+    laps: Laps, positions: Sequence[OpenF1Row], entries: Mapping[int, Entry]
 ) -> list[dict[str, Value]]:
     """The rows of laps, with the places at their ends as far as these are known."""
     changes: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
     for row in positions:
-        at, n = moment(row, "date", place), whole(row, "position", place)
+        at, n = row.moment("date"), row.whole("position")
         if at and n:
-            changes[needed(row, "driver_number", place)].append((at, n))
+            changes[row.number("driver_number")].append((at, n))
     found: list[dict[str, Value]] = []
     order: dict[int, list[datetime]] = defaultdict(list)  # when drivers ended a lap, by lap
     for (_, lap), ended in laps.ends.items():
@@ -138,18 +138,17 @@ def fastest_laps(laps: Laps) -> dict[int, dict[str, Value]]:
 
 
 def stop_rows(
-    rows: Sequence[Json],
+    rows: Sequence[OpenF1Row],
     entries: Mapping[int, Entry],
     drivers: int,
     offset: timedelta,
-    place: str,
 ) -> list[dict[str, Value]]:
     """The pit stops. `offset` is the local clock's; `drivers` is the number of starters."""
     found: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
     for row in rows:
-        number, lap = needed(row, "driver_number", place), whole(row, "lap_number", place)
-        lane = row.get("lane_duration", row.get("pit_duration"))
-        duration, left = thousandths(lane, f"{place}, lane_duration"), moment(row, "date", place)
+        number, lap = row.number("driver_number"), row.whole("lap_number")
+        lane = "lane_duration" if "lane_duration" in row else "pit_duration"
+        duration, left = row.milliseconds(lane), row.moment("date")
         if lap is None or duration is None or left is None:
             continue
         if number not in entries:

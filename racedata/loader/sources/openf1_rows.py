@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from racedata.formats import Json, lap_time, listed, plural, without_accents
 from racedata.loader.errors import LoadError
@@ -75,6 +75,77 @@ class WrongValue(LoadError):
 
 class Undecided(Exception):
     """Why records are left out."""
+
+
+class OpenF1Row(dict[str, Any]):
+    """A row of an answer. `place` is the address that messages name.
+
+    Its functions return values, and raise WrongValue for a value of another type.
+    """
+
+    def __init__(self, facts: Json, url: str, query: str) -> None:
+        super().__init__(facts)
+        endpoint, key = query.partition("?")[0], facts.get("session_key")
+        self.place = f"{url}/{f'{endpoint}?session_key={key}' if type(key) is int else query}"
+
+    def wrong(self, name: str, value: object, expected: str) -> WrongValue:
+        what = "missing" if value is None else repr(str(value)[:80])
+        return WrongValue(f"{self.place}, {name}: {what}; expected {expected}")
+
+    def whole(self, name: str) -> int | None:
+        value = self.get(name)
+        if value is not None and (type(value) is not int or not 0 <= value < 1_000_000):
+            raise self.wrong(name, value, "a whole number")
+        return value
+
+    def number(self, name: str) -> int:
+        value = self.whole(name)
+        if value is None:
+            raise self.wrong(name, value, "a whole number")
+        return value
+
+    def milliseconds(self, name: str) -> int | None:
+        return self.in_milliseconds(self.get(name), name)
+
+    def in_milliseconds(self, seconds: float | None, name: str) -> int | None:
+        if seconds is None:
+            return None
+        if type(seconds) not in (int, float) or not 0 < seconds < 100_000:
+            raise self.wrong(name, seconds, "seconds, more than 0")
+        return round(seconds * 1000)
+
+    def text(self, name: str) -> str:
+        value = self.get(name)
+        if not isinstance(value, str):
+            raise self.wrong(name, value, "text")
+        return value
+
+    def moment(self, name: str) -> datetime | None:
+        """A time in UTC, even if it names no zone; None if it is missing."""
+        if self.get(name) is None:
+            return None
+        try:
+            found = datetime.fromisoformat(self.text(name))
+            found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+            # Adding a duration to the first or the last possible time would fail.
+            if not FIRST_YEAR <= found.year <= LAST_YEAR:
+                raise ValueError
+            return found
+        except (ValueError, OverflowError):
+            raise self.wrong(name, self.get(name), "a date and time in UTC") from None
+
+    def offset(self) -> timedelta:
+        """How far the local clock is ahead of UTC: `-05:00:00`."""
+        value = self.get("gmt_offset")
+        found = OFFSET.fullmatch(value) if isinstance(value, str) else None
+        if not found:
+            raise self.wrong("gmt_offset", value, "hours, minutes and seconds")
+        offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+        return -offset if found[1] else offset
+
+
+FIRST_YEAR, LAST_YEAR = 1950, 2999  # as the years of races
+OFFSET = re.compile(r"(-?)(\d\d):(\d\d):\d\d", re.ASCII)
 
 
 class Driver(NamedTuple):
@@ -144,9 +215,7 @@ class Entry(NamedTuple):
     constructor: int
 
 
-def entries_of(
-    rows: Sequence[Json], entrants: Entrants, session: int, place: str
-) -> dict[int, Entry]:
+def entries_of(rows: Sequence[OpenF1Row], entrants: Entrants, session: int) -> dict[int, Entry]:
     """The drivers of a session by number, from the rows of the whole weekend.
 
     A session may have rows of another series. In a weekend, a number belongs to one driver: the one
@@ -156,11 +225,9 @@ def entries_of(
     teams: dict[int, dict[int, int | None]] = defaultdict(dict)  # by driver and session
     for row in rows:
         try:
-            number = needed(row, "driver_number", place)
-            driver = entrants.driver(
-                number, text(row, "name_acronym", place), text(row, "full_name", place)
-            )
-            key = needed(row, "session_key", place)
+            number = row.number("driver_number")
+            driver = entrants.driver(number, row.text("name_acronym"), row.text("full_name"))
+            key = row.number("session_key")
         except WrongValue:
             if row.get("session_key") == session:
                 raise
@@ -179,85 +246,17 @@ def entries_of(
     return found
 
 
-# Parsers of values. Each raises WrongValue for a value of another type.
-
-
-def whole(row: Json, name: str, place: str) -> int | None:
-    value = row.get(name)
-    if value is not None and (type(value) is not int or not 0 <= value < 1_000_000):
-        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected a whole number")
-    return value
-
-
-def needed(row: Json, name: str, place: str) -> int:
-    value = whole(row, name, place)
-    if value is None:
-        raise WrongValue(f"{place}, {name}: missing; expected a whole number")
-    return value
-
-
-def thousandths(value: object, place: str) -> int | None:
-    """Seconds as milliseconds."""
-    if value is None:
-        return None
-    if type(value) not in (int, float) or not 0 < value < 100_000:  # type: ignore[operator]
-        raise WrongValue(f"{place}: {str(value)[:80]!r}; expected seconds, more than 0")
-    return round(float(str(value)) * 1000)
-
-
-def text(row: Json, name: str, place: str) -> str:
-    value = row.get(name)
-    if not isinstance(value, str):
-        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected text")
-    return value
-
-
-def moment(row: Json, name: str, place: str) -> datetime | None:
-    """A time in UTC, even if it names no zone; None if it is missing."""
-    if row.get(name) is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text(row, name, place))
-        found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-        # Adding a duration to the first or the last possible time would fail.
-        if not FIRST_YEAR <= found.year <= LAST_YEAR:
-            raise ValueError
-        return found
-    except (ValueError, OverflowError):
-        what = f"{place}, {name}: {row[name][:80]!r}; expected a date and time in UTC"
-        raise WrongValue(what) from None
-
-
-FIRST_YEAR, LAST_YEAR = 1950, 2999  # as the years of races
-
-
-def offset_of(value: object, place: str) -> timedelta:
-    """How far a local clock is ahead of UTC: `-05:00:00`."""
-    found = OFFSET.fullmatch(value) if isinstance(value, str) else None
-    if not found:
-        raise WrongValue(
-            f"{place}, gmt_offset: {str(value)[:80]!r}; expected hours, minutes and seconds"
-        )
-    offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
-    return -offset if found[1] else offset
-
-
-OFFSET = re.compile(r"(-?)(\d\d):(\d\d):\d\d", re.ASCII)
-
-
 # Classifications.
 
 
-def in_order(rows: Sequence[Json], place: str) -> list[Json]:
+def in_order(rows: Sequence[OpenF1Row]) -> list[OpenF1Row]:
     """The rows of a classification: by place, then those without one, disqualified drivers last:
     OpenF1 may leave their rows where they were.
     """
-    return sorted(
-        rows, key=lambda row: (whole(row, "position", place) or 999, is_disqualified(row))
-    )
+    return sorted(rows, key=lambda row: (row.whole("position") or 999, is_disqualified(row)))
 
 
-def is_disqualified(row: Json) -> bool:
+def is_disqualified(row: OpenF1Row) -> bool:
     """Whether a driver was disqualified: the flag says so, or there is a total time without a
     place.
     """
@@ -271,14 +270,14 @@ def cars_of(numbers: Sequence[int]) -> str:
 
 
 def entrants_of(
-    rows: Sequence[Json], entries: Mapping[int, Entry], place: str, unknown: Collection[int] = ()
-) -> Iterator[tuple[int, Json, dict[str, Value]]]:
+    rows: Sequence[OpenF1Row], entries: Mapping[int, Entry], unknown: Collection[int] = ()
+) -> Iterator[tuple[int, OpenF1Row, dict[str, Value]]]:
     """Each row of a classification, and how its row in a Stage begins: `(n, row, facts)`.
 
     Omits the `unknown` cars, but checks their rows too. Raises Undecided for any other car without
     an entry.
     """
-    numbers = Counter(needed(row, "driver_number", place) for row in rows)
+    numbers = Counter(row.number("driver_number") for row in rows)
     if others := sorted(numbers.keys() - entries.keys() - {*unknown}):
         raise Undecided(f"no driver for {cars_of(others)}")
     drivers = {entries[number].driver for number in numbers if number in entries}
@@ -287,10 +286,10 @@ def entrants_of(
     teams = Counter(entries[number].constructor for number in numbers if number in entries)
     if max(teams.values(), default=0) > CARS:
         raise Undecided(f"{max(teams.values())} drivers of one team")
-    places = [row["position"] for row in rows if whole(row, "position", place)]
+    places = [row["position"] for row in rows if row.whole("position")]
     if sorted(places) != list(range(1, len(places) + 1)):
         raise Undecided(f"inconsistent places {', '.join(map(str, sorted(places)))[:60]}")
-    for n, row in enumerate(in_order(rows, place), 1):
+    for n, row in enumerate(in_order(rows), 1):
         number = row["driver_number"]
         if number in unknown:
             continue
@@ -300,71 +299,69 @@ def entrants_of(
 
 
 def practice_rows(
-    rows: Sequence[Json], entries: Mapping[int, Entry], place: str
+    rows: Sequence[OpenF1Row], entries: Mapping[int, Entry]
 ) -> tuple[list[dict[str, Value]], str]:
     """The rows of a practice session, and a remark on the omitted ones.
 
     In half of all first sessions, a test driver drives, whom the database may not have.
     """
-    numbers = {needed(row, "driver_number", place) for row in rows}
+    numbers = {row.number("driver_number") for row in rows}
     unknown = sorted(numbers - entries.keys())
     if 2 * len(unknown) >= len(rows):  # another series
         unknown = []
     found: list[dict[str, Value]] = [
         {
             **facts,
-            "position": whole(row, "position", place),
-            "laps": whole(row, "number_of_laps", place),
-            "milliseconds": thousandths(row.get("duration"), f"{place}, duration"),
+            "position": row.whole("position"),
+            "laps": row.whole("number_of_laps"),
+            "milliseconds": row.milliseconds("duration"),
         }
-        for _, row, facts in entrants_of(rows, entries, place, unknown)
+        for _, row, facts in entrants_of(rows, entries, unknown)
     ]
-    durations = [row.get("duration") for row in in_order(rows, place)]
-    times = [time for each in durations if (time := thousandths(each, f"{place}, duration"))]
+    times = [time for row in in_order(rows) if (time := row.milliseconds("duration"))]
     if times != sorted(times):
         raise Undecided("times that contradict the places")
     return found, f"{cars_of(unknown)}: no driver is known" if unknown else ""
 
 
 def qualifying_rows(
-    rows: Sequence[Json], entries: Mapping[int, Entry], is_sprint: bool, place: str
+    rows: Sequence[OpenF1Row], entries: Mapping[int, Entry], is_sprint: bool
 ) -> list[dict[str, Value]]:
     """The rows of a qualifying session. As in f1db, everybody has a place, except in sprint
     qualifying.
     """
     found = []
-    for n, row, facts in entrants_of(rows, entries, place):
+    for n, row, facts in entrants_of(rows, entries):
         parts = row.get("duration")
         if not (isinstance(parts, list) and len(parts) == 3):
-            raise WrongValue(f"{place}, duration: {str(parts)[:80]!r}; expected a list of three")
-        times = [thousandths(part, f"{place}, duration") for part in parts]
+            raise row.wrong("duration", row.get("duration"), "a list of three")
+        times = [row.in_milliseconds(part, "duration") for part in parts]
         texts = [None if time is None else lap_time(time) for time in times]
-        position = whole(row, "position", place) if is_sprint else n
+        position = row.whole("position") if is_sprint else n
         found.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), texts))})
     return found
 
 
 def result_rows(
-    rows: Sequence[Json],
+    rows: Sequence[OpenF1Row],
     entries: Mapping[int, Entry],
     grid: Mapping[int, int],
     year: int,
     is_sprint: bool,
-    place: str,
 ) -> tuple[list[dict[str, Value]], str]:
     """The rows of a race or sprint, and a remark on what they lack. `status` is a text."""
     found, remarks = [], []
-    points_right = are_points_right(rows, year, is_sprint, place)
+    points_right = are_points_right(rows, year, is_sprint)
     if not points_right:
         remarks.append("the points, because they contradict the places")
-    times_right = are_times_right(rows, place)
+    times_right = are_times_right(rows)
     if not times_right:
         remarks.append("the times, because they contradict the gaps")
-    laps_right = are_laps_right(rows, place)
+    laps_right = are_laps_right(rows)
     if not laps_right:
         remarks.append("the laps and statuses, because they contradict the places or gaps")
-    for n, row, facts in entrants_of(rows, entries, place):
-        position, status = whole(row, "position", place), status_of(row)
+    for n, row, facts in entrants_of(rows, entries):
+        position, status = row.whole("position"), status_of(row)
         if position and (row.get("dsq") or row.get("dns")):
             what = "was disqualified" if row.get("dsq") else "did not start"
             raise Undecided(f"car {row['driver_number']} {what}, but has place {position}")
@@ -375,10 +372,8 @@ def result_rows(
             "positionText": str(position) if position else POSITION_TEXTS.get(status or ""),
             "positionOrder": n,
             "points": points_text(row) if points_right else None,
-            "laps": whole(row, "number_of_laps", place) if laps_right else None,
-            "milliseconds": (
-                thousandths(row.get("duration"), f"{place}, duration") if times_right else None
-            ),
+            "laps": row.whole("number_of_laps") if laps_right else None,
+            "milliseconds": (row.milliseconds("duration") if times_right else None),
             "status": status,
         }
         found.append(facts)
@@ -388,7 +383,7 @@ def result_rows(
 POSITION_TEXTS = {"Retired": "R", "Disqualified": "D", "Did not start": "W"}
 
 
-def status_of(row: Json) -> str | None:
+def status_of(row: OpenF1Row) -> str | None:
     """The status. OpenF1 does not say why a driver retired."""
     gap = row.get("gap_to_leader")
     if is_disqualified(row):
@@ -406,18 +401,18 @@ def status_of(row: Json) -> str | None:
 LAPS_BEHIND = re.compile(r"\+?([0-9]{1,3}) laps?", re.IGNORECASE)
 
 
-def points_text(row: Json) -> str:
+def points_text(row: OpenF1Row) -> str:
     return f"{float(row['points']):g}"
 
 
-def are_points_right(rows: Sequence[Json], year: int, is_sprint: bool, place: str) -> bool:
+def are_points_right(rows: Sequence[OpenF1Row], year: int, is_sprint: bool) -> bool:
     """Whether the points match the places. In a shortened race they do not, so they are unknown
     here.
     """
     table = SPRINT_POINTS if is_sprint else POINTS
     extra = 0
     for row in rows:
-        points, position = row.get("points"), whole(row, "position", place)
+        points, position = row.get("points"), row.whole("position")
         if type(points) not in (int, float):
             return False
         by_place = table[position - 1] if position and position <= len(table) else 0
@@ -428,12 +423,12 @@ def are_points_right(rows: Sequence[Json], year: int, is_sprint: bool, place: st
     return extra <= (year <= LAST_FASTEST_LAP_POINT)
 
 
-def are_times_right(rows: Sequence[Json], place: str) -> bool:
+def are_times_right(rows: Sequence[OpenF1Row]) -> bool:
     """Whether the total times are the winner's time plus the gaps, and long enough for a race."""
     timed = [
         (row["duration"], row["gap_to_leader"])
-        for row in in_order(rows, place)
-        if whole(row, "position", place)
+        for row in in_order(rows)
+        if row.whole("position")
         and isinstance(row.get("duration"), (int, float))
         and isinstance(row.get("gap_to_leader"), (int, float))
     ]
@@ -450,11 +445,11 @@ def are_times_right(rows: Sequence[Json], place: str) -> bool:
         return False
 
 
-def are_laps_right(rows: Sequence[Json], place: str) -> bool:
+def are_laps_right(rows: Sequence[OpenF1Row]) -> bool:
     """Whether nobody has more laps than the driver in front, and all have the laps of their gap."""
-    classified = [row for row in in_order(rows, place) if row.get("position")]
-    laps = [n for row in classified if (n := whole(row, "number_of_laps", place)) is not None]
-    most = max((whole(row, "number_of_laps", place) or 0 for row in rows), default=0)
+    classified = [row for row in in_order(rows) if row.get("position")]
+    laps = [n for row in classified if (n := row.whole("number_of_laps")) is not None]
+    most = max((row.whole("number_of_laps") or 0 for row in rows), default=0)
     if laps != sorted(laps, reverse=True) or most > max(laps, default=most):
         return False
     for n, row in enumerate(classified, 1):
@@ -470,7 +465,7 @@ def are_laps_right(rows: Sequence[Json], place: str) -> bool:
 
 
 def grid_of(
-    rows: Sequence[Json], qualified: Sequence[Json], started: Collection[int], year: int, place: str
+    rows: Sequence[OpenF1Row], qualified: Sequence[OpenF1Row], started: Collection[int], year: int
 ) -> dict[int, int]:
     """The places on the grid by number, as far as they are known.
 
@@ -478,9 +473,9 @@ def grid_of(
     driver, or one behind, has not lost any place since qualifying, and is not among the last. Since
     2025, such a start also shifts those who qualified behind that driver. A penalty looks the same.
     """
-    places = {needed(row, "driver_number", place): whole(row, "position", place) for row in rows}
+    places = {row.number("driver_number"): row.whole("position") for row in rows}
     known = {number: n for number, n in places.items() if n and number in started}
-    best = {needed(row, "driver_number", place): whole(row, "position", place) for row in qualified}
+    best = {row.number("driver_number"): row.whole("position") for row in qualified}
     if sorted(n or 0 for n in places.values()) != list(range(1, len(rows) + 1)):
         raise Undecided(f"inconsistent places {listed(sorted(str(n) for n in places.values()))}")
     if len(absent := {*started} - {*places}) > PIT_LANE:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from racedata.formats import Json
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, parts_of
 from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
@@ -13,12 +12,11 @@ from racedata.loader.sources.openf1_rows import (
     CONSTRUCTORS,
     Entrants,
     Entry,
+    OpenF1Row,
     Undecided,
     WrongValue,
     entries_of,
     grid_of,
-    needed,
-    offset_of,
     practice_rows,
     qualifying_rows,
     result_rows,
@@ -62,14 +60,14 @@ class HeldSession(NamedTuple):
     key: int
     meeting: int
     name: str  # as in the table `sessions`, or `race`
-    offset: object  # the local clock's, as OpenF1 has it
+    row: OpenF1Row  # as OpenF1 has it
 
 
 # rows by table, with the database's ids of drivers and constructors; `status` is a text
 Rows = dict[str, list[dict[str, Value]]]
 
 # The rows of an endpoint that a weekend has, or one session of it.
-RowsOf = Callable[[str, int | None], list[Json]]
+RowsOf = Callable[[str, int | None], list[OpenF1Row]]
 
 
 # How many drivers may be missing from a session's results: OpenF1 omits those who did not start.
@@ -88,7 +86,7 @@ class Weekend:
         url: str,
         race: Race,
         sessions: Mapping[str, HeldSession],
-        results: Sequence[Json],
+        results: Sequence[OpenF1Row],
         entrants: Entrants,
     ) -> None:
         self.rows_of, self.url, self.race, self.sessions = rows_of, url, race, sessions
@@ -96,17 +94,14 @@ class Weekend:
         self.drivers = rows_of("drivers", None)
         self.remarks: list[str] = []
         self.published: dict[str, int] = {}  # the session of which there are laps, or stops
-        self.grid: list[Json] | None = None
+        self.grid: list[OpenF1Row] | None = None
         self.rows: Rows = {}
 
-    def of_session(self, name: str, rows: Sequence[Json] | None = None) -> list[Json]:
+    def of_session(self, name: str, rows: Sequence[OpenF1Row] | None = None) -> list[OpenF1Row]:
         """The results of a session; or, if `rows` are given, those among them of the session."""
         session = self.sessions.get(name)
         rows = self.results if rows is None else rows
         return [row for row in rows if session and row.get("session_key") == session.key]
-
-    def place(self, endpoint: str, name: str) -> str:
-        return f"{self.url}/{endpoint}?session_key={self.sessions[name].key}"
 
     def fetch(self) -> Rows:
         """Fetches the wanted records. Omitted ones become remarks with the reason."""
@@ -134,9 +129,7 @@ class Weekend:
         results = self.of_session(name)
         if not results:
             return ""
-        entries = entries_of(
-            self.drivers, self.entrants, self.sessions[name].key, self.place("drivers", name)
-        )
+        entries = entries_of(self.drivers, self.entrants, self.sessions[name].key)
         absent = self.absent(name, len(results), entries)
         if kind == "pit_stops":
             self.add_stops(name, len(results), entries)
@@ -148,20 +141,19 @@ class Weekend:
         return "; without ".join(filter(None, [absent, remark]))
 
     def add_classification(
-        self, kind: str, name: str, results: Sequence[Json], entries: Mapping[int, Entry]
+        self, kind: str, name: str, results: Sequence[OpenF1Row], entries: Mapping[int, Entry]
     ) -> str:
         """Adds the rows of a session's result. Returns the omitted values."""
-        place = self.place("session_result", name)
         if kind == "practice":
-            rows, remark = practice_rows(results, entries, place)
+            rows, remark = practice_rows(results, entries)
             self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
             return remark
         elif kind in ("qualifying", "sprint_qualifying"):
-            self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying", place))
+            self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying"))
         else:
-            grid = self.grid_of("sq" if name == "sprint" else "quali", results, place)
+            grid = self.grid_of("sq" if name == "sprint" else "quali", results)
             of_sprint = name == "sprint"
-            rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint, place)
+            rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint)
             if of_sprint:
                 self.add_fastest_laps_of_sprint(rows, results, entries)
             self.add(kind, rows)
@@ -173,9 +165,8 @@ class Weekend:
         session = self.sessions[name]
         if stops := self.rows_of("pit", session.key):
             self.published["pit"] = session.key
-            place = self.place("pit", name)
-            offset = offset_of(session.offset, f"{self.url}/sessions?session_key={session.key}")
-            self.add("pit_stops", stop_rows(stops, entries, drivers, offset, place))
+            offset = session.row.offset()
+            self.add("pit_stops", stop_rows(stops, entries, drivers, offset))
 
     def absent(self, name: str, count: int, entries: Mapping[int, Entry]) -> str:
         """How many drivers the results of a session lack, as a text. Raises Undecided if too many.
@@ -197,23 +188,16 @@ class Weekend:
     def add(self, table: str, rows: list[dict[str, Value]]) -> None:
         self.rows.setdefault(table, []).extend(rows)
 
-    def grid_of(
-        self, qualifying: str, results: Sequence[Json], results_place: str
-    ) -> dict[int, int]:
+    def grid_of(self, qualifying: str, results: Sequence[OpenF1Row]) -> dict[int, int]:
         if qualifying not in self.sessions:
             return {}
         if self.grid is None:
             self.grid = self.rows_of("starting_grid", None)
-        started = {
-            needed(row, "driver_number", results_place) for row in results if not row.get("dns")
-        }
-        place = self.place("starting_grid", qualifying)
+        started = {row.number("driver_number") for row in results if not row.get("dns")}
         rows = self.of_session(qualifying, self.grid)
         try:
             return (
-                grid_of(rows, self.of_session(qualifying), started, self.race.year, place)
-                if rows
-                else {}
+                grid_of(rows, self.of_session(qualifying), started, self.race.year) if rows else {}
             )
         except (Undecided, WrongValue) as why:
             self.remarks.append(f"{self.race.label}, grid ({qualifying}) left out: {why}")
@@ -222,13 +206,13 @@ class Weekend:
     def add_fastest_laps_of_sprint(
         self,
         rows: Sequence[dict[str, Value]],
-        results: Sequence[Json],
+        results: Sequence[OpenF1Row],
         entries: Mapping[int, Entry],
     ) -> None:
         """Adds the fastest laps to the rows of a sprint, if all laps are present and right."""
         try:
             found = self.rows_of("laps", self.sessions["sprint"].key)
-            laps = laps_of(found, results, self.place("laps", "sprint")) if found else None
+            laps = laps_of(found, results) if found else None
         except (Undecided, WrongValue) as why:
             label = f"{self.race.label}, fastest laps (sprint)"
             self.remarks.append(f"{label} left out: {why}")
@@ -238,25 +222,26 @@ class Weekend:
         for row in rows:
             row |= of_driver.get(int(str(row["driverId"])), {})
 
-    def add_laps(self, name: str, results: Sequence[Json], entries: Mapping[int, Entry]) -> None:
+    def add_laps(
+        self, name: str, results: Sequence[OpenF1Row], entries: Mapping[int, Entry]
+    ) -> None:
         """Adds the laps, and the fastest ones to the results."""
         key = self.sessions[name].key
         rows = self.rows_of("laps", key)
         if not rows:
             return
         self.published["laps"] = key
-        laps = laps_of(rows, results, self.place("laps", name))
+        laps = laps_of(rows, results)
         if unknown := {number for number, _ in laps.times} - set(entries):
             raise Undecided(f"no driver for car {min(unknown)}")
         if "lap_times" in self.race.kinds:
             places = self.rows_of("position", key) if laps.ends else []
-            self.add("lap_times", lap_rows(laps, places, entries, self.place("position", name)))
+            self.add("lap_times", lap_rows(laps, places, entries))
         if "fastest_laps" in self.race.kinds:
             fastest = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
             if "results" not in self.rows:
-                place = self.place("session_result", name)
-                grid = self.grid_of("quali", results, place)
-                found, _ = result_rows(results, entries, grid, self.race.year, False, place)
+                grid = self.grid_of("quali", results)
+                found, _ = result_rows(results, entries, grid, self.race.year, False)
                 self.add("results", found)
             for row in self.rows["results"]:
                 row |= fastest.get(int(str(row["driverId"])), {})

@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 
 import pytest
-from support.openf1 import facts, of_race, refresh, repair_laps, rounds_with
+from support.openf1 import facts, refresh, repair_laps
 
 from racedata.loader.sources.openf1_laps import stop_rows
-from racedata.loader.sources.openf1_rows import Entry
+from racedata.loader.sources.openf1_rows import Entry, OpenF1Row
 
 
 def test_a_stop_has_its_local_time_and_its_duration_to_a_tenth_of_a_second(filled, sample_database):
@@ -98,14 +98,7 @@ def test_drives_behind_the_safety_car_in_several_laps_are_not_stops(laps, are_st
         for lap, time in [*((lap, 16.1) for lap in laps), (30, 22.5), (31, 22.5), (32, 23.1)]
     ]
     entries = {n: Entry(n, n) for n in range(1, 4)}
-    found = stop_rows(rows, entries, 3, timedelta(hours=-4), "pit")
+    found = stop_rows([OpenF1Row(row, "", "pit") for row in rows], entries, 3, timedelta(hours=-4))
     shown = [row["lap"] for row in found if row["driverId"] == 1]
     assert shown == [*(laps if are_stops else []), 30, 31, 32]
     assert [row["stop"] for row in found if row["driverId"] == 1] == [*range(1, len(shown) + 1)]
-
-
-def test_two_stops_of_a_driver_in_a_lap_are_refused(openf1, rows, lacking):
-    rows["pit"].append(dict(of_race(rows, "pit")))
-    said = "\n".join(refresh(lacking, openf1))
-    assert "United States Grand Prix, pit stops (race) left out: two stops of car" in said
-    assert 18 not in rounds_with(lacking, "pit_stops")

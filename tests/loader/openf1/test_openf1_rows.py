@@ -20,7 +20,7 @@ from support.openf1 import (
 )
 
 from racedata.loader.errors import LoadError
-from racedata.loader.sources.openf1_rows import grid_of, moment
+from racedata.loader.sources.openf1_rows import OpenF1Row, grid_of
 
 
 def test_numbers_of_another_season_are_left_out(openf1, rows, database):
@@ -48,18 +48,6 @@ def test_points_are_unknown_while_all_of_them_are_zero(openf1, rows, lacking, sa
         row["points"] = points
     refresh(lacking, openf1)
     assert facts(lacking, "results", "points", 9) == facts(sample_database, "results", "points", 9)
-
-
-def test_a_driver_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
-    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
-    last = max((row for row in results if row["position"]), key=lambda row: row["position"])
-    last.update(gap_to_leader=f"+{'9' * 5000} LAPS", duration=None, number_of_laps=54)
-    refresh(lacking, openf1)
-    ids = select(
-        lacking,
-        "SELECT statusId FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18",
-    )
-    assert len(ids) == len(results) and (None,) in ids
 
 
 @pytest.mark.parametrize(
@@ -121,34 +109,11 @@ def test_a_wrong_value_leaves_out_its_kind_of_records_with_one_line_and_stores_t
     assert 9 in rounds_with(lacking, "results")
 
 
-@pytest.mark.parametrize("value", ["fast", -1.0, float("nan"), 0.5, 9000.0])
-def test_a_wrong_total_time_makes_all_total_times_of_the_race_unknown_with_one_line(
-    openf1, rows, lacking, value
-):
-    of_race(rows, "session_result")["duration"] = value
-    said = refresh(lacking, openf1)
-    (line,) = (each for each in said if "Prix, results (race) without" in each and "/18 " in each)
-    assert "without the times, because they contradict the gaps" in line
-    assert {row[1] for row in facts(lacking, "results", "milliseconds", 18)} == {None}
-
-
-def test_total_times_too_large_for_a_float_are_unknown_with_one_line(openf1, rows, lacking):
-    for row in rows["session_result"]:
-        if row["session_key"] == RACE and row["duration"]:
-            row["duration"] = 10**400
-    (line,) = (each for each in refresh(lacking, openf1) if "results (race) without" in each)
-    assert "without the times, because they contradict the gaps" in line
-
-
-def test_a_wrong_grid_is_unknown_with_one_line(openf1, rows, lacking):
-    for row in in_austin(rows, "starting_grid"):
-        row["position"] = 1
-    said = refresh(lacking, openf1)
-    assert [line.partition("left out: ")[2] for line in said if ", grid (" in line] == [
-        "inconsistent places 1, 1, 1, 1, 1 and 15 more",
-        "inconsistent places 1, 1, 1, 1, 1 and 15 more",
+def grid_rows(numbers):
+    return [
+        OpenF1Row({"driver_number": number, "position": place}, "", "starting_grid")
+        for place, number in enumerate(numbers, 1)
     ]
-    assert {row[1] for row in facts(lacking, "results", "grid", 18)} == {None}
 
 
 @pytest.mark.parametrize(
@@ -159,44 +124,107 @@ def test_a_place_on_the_grid_is_known_if_nobody_ahead_can_have_started_from_the_
 ):
     """Of eight drivers, the third in qualifying is the last on the grid."""
     qualified = [1, 2, 8, 3, 4, 5, 6, 7]
-    grid = [{"driver_number": n, "position": n} for n in range(1, 9)]
-    best = [{"driver_number": n, "position": place} for place, n in enumerate(qualified, 1)]
-    assert grid_of(grid, best, range(1, 9), year, "grid") == known
+    grid = grid_rows(range(1, 9))
+    best = grid_rows(qualified)
+    assert grid_of(grid, best, range(1, 9), year) == known
 
 
-def twice(results):
-    results[1]["driver_number"] = results[0]["driver_number"]
+def of_session(rows, key=RACE, endpoint="session_result"):
+    return [row for row in rows[endpoint] if row["session_key"] == key]
 
 
-def disqualified_at_a_place(results):
-    for row in results:
-        row["dsq"] = True
+def put(**values):
+    """A change of the first result of the race."""
+    return lambda rows: of_session(rows)[0].update(values)
 
 
-def with_a_hole(results):
-    results[0]["position"] = 30
+def put_all(endpoint="session_result", **values):
+    """A change of all rows of the weekend that have such a value."""
+
+    def change(rows):
+        for row in in_austin(rows, endpoint):
+            if row.get(next(iter(values)), 0) is not None:
+                row.update(values)
+
+    return change
 
 
-def of_an_unknown_driver(results):
-    results[0]["driver_number"] = 98
+def too_few(rows):
+    halve(of_session(rows))
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        (twice, "a driver appears twice"),
-        (with_a_hole, "inconsistent places 2, 3"),
-        (halve, "only 11 of 20 drivers"),
-        (disqualified_at_a_place, "car 1 was disqualified, but has place 1"),
-        (of_an_unknown_driver, "no driver for car 98"),
-    ],
-)
-def test_a_classification_that_contradicts_itself_is_left_out(openf1, rows, lacking, change, why):
-    change([row for row in rows["session_result"] if row["session_key"] == RACE])
-    said = "\n".join(refresh(lacking, openf1))
-    assert f"United States Grand Prix, results (race) left out: {why}" in said
-    assert facts(lacking, "results", "classified.number", 18) == []
-    assert facts(lacking, "qualifying", "classified.number", 18) != []
+def two_stops_in_a_lap(rows):
+    rows["pit"].append(dict(of_race(rows, "pit")))
+
+
+NUMBERS = "1, 2, 3, 4, 10, 11, 14, 16, 18, 20, 22, 23, 24, 27, 31, 44, 55, 63, 77, 81"
+RESULTS, QUALIFYING = {"results", "lap_times"}, {"qualifying", "lap_times"}
+# a change, the end of a line that says what is left out, and the kinds that the race then lacks
+LEFT_OUT = [
+    (put(driver_number=2), "results (race) left out: a driver appears twice", RESULTS),
+    (put(position=30), "results (race) left out: inconsistent places 2, 3", RESULTS),
+    (too_few, "results (race) left out: only 11 of 20 drivers", {*RESULTS, "pit_stops"}),
+    (put(dsq=True), "results (race) left out: car 1 was disqualified, but has place 1", RESULTS),
+    (put(driver_number=98), "results (race) left out: no driver for car 98", RESULTS),
+    (
+        put_all("drivers", name_acronym="ARO", full_name="Paul ARON"),
+        f"results (race) left out: no driver for cars {NUMBERS}",
+        {*GIVEN},
+    ),
+    (
+        put_all("drivers", team_name="Ferrari"),
+        "results (race) left out: 20 drivers of one team",
+        {*GIVEN} - {"pit_stops"},  # they have no team
+    ),
+    (
+        lambda rows: of_session(rows, 9207)[0].update(duration=[0] * 3),
+        "duration: '0'; expected seconds, more than 0",
+        QUALIFYING,
+    ),
+    (two_stops_in_a_lap, "pit stops (race) left out: two stops of car", {"pit_stops", "lap_times"}),
+]
+
+
+@pytest.mark.parametrize(("change", "said", "kinds"), LEFT_OUT)
+def test_records_that_contradict_themselves_are_left_out_with_a_line(
+    openf1, rows, lacking, change, said, kinds
+):
+    change(rows)
+    lines = "\n".join(refresh(lacking, openf1))
+    assert "openf1: 2023/18 United States Grand Prix, " in lines and said in lines
+    assert {kind for kind in GIVEN if 18 not in rounds_with(lacking, kind)} == kinds
+
+
+TIMES = "results (race) without the points, because they contradict the places; without the times, "
+LAPS = "laps and statuses, because they contradict the places or gaps"
+# a change, what is said, and the column that is then unknown for the whole race
+UNKNOWN = [
+    *((put(duration=value), TIMES, "milliseconds") for value in ("fast", -1.0, float("nan"))),
+    *((put(duration=value), TIMES, "milliseconds") for value in (0.5, 9000.0)),
+    (put_all(duration=10**400), TIMES, "milliseconds"),
+    (put_all("starting_grid", position=1), "inconsistent places 1, 1, 1, 1, 1 and 15 more", "grid"),
+    (put_all(gap_to_leader="+1 LAP"), LAPS, "laps"),
+    (lambda rows: of_session(rows)[-1].update(number_of_laps=57), LAPS, "laps"),
+]
+
+
+@pytest.mark.parametrize(("change", "said", "column"), UNKNOWN)
+def test_values_of_a_race_that_contradict_each_other_are_unknown_with_a_line(
+    openf1, rows, lacking, change, said, column
+):
+    change(rows)
+    assert said in "\n".join(refresh(lacking, openf1))
+    assert {row[1] for row in facts(lacking, "results", column, 18)} == {None}
+
+
+def test_a_driver_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
+    last = max(
+        (row for row in of_session(rows) if row["position"]), key=lambda row: row["position"]
+    )
+    last.update(gap_to_leader=f"+{'9' * 5000} LAPS", duration=None, number_of_laps=54)
+    refresh(lacking, openf1)
+    ids = "SELECT statusId FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
+    assert (None,) in select(lacking, ids)
 
 
 def test_a_driver_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):
@@ -210,43 +238,12 @@ def test_a_driver_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, 
     assert "+2 Laps" in statuses and "Did not start" in statuses
 
 
-def test_a_weekend_whose_drivers_are_all_in_one_team_is_refused(openf1, rows, lacking):
-    for row in rows["drivers"]:
-        row["team_name"] = "Ferrari"
-    said = "\n".join(refresh(lacking, openf1))
-    assert "United States Grand Prix, results (race) left out: 20 drivers of one team" in said
-    stored = {kind for kind in GIVEN if rounds_with(lacking, kind) & {9, 18}}
-    assert stored == {"pit_stops"}  # they have no team
-
-
-@pytest.mark.parametrize("laps", ["as the winner", "more"])
-def test_laps_that_contradict_the_gaps_or_places_are_unknown(openf1, rows, lacking, laps):
-    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
-    if laps == "more":
-        results[-1]["number_of_laps"] = 57
-    else:
-        for row in results:
-            row["gap_to_leader"] = "+1 LAP"
-    said = "\n".join(refresh(lacking, openf1))
-    assert "laps and statuses, because they contradict the places or gaps" in said
-    found = facts(lacking, "results", "laps", 18)
-    assert {row[1] for row in found} == {None}
-
-
 def test_a_date_without_a_zone_is_utc(monkeypatch):
     monkeypatch.setenv("TZ", "America/Chicago")
     tzset()
     try:
-        found = moment({"date": "2023-10-22T19:00:00"}, "date", "laps")
+        found = OpenF1Row({"date": "2023-10-22T19:00:00"}, "", "laps").moment("date")
     finally:
         monkeypatch.undo()
         tzset()
     assert found == datetime(2023, 10, 22, 19, tzinfo=UTC)
-
-
-def test_a_time_of_zero_in_qualifying_is_refused_with_one_line(openf1, rows, lacking):
-    next(row for row in rows["session_result"] if row["session_key"] == 9207)["duration"] = [0] * 3
-    said = "\n".join(refresh(lacking, openf1))
-    assert "United States Grand Prix, qualifying (quali) left out: http://" in said
-    assert "duration: '0'; expected seconds, more than 0" in said
-    assert 18 not in rounds_with(lacking, "qualifying")

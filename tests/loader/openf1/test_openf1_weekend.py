@@ -8,7 +8,6 @@ import pytest
 from support.apis import refreshed, served
 from support.loads import changed
 from support.openf1 import (
-    GIVEN,
     RACE,
     RECORDS,
     RESULT,
@@ -18,7 +17,6 @@ from support.openf1 import (
     in_austin,
     recorded_rows,
     refresh,
-    rounds_with,
 )
 
 
@@ -229,16 +227,6 @@ def test_practice_with_an_unknown_driver_is_stored_without_that_row_and_with_a_l
     third["position"] = 30  # his place is checked like those of the others
     said = refresh(lacking, openf1)
     assert "practice (fp1) left out: inconsistent places" in "\n".join(said)
-
-
-def test_a_weekend_with_the_drivers_of_another_series_is_left_out(openf1, rows, lacking):
-    for row in in_austin(rows, "drivers"):
-        row |= {"name_acronym": "ARO", "full_name": "Paul ARON"}
-    said = refresh(lacking, openf1)
-    numbers = "1, 2, 3, 4, 10, 11, 14, 16, 18, 20, 22, 23, 24, 27, 31, 44, 55, 63, 77, 81"
-    line = f"results (race) left out: no driver for cars {numbers}"
-    assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
-    assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
 
 
 def test_results_without_a_driver_who_did_not_start_are_stored_with_a_line(openf1, rows, lacking):

@@ -1,0 +1,78 @@
+"""The SQL of a reader of dumps, in a file of the same name: it turns a dump's files into a Stage.
+
+A reader makes a temporary table for each file of the dump, loads them, and fills the Stage from
+them. The SQL has sections, which begin with a comment `-- [name]`, and paragraphs of one statement.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib.resources import files
+
+from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.stage import Stage
+from racedata.values import Parser, plain_text, whole_number
+
+FILLED = re.compile(r"^INSERT INTO stage\.(\w+)", re.MULTILINE)
+CREATED = re.compile(r"^CREATE TEMP TABLE (\w+)", re.MULTILINE)
+
+
+def sections_of(name: str) -> dict[str, list[str]]:
+    """The statements of a file, by section."""
+    text = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    _, *found = re.split(r"^-- \[(\w+)\]", text, flags=re.MULTILINE)
+    return {
+        section: statements.strip("\n").split("\n\n")[1:]
+        for section, statements in zip(found[::2], found[1::2])
+    }
+
+
+def tables_in(statements: Sequence[str]) -> list[str]:
+    """The names of the tables that statements make."""
+    return [found[1] for each in statements if (found := CREATED.search(each))]
+
+
+def run(stage: Stage, statements: Sequence[str], absent: Collection[str] = ()) -> None:
+    """Executes statements, but for those that fill the `absent` tables of the Stage."""
+    for statement in statements:
+        found = FILLED.search(statement)
+        if found and found[1] in absent:
+            continue
+        rows = stage.db.execute(statement).rowcount
+        if found:
+            stage.rows[found[1]] = rows
+
+
+def fields_of(
+    db: sqlite3.Connection,
+    table: str,
+    parsers: Mapping[str, Parser],
+    ids_of: Callable[[str], Parser | None],
+) -> Iterator[Field]:
+    """How the columns of a file are read: by a parser, or as whole numbers or texts.
+
+    `ids_of` makes the parser of a column that refers to a table; None if it is read like others.
+    """
+    parents = {
+        child: parent
+        for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({table})")
+    }
+    columns = db.execute(f"PRAGMA temp.table_info({table})").fetchall()
+    for _, column, type, not_null, _, key in columns:
+        parse = ids_of(parents[column]) if column in parents else None
+        usual = whole_number if type == "INTEGER" else plain_text
+        yield Field(column, parse or parsers.get(column, usual), bool(not_null or key))
+
+
+def load(
+    stage: Stage,
+    table: str,
+    path: AnyPath,
+    fields: Iterator[Field],
+    needs_rows: bool,
+    needs_all_columns: bool = False,
+) -> list[str]:
+    """Loads a file into its temporary table. Returns remarks."""
+    file = CsvFile(path, list(fields), stage.progress, needs_all_columns)
+    file.insert_into(stage.db, f"temp.{table}", needs_rows)
+    return file.remarks()

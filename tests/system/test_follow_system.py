@@ -1,0 +1,152 @@
+"""Following for a year, with simulated clocks: those of the loop, or that of the process."""
+
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.apis import answers_of, hanging, served
+from support.loads import (
+    RECORDS,
+    add_laps,
+    built,
+    csv_rows,
+    edited,
+    facts_of,
+    race_ids,
+    remembered,
+    without,
+)
+from support.processes import following, until
+from support.refreshes import like_jolpica
+from support.season import LimitedApi, SimulatedTime, follow_source
+
+LAST = 21  # the latest round of 2025 in the dump that was run
+
+
+@pytest.fixture(scope="module")
+def two_seasons(dump, tmp_path_factory):
+    """A dump of the last races of 2024 and of 2025, with a lap of each driver."""
+    kept = {*race_ids(dump, 2025).values()}
+    kept |= {id for round, id in race_ids(dump, 2024).items() if round > 22}
+    edits = dict.fromkeys(("races", *RECORDS), lambda row: row if row["raceId"] in kept else None)
+    edits["seasons"] = lambda row: row if row["year"] in ("2024", "2025") else None
+    edits["lap_times"] = lambda row: None
+    return add_laps(edited(dump, tmp_path_factory.mktemp("two") / "dump", **edits), kept, 1)
+
+
+@pytest.fixture(scope="module")
+def after_each_race(two_seasons, tmp_path_factory):
+    """The databases of that dump before 2025 and after each race that was run, with the time of its
+    start.
+    """
+    folder = tmp_path_factory.mktemp("races")
+    starts = {
+        int(row["round"]): datetime.fromisoformat(f"{row['date']}T{row['time']}Z")
+        for row in csv_rows(two_seasons, "races")
+        if row["year"] == "2025"
+    }
+    starts[0] = datetime(2024, 12, 8, tzinfo=UTC)
+    databases = [(starts[round], folder / f"{round}.db") for round in range(LAST + 1)]
+    for round, (_, path) in enumerate(databases):
+        built(without(two_seasons, folder / str(round), 2025, *range(round + 1, LAST + 1)), path)
+    return databases
+
+
+@pytest.mark.long(100)
+def test_for_a_year_a_followed_api_is_asked_daily_and_brings_each_race(after_each_race, tmp_path):
+    """It begins on a quiet day. Each race is published three hours after its start."""
+    start = datetime(2025, 1, 1, tzinfo=UTC)
+    time = SimulatedTime(start, datetime(2026, 1, 1, tzinfo=UTC))
+    late = timedelta(hours=3)
+    database = shutil.copy(after_each_race[0][1], tmp_path / "racedata.db")
+    answers = [(starts + late, like_jolpica(path)) for starts, path in after_each_race]
+    limited = LimitedApi(
+        time, lambda path: [answer for at, answer in answers if at <= time.now][-1](path)
+    )
+    with served(limited.answer) as server:
+        assert follow_source(database, server.url, time) == []
+    refused = {each.path.partition(".json")[0]: each.status for each in limited.answered}
+    refused = {path: status for path, status in refused.items() if status != 200}
+    # what Jolpica-F1 does not have is asked once in all this year
+    assert sorted(path.rpartition("/")[2] for path in refused) == ["practice", "sprintqualifying"]
+    assert {*refused.values()} == {400}
+    times = [start, *(each.time for each in limited.answered), time.end]
+    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(
+        hours=24, minutes=10
+    )
+    for round, (starts, _) in enumerate(after_each_race):
+        laps = [each.time for each in limited.answered if f"/2025/{round}/laps" in each.path]
+        assert round == 0 or timedelta() <= laps[0] - starts - late < timedelta(minutes=25), round
+    assert facts_of(database) == facts_of(after_each_race[-1][1])
+    print(f"{len(limited.answered):,} requests")
+
+
+@pytest.fixture
+def later(tmp_path):
+    """Moves the clock of a process, which looks at it at least once a minute.
+
+    That clock is ten times as fast, so a minute is six seconds.
+    """
+    offset = tmp_path / "offset"
+    offset.write_text("+0h x10")
+
+    def later(hours):
+        (tmp_path / "new").write_text(f"+{hours}h x10")
+        os.replace(tmp_path / "new", offset)
+
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
+    later.environ = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(offset),
+        "FAKETIME_NO_CACHE": "1",
+    }
+    return later
+
+
+def asked_since(database, url, hours):
+    """Whether a source has been asked at a time so many hours from now."""
+    since = datetime.now(UTC) + timedelta(hours=hours, seconds=-1)
+
+    def is_asked():
+        asked = remembered(database).get(url, {}).get("refreshedAt")
+        return asked is not None and datetime.fromisoformat(asked) >= since
+
+    return is_asked
+
+
+@pytest.mark.long(20)
+def test_the_command_still_asks_an_api_after_25_49_and_500_hours(sample_database, tmp_path, later):
+    database = shutil.copy(sample_database, tmp_path / "racedata.db")
+    with (
+        served(answers_of(client(sample_database))) as server,
+        following(database, "--from", server.url, **later.environ) as follow,
+    ):
+        is_asked = asked_since(database, server.url, 0)
+        until(is_asked, 120)
+        for hours in (25, 49, 500):
+            is_asked = asked_since(database, server.url, hours)
+            later(hours)
+            until(is_asked, 120)
+        follow.terminate()
+        assert follow.communicate(timeout=60)[1] == ""
+
+
+@pytest.mark.long(10)
+def test_while_it_runs_the_command_builds_a_deleted_database_again(tmp_path, later):
+    database = tmp_path / "racedata.db"
+    with (
+        hanging() as server,
+        following(database, RACEDATA_SOURCES=f"{server.url} {SAMPLE}", **later.environ) as follow,
+    ):
+        assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
+        until(lambda: len(server.paths) == 1, 60)
+        database.unlink()
+        later(1)
+        assert " from its store, because " in follow.stdout.readline()
+        follow.terminate()
+        follow.communicate(timeout=60)
