@@ -1,4 +1,4 @@
-"""The command `racedata`: one function per subcommand, which imports only its half of the package.
+"""The command `racedata`: its subcommands, each of which imports only its half of the package.
 
 `serve` needs the installed packages, and the other half too if it builds a database or follows
 sources.
@@ -11,54 +11,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from racedata import __version__
 from racedata.database import can_be_built_again, default_path, is_missing
-
-
-def load(arguments: Sequence[str]) -> None:
-    from racedata.loader import load
-
-    load.main(arguments)
-
-
-def refresh(arguments: Sequence[str]) -> None:
-    from racedata.loader import refresh_command
-
-    refresh_command.main(arguments)
-
-
-def build(arguments: Sequence[str]) -> None:
-    from racedata.loader import stored
-
-    stored.build(arguments)
-
-
-def sources(arguments: Sequence[str]) -> None:
-    from racedata.loader import stored
-
-    stored.sources(arguments)
-
-
-def parts(arguments: Sequence[str]) -> None:
-    from racedata.loader import stored
-
-    stored.parts(arguments)
-
-
-def check(arguments: Sequence[str]) -> None:
-    from racedata.loader import check
-
-    check.main(arguments)
-
-
-def export(arguments: Sequence[str]) -> None:
-    from racedata.loader import export
-
-    export.main(arguments)
 
 
 def serve(arguments: Sequence[str]) -> None:
@@ -181,16 +140,26 @@ def write(text: str = "") -> None:
         sys.exit(f"racedata: stdout: {error.strerror}")
 
 
-COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
-    "load": (load, "build the database from one or more sources"),
-    "refresh": (refresh, "bring the database up to date from its sources"),
-    "build": (build, "build the database again from what its sources have said"),
-    "sources": (sources, "show the list of sources"),
-    "parts": (parts, "show what each source says about a race"),
-    "check": (check, "report facts in the database that contradict each other"),
-    "export": (export, "write the data as files, for other programs"),
-    "serve": (serve, "serve the database over HTTP"),
-    "healthcheck": (healthcheck, "check that a running service answers"),
+# Where the function of each command is, and what it does.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "load": ("racedata.loader.load:main", "build the database from one or more sources"),
+    "refresh": (
+        "racedata.loader.refresh_command:main",
+        "bring the database up to date from its sources",
+    ),
+    "build": (
+        "racedata.loader.stored:build",
+        "build the database again from what its sources have said",
+    ),
+    "sources": ("racedata.loader.stored:sources", "show the list of sources"),
+    "parts": ("racedata.loader.stored:parts", "show what each source says about a race"),
+    "check": (
+        "racedata.loader.check:main",
+        "report facts in the database that contradict each other",
+    ),
+    "export": ("racedata.loader.export:main", "write the data as files, for other programs"),
+    "serve": ("racedata.cli:serve", "serve the database over HTTP"),
+    "healthcheck": ("racedata.cli:healthcheck", "check that a running service answers"),
 }
 
 
@@ -212,6 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
     try:
         command = parser.parse_args(given[:1]).command
-        COMMANDS[command][0](given[1:])
+        module, name = COMMANDS[command][0].split(":")
+        getattr(import_module(module), name)(given[1:])
     finally:
         write()

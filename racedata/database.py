@@ -13,8 +13,8 @@ import shlex
 import sqlite3
 import stat
 import struct
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,16 +91,18 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> FileContent:
     Raises DatabaseError.
     """
     try:
-        with opened_file(path) as (descriptor, size):
-            return checked(descriptor, size, oldest)
+        # open() would wait forever for a writer of a FIFO.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return checked(path, descriptor, oldest)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         raise DatabaseError(path, "is missing", BUILD) from None
     except MemoryError:
         raise not_enough_memory(path) from None
     except OSError as error:
         raise DatabaseError(path, f"cannot be read ({error.strerror})", WAIT) from None
-    except Fault as fault:
-        raise DatabaseError(path, str(fault), fault.hint) from None
 
 
 def not_enough_memory(path: str | Path) -> DatabaseError:
@@ -206,52 +208,34 @@ class Header(NamedTuple):
         return cls(*struct.unpack_from(">16xH10xI28xI4xI", start))
 
 
-class Fault(Exception):
-    """What is wrong with a file, and what to do about it."""
-
-    def __init__(self, fault: str, hint: str) -> None:
-        super().__init__(fault)
-        self.hint = hint
-
-
-@contextmanager
-def opened_file(path: str | Path) -> Iterator[tuple[int, int]]:
-    """The descriptor of a regular file, and its size in bytes. Raises OSError or Fault."""
-    # open() would wait forever for a writer of a FIFO.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise Fault("is not a regular file", MOVE)  # a device may be read without end
-        yield descriptor, status.st_size
-    finally:
-        os.close(descriptor)
-
-
-def checked(descriptor: int, size: int, oldest: int) -> FileContent:
+def checked(path: str | Path, descriptor: int, oldest: int) -> FileContent:
+    """The content of an open file. Raises DatabaseError or OSError."""
+    status = os.fstat(descriptor)
+    size = status.st_size
+    if not stat.S_ISREG(status.st_mode):  # a device may be read without end
+        raise DatabaseError(path, "is not a regular file", MOVE)
     # Check the bytes directly: SQLite's errors on a damaged file are arbitrary.
     header = Header.parse(os.pread(descriptor, HEADER_BYTES, 0))
     if header is None:
-        raise Fault("is not an SQLite database", MOVE if size else BUILD)
+        raise DatabaseError(path, "is not an SQLite database", MOVE if size else BUILD)
     if header.application_id != APPLICATION_ID:
-        raise Fault("is an SQLite database, but not a racedata database", MOVE)
+        raise DatabaseError(path, "is an SQLite database, but not a racedata database", MOVE)
     if not oldest <= header.version <= SCHEMA_VERSION:
         age = "older" if header.version < SCHEMA_VERSION else "newer"
         fault = (
             f"has schema version {header.version}, which is {age} than this program's "
             f"({SCHEMA_VERSION})"
         )
-        raise Fault(
-            fault, REBUILD if OLDEST_VERSION <= header.version < SCHEMA_VERSION else REPLACE
-        )
+        is_known = OLDEST_VERSION <= header.version < SCHEMA_VERSION
+        raise DatabaseError(path, fault, REBUILD if is_known else REPLACE)
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
-        raise Fault("is damaged (its size has changed since it was built)", REPLACE)
+        raise DatabaseError(path, "is damaged (its size has changed since it was built)", REPLACE)
     opened = OpenFile(descriptor)
     with open(descriptor, "rb", closefd=False) as file:
         content = memoryview(file.read(size))
     database = content[:-CHECKSUM_BYTES]
     checksum = hashlib.sha256(database).digest()
     if checksum != content[-CHECKSUM_BYTES:]:
-        raise Fault("is damaged (checksum mismatch)", REPLACE)
+        raise DatabaseError(path, "is damaged (checksum mismatch)", REPLACE)
     return FileContent(database, checksum, opened)

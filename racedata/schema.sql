@@ -127,10 +127,11 @@ CREATE INDEX discrepancies_state ON discrepancies (state);
 -- What a source says about such a fact. Sources that say nothing about it have no row.
 CREATE TABLE discrepancy_values (
     record INTEGER NOT NULL REFERENCES discrepancies (record),
-    source TEXT NOT NULL,  -- its name
-    value  TEXT            -- NULL if it has none, although it has such values for others
-) STRICT;
-CREATE INDEX discrepancy_values_record ON discrepancy_values (record);
+    place  INTEGER NOT NULL,  -- of the source in the list, from 1
+    source TEXT NOT NULL,     -- its name
+    value  TEXT,              -- NULL if it has none, although it has such values for others
+    PRIMARY KEY (record, place)
+) STRICT, WITHOUT ROWID;
 
 -- What a source in the list calls a driver, constructor or circuit of this database. Endpoint `ids`. A source may have
 -- several ids for one of ours, and one id for several of ours: f1db has one constructor for what Ergast divides by engine.

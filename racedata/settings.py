@@ -143,14 +143,14 @@ def setting(
     `default` is a text for `parse`. `affects` says which ETags depend on it. Messages do not show
     the value of a secret.
     """
-    metadata = {
-        "default": default,
-        "parse": parse,
-        "help": help,
-        "affects": affects,
-        "variable": variable,
-        "is_secret": is_secret,
-    }
+    metadata = dict(
+        default=default,
+        parse=parse,
+        help=help,
+        affects=affects,
+        variable=variable,
+        is_secret=is_secret,
+    )
     return field(default=parse(default), metadata=metadata)
 
 

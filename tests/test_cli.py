@@ -40,12 +40,6 @@ def test_help_lists_every_command():
         assert f"\n  {name:<13}{text}\n" in shown.stdout
 
 
-def test_help_is_printed_in_any_encoding():
-    assert run_racedata("--help", PYTHONIOENCODING="ascii").stdout.startswith(
-        "usage: racedata COMMAND \\u2026\n"
-    )
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_help_and_refuses_an_unknown_option(command):
     shown = run_racedata(command, "--help")
@@ -62,10 +56,6 @@ def test_a_missing_or_unknown_command_is_an_error(arguments):
     ended = run_racedata(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "COMMAND" in ended.stderr.splitlines()[-1]
-
-
-def test_version_prints_the_version():
-    assert run_racedata("--version").stdout == f"racedata {__version__}\n"
 
 
 def test_the_help_of_serve_has_each_setting_with_its_variable_and_default():
@@ -402,6 +392,12 @@ def test_the_follower_ends_with_the_service_however_that_ends(database, number):
         process.send_signal(number)
         process.wait(timeout=40)
         until(lambda: commands_in(session) == {})
+
+
+def test_version_and_help_are_printed_in_any_encoding():
+    assert run_racedata("--version").stdout == f"racedata {__version__}\n"
+    shown = run_racedata("--help", PYTHONIOENCODING="ascii").stdout
+    assert shown.startswith("usage: racedata COMMAND \\u2026\n")
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["serve", "--help"]])

@@ -223,29 +223,26 @@ def test_the_points_of_a_weekend_are_those_of_the_race_and_the_sprint(sample_dat
     ) == [(None, 1)]
 
 
+# By view, its columns with numbers, and those of the table that have the same as texts.
+NUMBERS = {
+    "race_results": "points seconds=milliseconds fastestLapSeconds=fastestLapTime",
+    "sprint_race_results": "points seconds=milliseconds fastestLapSeconds=fastestLapTime",
+    "qualifying_results": "q1 q2 q3",
+    "sprint_qualifying_results": "q1 q2 q3",
+    "practice_results": "seconds=milliseconds",
+    "laps": "seconds=time",
+    "stops": "seconds=milliseconds",
+    "driver_championship": "points",
+    "constructor_championship": "points",
+}
+
+
 @pytest.mark.parametrize(
-    ("view", "column", "of_table"),
-    [
-        ("race_results", "points", "points"),
-        ("race_results", "seconds", "milliseconds"),
-        ("race_results", "fastestLapSeconds", "fastestLapTime"),
-        ("sprint_race_results", "points", "points"),
-        ("sprint_race_results", "seconds", "milliseconds"),
-        ("sprint_race_results", "fastestLapSeconds", "fastestLapTime"),
-        ("qualifying_results", "q1", "q1"),
-        ("qualifying_results", "q2", "q2"),
-        ("qualifying_results", "q3", "q3"),
-        ("sprint_qualifying_results", "q1", "q1"),
-        ("sprint_qualifying_results", "q2", "q2"),
-        ("sprint_qualifying_results", "q3", "q3"),
-        ("practice_results", "seconds", "milliseconds"),
-        ("laps", "seconds", "time"),
-        ("stops", "seconds", "milliseconds"),
-        ("driver_championship", "points", "points"),
-        ("constructor_championship", "points", "points"),
-    ],
+    ("view", "columns"),
+    [(view, each.split("=")) for view, columns in NUMBERS.items() for each in columns.split()],
 )
-def test_points_and_times_of_a_view_are_numbers(database, view, column, of_table):
+def test_points_and_times_of_a_view_are_numbers(database, view, columns):
+    column, of_table = columns[0], columns[-1]
     changed(database, "UPDATE lap_times SET time = '2:04:05.120' WHERE record = 5")
 
     def number(value):

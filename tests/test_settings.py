@@ -12,11 +12,6 @@ from racedata.settings import LoaderSettings, SettingError, Settings, variable_o
 VARIABLES = {variable_of(each): each.name for each in fields(Settings)}
 
 
-def test_an_empty_environment_gives_the_defaults():
-    assert Settings.read({}) == Settings()
-    assert Settings().base_address == "/ergast/f1"
-
-
 def test_every_default_is_a_value_its_own_setting_accepts():
     for variable, name in VARIABLES.items():
         (default,) = (each.metadata["default"] for each in fields(Settings) if each.name == name)
@@ -66,18 +61,6 @@ def each(values):
 @pytest.mark.parametrize(("variable", "value"), each(TAKEN))
 def test_a_setting_takes_a_valid_value(variable, value):
     assert getattr(Settings.read({variable: str(value)}), VARIABLES[variable]) == value
-
-
-def test_rates_and_proxies_are_parsed():
-    texts = {
-        "burst_limit": "off",
-        "sustained_limit": "9/day",
-        "trusted_proxies": "127.0.0.1, 10.0.0.0/8,unix",
-    }
-    settings = Settings.read({}, texts)
-    (limit,) = settings.rate_limits
-    assert (limit.name, limit.quota, limit.window) == ("sustained", 9, 86_400)
-    assert settings.trusted_proxies == "127.0.0.1, 10.0.0.0/8,unix"
 
 
 @pytest.mark.parametrize(("variable", "value"), each(WRONG))

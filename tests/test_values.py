@@ -17,11 +17,6 @@ from racedata.values import Parser
 PARSERS = {name: parser for name, parser in vars(values).items() if isinstance(parser, Parser)}
 
 
-@given(st.integers(0, 10**18 - 1))
-def test_whole_numbers_are_read_exactly(number):
-    assert values.whole_number(str(number)) == values.row_id(str(number)) == number
-
-
 @given(st.decimals(0, 100, places=2))
 def test_points_lose_only_zeros_after_the_point(number):
     text = values.points(str(number))

@@ -102,8 +102,7 @@ def test_no_module_of_the_loader_outside_sources_names_a_source(module):
 # The modules of the service that may import a package.
 MAY_IMPORT = {
     "gunicorn": "server worker",
-    "falcon": "answers app document download errors health pages.resources request "
-    "ratelimit.middleware",
+    "falcon": "answers app download health pages.resources request ratelimit.middleware",
     "jinja2": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
@@ -123,6 +122,11 @@ def test_the_service_has_sql_only_in_its_queries_and_where_the_file_is_read_into
         "racedata.service.catalogue",  # all ids of an address, once
         "racedata.service.snapshot",  # the facts about the file
     }
+
+
+def test_a_database_is_built_in_one_place_and_before_the_service_starts():
+    of_build = {module for module in OFFLINE if "racedata.loader.build" in imports(module)}
+    assert of_build == {"racedata.loader.rebuild", "racedata.loader.load"}
 
 
 def test_html_is_only_in_templates():
@@ -148,7 +152,7 @@ MAY_NOT_IMPORT = {
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
     "racedata.service.pages.resources": FILES | SQL,
     "racedata.service.snapshot": WEB,
-    "racedata.service.worker": ONLINE - {"racedata.service.filebody"},  # it gets the application
+    "racedata.service.worker": ONLINE,  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},

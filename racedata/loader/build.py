@@ -21,8 +21,8 @@ from racedata.loader.correct import (
     note_corrections,
     store_corrections,
 )
-from racedata.loader.correction_lines import NOTED, Correction
-from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
+from racedata.loader.correction_lines import NOTED, Correction, Line
+from racedata.loader.corrections import CorrectedRows
 from racedata.loader.discrepancies import Compared, put_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
@@ -68,26 +68,25 @@ class Report(NamedTuple):
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
     compared: Compared  # how much of each source was compared with another
+    changes: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
 def build(
     path: Path,
     store: Store,
-    corrections: Named,
+    lines: Sequence[Line],
     progress: Progress,
     old: ExistingDatabase | None = None,
 ) -> Report:
-    """Builds the database at `path` from what counts in the store.
+    """Builds the database at `path` from what counts in the store, with corrections.
 
     What differs from the `old` database, which it will replace, is noted in both.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
-    used = corrections_file(store, corrections)
-    lines, file = corrections_at(used, progress), used.name if used else ""
-    matching = CorrectedRows(lines)
+    corrected = CorrectedRows(lines)
     progress("choosing")
-    choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)
+    choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
     with closing(sqlite3.connect(path.as_uri(), isolation_level=None, uri=True)) as db:
         # An unfinished file is deleted, so it needs no journal.
         db.executescript(
@@ -102,21 +101,20 @@ def build(
         if old:
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")
-        filling = Filling(stage, store, choice, matching)
+        filling = Filling(stage, store, choice, corrected)
         filling.fill_results()
         stage.index("results")
         # Other records of a car take its driver and constructor from the results.
-        first = [each for each in lines if each.table == "results"]
-        applied = [apply_corrections(stage, file, first)]
+        of_results = [line for line in lines if line.table.name == "results"]
+        applied = [apply_corrections(stage, of_results)]
         filling.fill_others()
         stage.index(*(kind for kind in RECORDS if kind != "results"))
-        applied.append(
-            apply_corrections(stage, file, [each for each in lines if each not in first])
-        )
+        others = [line for line in lines if line.table.name != "results"]
+        applied.append(apply_corrections(stage, others))
         for source in filling.sources:
             rows = store.list_rows(source.name, "corrections")
             noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
-            note_corrections(stage, source.name, noted)
+            note_corrections(stage, [Line(source.name, each) for each in noted])
         copy_tables(stage, progress)
         for _, sql in indexes:
             db.execute(sql)
@@ -128,10 +126,10 @@ def build(
         progress("comparing sources")
         register = register_of(filling)
         put_ids(filling, register)
-        compared = put_discrepancies(filling, register, lines)
+        compared = put_discrepancies(filling, register, [line.correction for line in lines])
         check_required(db)
         about = [
-            *corrected(applied),
+            *summary_of(applied),
             *chain(*(each.remarks for each in applied)),
             *contributions(db),
             licence(db),
@@ -162,7 +160,7 @@ def remarks_of(choice: Choice) -> list[str]:
     return [f"{listed(names)}: {what}" for names, what in remarks if names]
 
 
-def corrected(applied: Sequence[Applied]) -> Iterator[str]:
+def summary_of(applied: Sequence[Applied]) -> Iterator[str]:
     """A line that says how much was corrected, if anything was."""
     counts = {name: sum(getattr(each, f"{name}s") for each in applied) for name in ("value", "row")}
     if any(counts.values()):
@@ -201,32 +199,23 @@ def copy_table(stage: Stage, table: Table) -> None:
             sql += " UNION SELECT raceId, driverId, constructorId FROM results ORDER BY 1, 2, 3"
         db.execute(sql)
         return
+    if KINDS[table.name].is_numbered_by_race:
+        db.execute(
+            f"""INSERT INTO {table.name} (record, {names})
+                SELECT row_number() OVER (PARTITION BY raceId ORDER BY {table.order}), {names}
+                FROM stage.{table.name}"""
+        )
+        return
     # SQLite numbers rows from 1 if they are inserted into an empty table without a value for its
     # INTEGER PRIMARY KEY.
-    if KINDS[table.name].is_numbered_by_race:
-        db.execute(f"CREATE TEMP TABLE numbered (record INTEGER PRIMARY KEY, {names})")
-        for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
-            db.execute(
-                f"""INSERT INTO numbered ({names})
-                    SELECT {names} FROM stage.{table.name}
-                    WHERE raceId = ? ORDER BY {table.order}""",
-                race,
-            )
-            db.execute(
-                f"""INSERT INTO {table.name} (record, {names})
-                    SELECT record, {names} FROM numbered ORDER BY record"""
-            )
-            db.execute("DELETE FROM numbered")
-        db.execute("DROP TABLE numbered")
-    else:
-        computed = {name: sql for name, sql in COMPUTED.items() if name in stored}
-        db.execute(
-            f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
-                SELECT {", ".join([names, *computed.values()])}
-                FROM stage.{table.name} AS staged
-                    JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
-                ORDER BY {table.order}"""
-        )
+    computed = {name: sql for name, sql in COMPUTED.items() if name in stored}
+    db.execute(
+        f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
+            SELECT {", ".join([names, *computed.values()])}
+            FROM stage.{table.name} AS staged
+                JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
+            ORDER BY {table.order}"""
+    )
 
 
 def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:

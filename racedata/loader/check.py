@@ -21,7 +21,13 @@ from zoneinfo import ZoneInfo
 from racedata.formats import counted, public_name
 from racedata.loader import checks
 from racedata.loader.build import Report, build
-from racedata.loader.corrections import HEADER, REMEMBERED
+from racedata.loader.corrections import (
+    HEADER,
+    REMEMBERED,
+    CorrectedRows,
+    corrections_at,
+    corrections_file,
+)
 from racedata.loader.differences import GROUPS, Group
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
@@ -31,11 +37,11 @@ from racedata.loader.load import put_groups, read
 from racedata.loader.matching import letters_of
 from racedata.loader.memory import answer
 from racedata.loader.program import add_database_argument, run
+from racedata.loader.rebuild import is_apart, take_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
-from racedata.loader.update import synced
 from racedata.model import KINDS
 
 ROWS_SHOWN = 10
@@ -149,8 +155,9 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
         temporary_folder("racedata-", path.name) as folder,
     ):
         with read([source], progress) as group, store.transaction():
-            names = put_last(store, group, progress)
-            built = build(folder / path.name, store, REMEMBERED, progress)
+            lines = corrections_at(corrections_file(store, REMEMBERED), progress)
+            names = put_last(store, group, CorrectedRows(lines), progress)
+            built = build(folder / path.name, store, lines, progress)
         with closing(open_read_only(folder / path.name)) as db:
             found = differences_from(db, [public_name(name) for name in names])
     compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]
@@ -161,11 +168,12 @@ def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
     """A copy in memory of the store of a database; of one without a store, what it has."""
     store = Store(Path(":memory:"))
     answer(path, lambda original: original.db.backup(store.db), None)
-    synced(store, existing)
+    if is_apart(store, existing):
+        take_apart(existing, store)
     return store
 
 
-def put_last(store: Store, group: Read, progress: Progress) -> list[str]:
+def put_last(store: Store, group: Read, corrected: CorrectedRows, progress: Progress) -> list[str]:
     """Puts a source that was read behind all others, or in its own place if it has one.
 
     Returns its name, or the names of the sources of a database.
@@ -173,7 +181,7 @@ def put_last(store: Store, group: Read, progress: Progress) -> list[str]:
     assert group.stage
     names = [source.name for source in store.sources()]
     with_ids = {source.name for source in store.known_sources() if source.has_ids}
-    put_groups(store, [group], REMEMBERED, progress)
+    put_groups(store, [group], corrected, progress)
     added = [source.name for _, source in group.stage.stored_sources()]
     for name in {*added} - with_ids:
         store.drop_ids(name)

@@ -3,7 +3,7 @@
 docs/data.md has the rules as a table. store.py has the sources, calendars and parts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -67,11 +67,12 @@ def choose(
     calendars: Iterable[StoredCalendar],
     parts: Iterable[StoredPart],
     corrected: Callable[[int, Races], Races],
+    seasons: Collection[int] | None = None,
 ) -> Choice:
     """Chooses the calendar of each season, and the parts of each race.
 
     `sources` has the list, the most trusted first. `corrected` corrects the dates of a season,
-    which decide whether two races are the same.
+    which decide whether two races are the same. With `seasons`, it chooses only for these.
     """
     listed = {source.name: source for source in sources}
     by_season: dict[int, dict[str, StoredCalendar]] = {}
@@ -87,19 +88,26 @@ def choose(
     unmatched: list[str] = []
     smaller: list[str] = []
     for season, given in sorted(by_season.items()):
+        if seasons is not None and season not in seasons:
+            continue
         chosen = calendar_that_counts(listed, given, newest)
         if not chosen:
             continue
         of_season = chosen_races(season, chosen, given, sources, corrected)
         unmatched += unmatched_races(of_season, given, by_race)
         for race in of_season:
-            candidates: dict[str, list[StoredPart]] = {}
-            for name, key in race.keys.items():
-                for part in by_race.get((name, season, key), ()):
-                    candidates.setdefault(part.kind, []).append(part)
-            smaller += choose_parts(race, candidates, listed, newest)
+            smaller += choose_parts(race, candidates_for(race, by_race), listed, newest)
         races += of_season
     return Choice(races, list(dict.fromkeys(unmatched)), smaller, newest)
+
+
+def candidates_for(race: ChosenRace, by_race: PartsOfRaces) -> dict[str, list[StoredPart]]:
+    """All parts of a race, by kind."""
+    candidates: dict[str, list[StoredPart]] = {}
+    for name, key in race.keys.items():
+        for part in by_race.get((name, race.season, key), ()):
+            candidates.setdefault(part.kind, []).append(part)
+    return candidates
 
 
 def unmatched_races(

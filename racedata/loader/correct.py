@@ -6,21 +6,20 @@ correction_lines.py says what a correction is about.
 import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from racedata.loader.correction_lines import (
     DRIVER,
     IN_KEY,
     NOTED,
     REFERENCES,
-    Correction,
     Facts,
     Line,
     Step,
     in_file,
 )
 from racedata.loader.errors import LoadError
-from racedata.loader.sql import insertion
+from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import Stage
 from racedata.values import Value
 
@@ -37,12 +36,9 @@ class Applied(NamedTuple):
     remarks: list[str]  # a line for each correction that does not fit
 
 
-def apply_corrections(stage: Stage, file: str, corrections: Iterable[Correction]) -> Applied:
-    """Applies and notes corrections. `file` begins errors.
-
-    Raises LoadError for a correction that makes no sense.
-    """
-    targets = [Target(stage.db, Line(file, each)) for each in corrections]
+def apply_corrections(stage: Stage, lines: Iterable[Line]) -> Applied:
+    """Applies and notes corrections. Raises LoadError for one that makes no sense."""
+    targets = [Target(stage.db, line) for line in lines]
     remarks: list[str] = []
 
     def fitting(step: Step) -> Iterator[Target]:
@@ -73,9 +69,8 @@ def move(targets: list["Target"], remarks: list[str]) -> int:
     return len(moves)
 
 
-def note_corrections(stage: Stage, file: str, corrections: Iterable[Correction]) -> None:
+def note_corrections(stage: Stage, lines: Iterable[Line]) -> None:
     """Notes corrections that the data of a source already has."""
-    lines = [Line(file, each) for each in corrections]
     for line in sorted(lines, key=lambda line: line.step is not Step.MOVE):
         target = Target(stage.db, line)
         if target.is_right or any(each.is_right for each in target.moved()):
@@ -105,14 +100,18 @@ class Target:
 
     # Whether it fits.
 
-    def count(self, facts: Facts | None = None) -> int:
-        """How many rows have the key, and these facts."""
-        terms = [self.where, *(self.line.columns[name].same for name in facts or ())]
-        (rows,) = self.db.execute(
-            f"SELECT count(*) FROM stage.{self.name} AS corrected WHERE {' AND '.join(terms)}",
+    def select(self, what: str, facts: Facts | None = None) -> Any:
+        """What one row has that has the key and these facts; None if there is none."""
+        same = [self.line.columns[name].same for name in facts or ()]
+        return self.db.execute(
+            f"""SELECT {what} FROM stage.{self.name} AS corrected
+                WHERE {" AND ".join([self.where, *same])}""",
             [*self.ids.values(), *(facts or {}).values()],
         ).fetchone()
-        return int(rows)
+
+    def count(self, facts: Facts | None = None) -> int:
+        """How many rows have the key, and these facts."""
+        return int(self.select("count(*)", facts)[0])
 
     def has_others(self) -> bool:
         """Whether the race has rows of this table: otherwise, no source is wrong about one."""
@@ -148,13 +147,8 @@ class Target:
     def found(self, facts: Facts | None = None) -> str | None:
         """What the row has, as the file writes it. None if it has no value, or there is no row."""
         names = self.line.old or self.line.new or {}
-        same = [self.line.columns[name].same for name in facts or ()]
         shown = [self.line.columns[name].shown for name in names]
-        row = self.db.execute(
-            f"""SELECT {", ".join(shown) or "1"}
-                FROM stage.{self.name} AS corrected WHERE {" AND ".join([self.where, *same])}""",
-            [*self.ids.values(), *(facts or {}).values()],
-        ).fetchone()
+        row = self.select(", ".join(shown) or "1", facts)
         return row and self.line.words(row)
 
     def fits(self, remarks: list[str]) -> bool:
@@ -227,10 +221,12 @@ class Target:
 
     def take(self) -> dict[str, Value]:
         """Deletes the row, and returns it."""
-        what = f"FROM stage.{self.name} AS corrected WHERE {self.where}"
-        found = self.db.execute(f"SELECT * {what}", list(self.ids.values()))
-        row = dict(zip([name for name, *_ in found.description], found.fetchone()))
-        self.db.execute(f"DELETE {what}", list(self.ids.values()))
+        names = column_names(self.db, self.name, "stage")
+        row = dict(zip(names, self.select("*")))
+        self.db.execute(
+            f"DELETE FROM stage.{self.name} AS corrected WHERE {self.where}",
+            list(self.ids.values()),
+        )
         return row
 
     def insert(self, row: Facts) -> None:
@@ -286,8 +282,7 @@ class Target:
         about = dict(self.ids)
         own = self.line.table.names[0]
         if own in ABOUT and own not in about:
-            sql = f"SELECT {own} FROM stage.{self.name} AS corrected WHERE {self.where}"
-            (about[own],) = self.db.execute(sql, list(self.ids.values())).fetchone()
+            (about[own],) = self.select(own)
         if "year" not in about and "raceId" in about:
             sql = "SELECT year FROM stage.races WHERE raceId = ?"
             (about["year"],) = self.db.execute(sql, (about["raceId"],)).fetchone()

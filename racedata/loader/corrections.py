@@ -80,7 +80,7 @@ def remember_corrections(store: Store, named: Named) -> None:
         store.remember(OF_NO_SOURCE, {KEY_OF_FILE: text})
 
 
-def corrections_at(path: Path | None, progress: Progress) -> list[Correction]:
+def corrections_at(path: Path | None, progress: Progress) -> list[Line]:
     """The corrections in a file, if any. Raises LoadError for a file that is not such a list."""
     if path is None:
         return []
@@ -90,7 +90,7 @@ def corrections_at(path: Path | None, progress: Progress) -> list[Correction]:
     return corrections_in(path, progress)
 
 
-def corrections_in(path: AnyPath, progress: Progress) -> list[Correction]:
+def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
     """The corrections in a file, each with its own evidence or that of its rule.
 
     Raises LoadError for a line that makes no sense, or if two correct the same value.
@@ -98,7 +98,7 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Correction]:
     file = CsvFile(path, FIELDS, progress, needs_all_columns=True)
     lines = [Correction(*row) for batch in file.batches() for row in zip(*batch)]
     rules = {line.key: line.witnesses for line in lines if line.table == RULE}
-    used, seen, corrections = set[str](), set[tuple[str, ...]](), list[Correction]()
+    used, seen, corrections = set[str](), set[tuple[str, ...]](), list[Line]()
     for number, line in enumerate(lines, 1):
         same = (line.table, line.key.casefold(), line.column or "")
         if same in seen:
@@ -110,8 +110,7 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Correction]:
             used.add(named[1])
             line = line._replace(witnesses=rules[named[1]], is_by_rule=True)
         if line.table != RULE:
-            Line(path.name, line)
-            corrections.append(line)
+            corrections.append(Line(path.name, line))
     for number, line in enumerate(lines, 1):
         if line.table == RULE and line.key not in used:
             what = f"{line.key!r}; expected a rule that another line names: {RULE} {line.key}"
@@ -141,12 +140,12 @@ class CorrectedRows:
     results have another driver, before fastest laps join them.
     """
 
-    def __init__(self, corrections: Iterable[Correction]) -> None:
+    def __init__(self, lines: Iterable[Line]) -> None:
         self.by_row: dict[tuple[str, str], list[Correction]] = {}
         # by race, such as `1956/5`: the driver and the number of the car, if the key has it, and
         # the right driver
         self.drivers: dict[str, list[tuple[str, str, str]]] = {}
-        for each in corrections:
+        for each in (line.correction for line in lines):
             if each.column != DRIVER:
                 self.by_row.setdefault((each.table, each.key.lower()), []).append(each)
             elif each.table == "results":

@@ -152,6 +152,7 @@ def put_discrepancies(
     """Fills the tables of discrepancies in the new database."""
     comparison = Comparison(filling, register, corrections)
     found = sorted(comparison.discrepancies(), key=lambda each: each.order)
+    places = {source.name: place for place, source in enumerate(comparison.sources, 1)}
     facts, said = [], []
     for record, each in enumerate(found, 1):
         race = each.of.race
@@ -163,10 +164,11 @@ def put_discrepancies(
             )
         )
         said += [
-            (record, public_name(source), text_of(value)) for source, value in each.said.items()
+            (record, places[source], public_name(source), text_of(value))
+            for source, value in each.said.items()
         ]
     filling.db.executemany(insertion("main.discrepancies", COLUMNS), facts)
-    filling.db.executemany(insertion("main.discrepancy_values", 3), said)
+    filling.db.executemany(insertion("main.discrepancy_values", 4), said)
     return comparison.compared
 
 

@@ -10,8 +10,6 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from functools import lru_cache
-from itertools import starmap
-from operator import ne
 from pathlib import Path
 
 from racedata import database
@@ -19,7 +17,7 @@ from racedata.formats import counted, plural
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import column_names
-from racedata.loader.stage import Stage
+from racedata.loader.stage import Stage, sources_in
 from racedata.model import BY_NAME, TABLES, Table
 from racedata.values import Value
 
@@ -208,14 +206,14 @@ class ExistingDatabase:
         By raceId, the season. With `also_from_apis`, from any source. Provisional laps count as
         none.
         """
+        sources = sources_in(self.db, "main")
+        numbers = [number for number, source in sources if also_from_apis or not source.is_api]
         found = self.db.execute(
-            f"""SELECT raceId, year
-                FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+            f"""SELECT raceId, year FROM origins JOIN races USING (raceId)
                 WHERE kind = 'results' AND fetchedAt NOT NULL
-                    AND (sources.name NOT LIKE 'http%' OR ?)
+                    AND sourceId IN ({", ".join(map(str, numbers))})
                     AND (raceId NOT IN (SELECT raceId FROM lap_times)
-                        OR (raceId, 'lap_times') IN ({PROVISIONAL}))""",
-            (also_from_apis,),
+                        OR (raceId, 'lap_times') IN ({PROVISIONAL}))"""
         )
         return dict(found.fetchall())
 
@@ -231,12 +229,16 @@ class ExistingDatabase:
 
         The tables are those that sources fill, with or without an effect, and these others.
         """
-        with closing(open_read_only(path)) as new:
+        self.db.execute("ATTACH ? AS new", (read_only_uri(path),))
+        try:
             lines = []
             for name in (*(table.name for table in TABLES), *FROM_SOURCES, *others):
                 progress(f"comparing {name}")
-                if line := difference(name, self.db, new):
+                if line := difference(self.db, name):
                     lines.append(line)
+        finally:
+            self.db.execute("DETACH new")
+        with closing(open_read_only(path)) as new:
             before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
             if not lines and now < before:
                 sets = counted(before - now, "set")
@@ -246,13 +248,22 @@ class ExistingDatabase:
         return lines
 
 
-def difference(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> str:
-    """The line for a table, if its rows differ."""
-    before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (old, new))
+def difference(db: sqlite3.Connection, table: str) -> str:
+    """The line for a table, if it has other rows in the database that is attached as `new`."""
+    before, now = (
+        db.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone()[0]
+        for schema in ("main", "new")
+    )
     if now != before:
         return f"{table:<22}{now:>12,} {plural('row', now)} ({now - before:+,})"
-    rows = zip(*(db.execute(f"SELECT * FROM {table}") for db in (old, new)), strict=True)
-    changed = sum(starmap(ne, rows))
+    columns = db.execute(f"PRAGMA new.table_info({table})").fetchall()
+    names = [name for _, name, *_ in columns]
+    key = ", ".join(name for _, name, *_, place_in_key in columns if place_in_key)
+    (changed,) = db.execute(
+        f"""SELECT count(*) FROM new.{table} AS new LEFT JOIN main.{table} AS old USING ({key})
+            WHERE ({", ".join(f"new.{name}" for name in names)})
+                IS NOT ({", ".join(f"old.{name}" for name in names)})"""
+    ).fetchone()
     return f"{table:<22}{now:>12,} {plural('row', now)}, {changed:,} changed" if changed else ""
 
 

@@ -20,8 +20,8 @@ from racedata.values import Value
 class List:
     """A list such as drivers: the rows of the base, then those that other sources add."""
 
-    def __init__(self, name: str, rows: Iterable[Row], matching: CorrectedRows) -> None:
-        self.name, self.matching = name, matching
+    def __init__(self, name: str, rows: Iterable[Row], corrected: CorrectedRows) -> None:
+        self.name, self.corrected = name, corrected
         self.id = BY_NAME[name].names[0]
         self.reference = REFERENCE[self.id]
         self.rows: dict[int, Row] = {}
@@ -32,7 +32,7 @@ class List:
     def marks(self, row: Mapping[str, Value]) -> list[object]:
         """What identifies a row: its reference; for drivers, also birth date and surname."""
         reference = str(row[self.reference])
-        row = self.matching.row(self.name, reference, row)
+        row = self.corrected.row(self.name, reference, row)
         marks: list[object] = [reference.lower()]
         if self.name == "drivers" and row.get("dob"):
             marks.append((row["dob"], str(row["surname"]).lower()))
@@ -66,6 +66,8 @@ class References(dict[Value, int | None]):
 
 # The values of a part, by column: much faster than row by row.
 Columns = dict[str, Sequence[Any]]
+# By driver and constructor, another constructor.
+Names = dict[tuple[int, int], int]
 
 
 class Filling:
@@ -75,9 +77,11 @@ class Filling:
     export, and perhaps its rest.
     """
 
-    def __init__(self, stage: Stage, store: Store, choice: Choice, matching: CorrectedRows) -> None:
+    def __init__(
+        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows
+    ) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
-        self.matching = matching
+        self.corrected = corrected
         # by source and season
         self.calendars = {(each.source, each.season): each for each in store.calendars()}
         used = {part.source for race in choice.races for part in race.parts.values()}
@@ -95,13 +99,16 @@ class Filling:
         statuses = store.statuses()
         self.kept_statuses = {text.lower(): id for text, id in statuses.items()}
         self.lists = {
-            name: List(name, store.list_rows(self.base.name, name), matching) for name in LISTS
+            name: List(name, store.list_rows(self.base.name, name), corrected) for name in LISTS
         }
         # The ids in the database, by source, list and reference.
         self.ids: dict[str, dict[str, References]] = {}
+        self.names: dict[tuple[int, str], Names] = {}  # by race and source: see `other_names`
         self.race_ids: dict[int, int] = {}  # by the place of a race in `choice.races`
         for source in self.sources:
-            self.add_source(source)
+            read_at = min(source.read_at, self.now)
+            number = self.numbers[source.name]
+            stage.add_source(number, source._replace(read_at=read_at))
         self.fill_lists()
         self.fill_races()
         self.fill_origins()
@@ -276,12 +283,11 @@ class Filling:
 
     def fill_others(self) -> None:
         """Inserts the other records, after the results have been corrected."""
-        cars = self.cars()
         for kind in PARTS:
             if kind not in ("results", "fastest_laps"):
-                self.fill_kind(kind, cars)
+                self.fill_kind(kind)
 
-    def fill_kind(self, kind: str, cars: Mapping[tuple[int, int], int] = {}) -> None:
+    def fill_kind(self, kind: str) -> None:
         """Inserts the chosen parts of a kind."""
         chosen = [
             (self.race_ids[at], race, race.parts[kind])
@@ -296,7 +302,7 @@ class Filling:
         elif not self.base.has_ids:
             of_base, others = [], chosen
         for id, race, part in of_base:
-            self.insert_part(id, part, self.values_of(id, race, part, cars))
+            self.insert_part(id, part, self.values_of(id, race, part))
         # Rows get the ids of those of the base that they replace, then free ones.
         replaced = [self.ids_of_base(race, kind) for _, race, _ in others]
         last = 0
@@ -304,22 +310,20 @@ class Filling:
             sql = f"SELECT ifnull(max({table.id}), 0) FROM stage.{kind}"
             last = max([*self.db.execute(sql).fetchone(), *chain(*replaced)])
         for (id, race, part), ids in zip(others, replaced):
-            values = self.values_of(id, race, part, cars)
+            values = self.values_of(id, race, part)
             count = len(next(iter(values.values())))
             free = max(0, count - len(ids))
             values[table.id] = [*ids[:count], *range(last + 1, last + free + 1)]
             last += free
             self.insert_part(id, part, values)
 
-    def values_of(
-        self, id: int, race: ChosenRace, part: StoredPart, cars: Mapping[tuple[int, int], int]
-    ) -> Columns:
+    def values_of(self, id: int, race: ChosenRace, part: StoredPart) -> Columns:
         """The values of a part, with ids instead of references."""
         values = self.stored_values(part)
         if part.kind == "results":
             self.add_fastest_laps(race, values)
         else:
-            self.name_cars(id, race, part, values, cars)
+            self.name_cars(id, race, part, values)
         if part.kind == "entries" and part.source != race.parts["results"].source:
             # only the drivers who have no result
             found = self.db.execute("SELECT driverId FROM stage.results WHERE raceId = ?", (id,))
@@ -352,22 +356,7 @@ class Filling:
                 return [row[columns.index(id)] for row in rows] if id in columns else []
         return []
 
-    def cars(self) -> dict[tuple[int, int], int]:
-        """The constructor that the results give each driver of a race, if there is only one."""
-        found = self.db.execute(
-            """SELECT raceId, driverId, min(constructorId) FROM stage.results
-               GROUP BY raceId, driverId HAVING count(DISTINCT constructorId) = 1"""
-        )
-        return {(race, driver): constructor for race, driver, constructor in found}
-
-    def name_cars(
-        self,
-        id: int,
-        race: ChosenRace,
-        part: StoredPart,
-        values: Columns,
-        cars: Mapping[tuple[int, int], int],
-    ) -> None:
+    def name_cars(self, id: int, race: ChosenRace, part: StoredPart, values: Columns) -> None:
         """Gives a car the constructor that it has in the chosen results.
 
         Sources may give the same car different names, or disagree about it.
@@ -377,19 +366,24 @@ class Filling:
             return
         if not {"driverId", "constructorId"} <= {*values}:
             return
-        own = next((each for each in race.others["results"] if each.source == part.source), None)
-        if not own:
-            return
-        found = self.stored_values(own)
-        of_driver: dict[object, set[object]] = {}
-        for driver, constructor in zip(found["driverId"], found["constructorId"]):
-            of_driver.setdefault(driver, set()).add(constructor)
-        values["constructorId"] = [
-            cars.get((id, driver), constructor)
-            if of_driver.get(driver) == {constructor}
-            else constructor
-            for driver, constructor in zip(values["driverId"], values["constructorId"])
-        ]
+        names = self.other_names(id, race, part.source)
+        cars = zip(values["driverId"], values["constructorId"])
+        values["constructorId"] = [names.get(car, car[1]) for car in cars]
+
+    def other_names(self, id: int, race: ChosenRace, source: str) -> Names:
+        """By driver and constructor in the results of a source that do not count, the constructor
+        in those that do. Without drivers who have several.
+        """
+        if (id, source) not in self.names:
+            names: Names = {}
+            for part in (each for each in race.others["results"] if each.source == source):
+                found = self.stored_values(part)
+                theirs = only(zip(found["driverId"], found["constructorId"]))
+                sql = "SELECT driverId, constructorId FROM stage.results WHERE raceId = ?"
+                ours = only(self.db.execute(sql, (id,)))
+                names = {(each, theirs[each]): ours[each] for each in theirs if each in ours}
+            self.names[id, source] = names
+        return self.names[id, source]
 
     def add_fastest_laps(self, race: ChosenRace, values: Columns) -> None:
         """Adds the fastest laps to results. A driver has one, but may have two results."""
@@ -434,7 +428,7 @@ class Filling:
         The number is None if the correction does not name it.
         """
         ids, found = self.lists["drivers"].ids, {}
-        for wrong, number, right in self.matching.drivers.get(
+        for wrong, number, right in self.corrected.drivers.get(
             f"{race.season}/{race.facts['round']}", ()
         ):
             if id := ids.get(right.lower()):
@@ -447,20 +441,6 @@ class Filling:
         """Why the records of a source count for a race, by its id, and not those of another."""
         at = next(at for at, id in self.race_ids.items() if id == race)
         return why(self.choice.races[at], kind, source, other)
-
-    def add_source(self, source: StoredSource) -> None:
-        row = (
-            self.numbers[source.name],
-            source.name,
-            source.address,
-            source.licence,
-            source.checksum,
-            min(source.read_at, self.now),
-            source.is_loaded,
-            "",
-            source.is_provisional,
-        )
-        self.db.execute(insertion("stage.sources", len(row)), row)
 
     def fill_origins(self) -> None:
         """Notes the source of each part. Sessions that came with their race need none."""
@@ -483,6 +463,14 @@ class Filling:
         if given.fetched_at and given.fetched_at > self.now:
             return f"{min(race.facts['date'], self.now[:10])}T00:00:00Z"
         return given.fetched_at
+
+
+def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """The constructors of drivers who have only one."""
+    found: dict[int, set[int]] = {}
+    for driver, constructor in cars:
+        found.setdefault(driver, set()).add(constructor)
+    return {driver: min(each) for driver, each in found.items() if len(each) == 1}
 
 
 def base_of(sources: Sequence[StoredSource]) -> StoredSource:

@@ -17,8 +17,8 @@ def configured() -> list[str]:
     return list(dict.fromkeys(addresses_in(LoaderSettings.read(os.environ).sources)))
 
 
-def listed(store: Store) -> list[str]:
-    """The list."""
+def wanted_list(store: Store) -> list[str]:
+    """The list, even if the dumps that RACEDATA_SOURCES adds to it are not read yet."""
     own = configured()
     if own and own != store.recalled(OF_NO_SOURCE).get("configured"):
         # A list without a dump only names the sources to ask. The dumps that were read stay.

@@ -6,7 +6,6 @@ stays. Without an argument, the dumps are those of the last load.
 
 import argparse
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from racedata.database import (
     is_missing,
     store_path,
 )
-from racedata.loader.build import Report, build
+from racedata.loader.build import build
 from racedata.loader.copies import install_copy
 from racedata.loader.corrections import (
     CORRECTIONS,
@@ -29,7 +28,6 @@ from racedata.loader.corrections import (
     add_corrections_argument,
     corrections_at,
     corrections_file,
-    remember_corrections,
 )
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
@@ -39,24 +37,20 @@ from racedata.loader.listed import (
     configured,
     dumps_in,
     list_that_counts,
-    listed,
     put_list,
+    wanted_list,
 )
 from racedata.loader.memory import answer, copied_from, remember_copied
 from racedata.loader.parts import Tables
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.replacement import (
-    copy_attributes,
-    full_disk_named,
-    replaced_file,
-    replacement,
-)
+from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
+from racedata.loader.replacement import copy_attributes, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
 from racedata.loader.stage import Stage, staged
 from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
-from racedata.loader.update import changed_store, put_whole, synced, synced_store
+from racedata.loader.update import put_whole
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -80,44 +74,26 @@ def load(
     path = Path(database)
     if whole := whole_database(sources or copied_from(path)):
         return load_whole(whole, database, progress, replace)
-    with replacement(database) as new, ExitStack() as stack:
-        if existing := existing_at(database, replace):
-            stack.enter_context(closing(existing))
-        loaded = loaded_before(path, existing)
-        reading = stack.enter_context(ExitStack())
+    with rebuilding(database, may_replace=replace) as new, ExitStack() as reading:
+        loaded = loaded_before(path, new.existing)
         groups = [
             reading.enter_context(
                 read(group, progress, may_fail=bool(at) and group[0].address in loaded)
             )
             for at, group in enumerate(groups_of(sources or loaded))
         ]
+
         # All sources are read: the store is locked only while it changes.
-        with changed_store(path) as store:
-            if existing:
-                synced(store, existing)
-            put_groups(store, groups, corrections, progress)
+        def change(store: Store, corrected: CorrectedRows) -> None:
+            put_groups(store, groups, corrected, progress)
             reading.close()
             put_list(store, sources if only else list_after(store, sources or loaded))
-            report = built(new, store, corrections, progress, existing)
+
+        report = new.build(corrections, progress, change)
     rows = groups[0].stage.rows if groups[0].stage else {}
     lines = [*groups[0].lines, *(group.fault for group in groups if group.fault)]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
     return [*table_of_rows(rows, report.rows), *lines, *report.lines, *report.remarks, last]
-
-
-def built(
-    new: Path,
-    store: Store,
-    corrections: Named,
-    progress: Progress,
-    existing: ExistingDatabase | None,
-) -> Report:
-    """Builds a database from a store that has changed. Its new state is in both."""
-    id, changes = store.state
-    store.state = id, changes + 1
-    remember_corrections(store, corrections)
-    with full_disk_named(new.parent):  # before the store takes its changes back: that frees space
-        return build(new, store, corrections, progress, existing)
 
 
 class Group(NamedTuple):
@@ -156,15 +132,14 @@ def read(sources: Sequence[Source], progress: Progress, may_fail: bool = False) 
 
 def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     """The list of sources after a load. The sample leaves it when a real source comes."""
-    return [*listed(store), SAMPLE] if [*loaded] == [SAMPLE] else after_load(listed(store), loaded)
+    addresses = wanted_list(store)
+    return [*addresses, SAMPLE] if [*loaded] == [SAMPLE] else after_load(addresses, loaded)
 
 
 def put_groups(
-    store: Store, groups: Sequence[Group], corrections: Named, progress: Progress
+    store: Store, groups: Sequence[Group], corrected: CorrectedRows, progress: Progress
 ) -> None:
     """Puts what was read into the store."""
-    file = corrections_file(store, corrections)
-    corrected = CorrectedRows(corrections_at(file, progress))
     has_ids = False  # whether the ids of a source are kept
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
     for sources, stage, *_ in groups:
@@ -188,30 +163,11 @@ def load_whole(source: Source, database: str, progress: Progress, replace: bool)
     path = Path(database)
     if os.path.realpath(source.address) == os.path.realpath(database):
         raise LoadError(f"{database}: is the database itself; expected another file")
-    with source.copied(progress) as copy, replacement(database) as new, ExitStack() as stack:
-        existing = None if replace else existing_at(database, replace)
-        if existing:
-            stack.enter_context(closing(existing))
-        install_copy(copy, new, existing)
+    with source.copied(progress) as copy, rebuilding(database, may_replace=replace) as new:
+        install_copy(copy, new.path, None if replace else new.existing)
     remember_copied(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]
-
-
-def existing_at(database: str, replace: bool) -> ExistingDatabase | None:
-    """The database that a load replaces; None if it is missing.
-
-    If the file cannot be read, it raises LoadError or sqlite3.Error, unless a load may `replace`
-    such a file.
-    """
-    if is_missing(Path(database)):
-        return None
-    try:
-        return ExistingDatabase(Path(database), OLDEST_VERSION)
-    except (LoadError, sqlite3.Error):
-        if replace:
-            return None
-        raise
 
 
 def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
@@ -232,7 +188,7 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
 def load_unread(path: str, corrections: Named, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
     with store_of(Path(path)) as store:
-        addresses = listed(store)
+        addresses = wanted_list(store)
         dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded
             dumps = [address for address in dumps if address != SAMPLE]
@@ -249,17 +205,6 @@ def load_unread(path: str, corrections: Named, progress: Progress) -> str:
     return ""
 
 
-@contextmanager
-def store_of(database: Path) -> Iterator[Store]:
-    """The store of a database, to read it: an empty one if there is none yet."""
-    if is_missing(database) and not store_path(database).exists():
-        with closing(Store(Path(":memory:"))) as store:
-            yield store
-    else:
-        with closing(synced_store(database)) as store:
-            yield store
-
-
 def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> list[str]:
     """Reads the sources of the last load again.
 
@@ -272,21 +217,6 @@ def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> li
         if not can_be_built_again(Path(database)):
             raise
         return rebuild(database, corrections, progress, f"its source failed: {error}")
-
-
-def rebuild(database: str, corrections: Named, progress: Progress, reason: str) -> list[str]:
-    """Builds `database` from the store, without a request. Returns a report.
-
-    If the store is lost, the database is taken apart.
-    """
-    path = Path(database)
-    with replacement(database) as new, changed_store(path) as store, ExitStack() as stack:
-        existing = None
-        if not is_missing(path):
-            existing = stack.enter_context(closing(ExistingDatabase(path, OLDEST_VERSION)))
-            synced(store, existing)
-        report = built(new, store, corrections, progress, existing)
-    return [*report.lines, f"{database}: {report.seasons} from its store, because {reason}"]
 
 
 def make_default_folder(database: str) -> None:
@@ -308,7 +238,8 @@ def provide(database: str) -> None:
         before = replaced_file(database)
         has_database = not is_missing(path)
         default: Path | None = CORRECTIONS
-        corrections = answer(path, lambda store: corrections_file(store, REMEMBERED), default)
+        file = answer(path, lambda store: corrections_file(store, REMEMBERED), default)
+        lines = corrections_at(file, progress)
         # Not with `replacement`: a load that is running has locked the folder.
         with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:
             new = folder / path.name
@@ -316,12 +247,12 @@ def provide(database: str) -> None:
             with closing(Store(Path(":memory:"))) as store:
                 if has_database:
                     with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
-                        synced(store, existing)
+                        take_apart(existing, store)
                 else:
                     with read(groups_of([SAMPLE])[0], progress) as group:
-                        put_groups(store, [group], corrections, progress)
+                        put_groups(store, [group], CorrectedRows(lines), progress)
                     put_list(store, list_after(store, [SAMPLE]))
-                build(new, store, corrections, progress)
+                build(new, store, lines, progress)
             if has_database:
                 copy_attributes(path, new)
             # If the file has changed, a load has ended, and its data is better.

@@ -6,7 +6,7 @@ old one stays. sources/ decides what to ask each source for, and choose.py what 
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,13 @@ from pathlib import Path
 from racedata.database import is_older
 from racedata.formats import timestamp, utc_now, without_query
 from racedata.loader.copies import Copy, install_copy
-from racedata.loader.corrections import CorrectedRows, Named, corrections_at, corrections_file
+from racedata.loader.corrections import CorrectedRows, Named
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.follow import FollowedSource
 from racedata.loader.listed import after_refresh, list_that_counts, put_list
-from racedata.loader.load import built, load_or_rebuild, rebuild
+from racedata.loader.load import load_or_rebuild
 from racedata.loader.memory import (
     refused_until,
     remember,
@@ -29,18 +29,12 @@ from racedata.loader.memory import (
     remembered_requests,
 )
 from racedata.loader.program import fault_text
-from racedata.loader.replacement import NothingNew, replacement
+from racedata.loader.rebuild import is_behind, rebuild, rebuilding, store_of
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
 from racedata.loader.threads import Sleep
-from racedata.loader.update import (
-    changed_store,
-    is_behind,
-    put_news,
-    synced,
-    synced_store,
-)
+from racedata.loader.update import put_news
 
 CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
 
@@ -164,9 +158,9 @@ class SourceRefresh:
         # since when its calendars have lacked races, as its last refresh has noted
         self.lacked_before: list[str] = []
         if not source.is_whole:
-            with closing(synced_store(refresh.path)) as store:
+            with store_of(refresh.path) as store:
                 self.row = as_read(store, source)
-                of_source = [each for each in store.calendars() if each.source == source.name]
+                of_source = store.calendars(source.name)
             self.lacked_before = [time for each in of_source for time in each.lacks.values()]
         self.changes = 0  # new databases that were stored
 
@@ -192,23 +186,14 @@ class SourceRefresh:
         perhaps newer ones.
         """
         refresh, source = self.refresh, self.source
-        with (
-            suppress(NothingNew),
-            replacement(str(refresh.path), refresh.sleep) as new,
-        ):
-            with (
-                changed_store(refresh.path) as store,
-                closing(ExistingDatabase(refresh.path)) as existing,
-            ):
-                synced(store, existing)
-                if as_read(store, source) != self.row:
-                    what = (
-                        f"another program has stored records from {source.address} in the meantime"
-                    )
-                    raise LoadError(f"{refresh.path}: {what}; try again")
-                file = corrections_file(store, refresh.corrections)
-                corrected = CorrectedRows(corrections_at(file, refresh.progress))
-                remarks = put_news(
+        remarks: list[str] = []
+
+        def change(store: Store, corrected: CorrectedRows) -> None:
+            if as_read(store, source) != self.row:
+                what = f"another program has stored records from {source.address} in the meantime"
+                raise LoadError(f"{refresh.path}: {what}; try again")
+            remarks.extend(
+                put_news(
                     store,
                     delivery,
                     corrected,
@@ -216,31 +201,25 @@ class SourceRefresh:
                     are_cancelled=self.are_cancelled,
                     now=timestamp(refresh.now()),
                 )
-                addresses = after_refresh(list_that_counts(store), refresh.addresses)
-                put_list(store, addresses, is_read=False)
-                state = store.state
-                report = built(new, store, refresh.corrections, refresh.progress, existing)
-                changes = existing.differences(new, refresh.progress)
-                if not changes:
-                    store.state = state
-                store.remember(source.name, delivery.notes)
-                self.row = as_read(store, source)
-            for line in (*remarks, *report.remarks, *changes):
+            )
+            addresses = after_refresh(list_that_counts(store), refresh.addresses)
+            put_list(store, addresses, is_read=False)
+            store.remember(source.name, delivery.notes)
+
+        with rebuilding(str(refresh.path), refresh.sleep) as new:
+            report = new.build(refresh.corrections, refresh.progress, change, compared=())
+            self.row = delivery.source.read_at, delivery.source.checksum
+            for line in (*remarks, *report.remarks, *report.changes):
                 refresh.say(line)
-            if not changes:
-                raise NothingNew  # `replacement` then removes the new file, and the old one stays
-            self.changes += 1
+        self.changes += new.is_new
 
     def replace_with(self, copy: Copy) -> None:
         """Replaces the database with a copy of another one, if they differ."""
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
-            with (
-                replacement(str(refresh.path), refresh.sleep) as new,
-                closing(ExistingDatabase(refresh.path)) as existing,
-            ):
-                install_copy(copy, new, existing)
-                changes = existing.differences(new, refresh.progress)
+            with rebuilding(str(refresh.path), refresh.sleep) as new:
+                install_copy(copy, new.path, new.existing)
+                changes = new.differences(refresh.progress)
             for line in changes:
                 refresh.say(line)
             self.changes += 1

@@ -18,10 +18,11 @@ from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
-from racedata.loader.listed import configured, listed
-from racedata.loader.load import SAMPLE, load, load_or_rebuild, load_unread, rebuild, store_of
+from racedata.loader.listed import configured, wanted_list
+from racedata.loader.load import SAMPLE, load, load_or_rebuild, load_unread
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
+from racedata.loader.rebuild import is_behind, rebuild, store_of
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.sources import (
     DEFAULT_LIST,
@@ -32,7 +33,6 @@ from racedata.loader.sources import (
     whole_database,
 )
 from racedata.loader.threads import Sleep
-from racedata.loader.update import is_behind
 
 
 def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
@@ -91,7 +91,7 @@ def listed_at(database: str) -> list[str]:
     """The list of sources, without the sample. Raises LoadError if it names a wrong one."""
     try:
         with store_of(Path(database)) as store:
-            addresses = listed(store)
+            addresses = wanted_list(store)
     except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
         addresses = configured() or [*DEFAULT_LIST]
     addresses = [address for address in addresses if address != SAMPLE]

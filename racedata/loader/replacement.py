@@ -20,10 +20,6 @@ LOOK_SECONDS = 0.1  # how often a locked folder is tried again
 FREE_BYTES = 1_000_000  # a disk with this much free is not full
 
 
-class NothingNew(Exception):
-    """The new database would have the same rows as the old one, so that stays."""
-
-
 @contextmanager
 def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path` unless the block raises.

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
-from racedata.formats import in_utf8
+from racedata.formats import HTTP, in_utf8, without_query
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.sql import insertion
+from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
 from racedata.model import BY_NAME, KINDS, RECORDS, TABLES
@@ -19,7 +19,7 @@ MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
 
 
 class SourceFacts(NamedTuple):
-    """A source of rows in a Stage: a row of the table `sources`."""
+    """What the reader of a dump says about it."""
 
     name: str  # see schema.sql
     address: str  # folder, zip or URL, as given to the loader; the base address of an API
@@ -27,7 +27,6 @@ class SourceFacts(NamedTuple):
     # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
     checksum: str | None
     remarks: Sequence[str] = ()  # lines for the report
-    is_provisional: bool = False  # whether its records only count until another source has them
     has_ids: bool = False  # whether the ids of its rows are kept
 
 
@@ -62,10 +61,8 @@ class Stage:
                 )
             else:
                 self.create_as_in_schema(table.name)
-        self.create_as_in_schema("sources")
-        self.create_as_in_schema("origins")
-        self.create_as_in_schema("corrections")
-        self.create_as_in_schema("ids")
+        for name in ("sources", "origins", "corrections", "ids"):
+            self.create_as_in_schema(name)
 
     def index(self, *names: str) -> None:
         """Makes the keys of tables unique, by which corrections find rows."""
@@ -87,19 +84,10 @@ class Stage:
         """
         self.has_ids = facts.has_ids
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
-        row = (
-            id,
-            in_utf8(facts.name),
-            in_utf8(facts.address),
-            facts.licence,
-            facts.checksum,
-            read_at,
-            is_loaded,
-            "",
-            facts.is_provisional,
-        )
-        self.db.execute(insertion("stage.sources", len(row)), row)
-        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (row[1],))
+        name, address = in_utf8(facts.name), in_utf8(facts.address)
+        source = StoredSource(name, address, facts.licence, facts.checksum, read_at)
+        self.add_source(id, source._replace(is_loaded=is_loaded))
+        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (name,))
         for kind in ("races", *KINDS):
             self.db.execute(
                 f"""INSERT OR IGNORE INTO stage.origins
@@ -107,28 +95,16 @@ class Stage:
                 (kind, id, None if is_loaded else read_at),
             )
 
+    def add_source(self, number: int, source: StoredSource) -> None:
+        """Adds a row of the table `sources`. build.py adds what it gave."""
+        row = (number, *source[:5], source.is_loaded, "", source.is_provisional)
+        self.db.execute(insertion("stage.sources", len(row)), row)
+
     def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
         """The sources of the rows, with their numbers."""
-        rows = self.db.execute(
-            """SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
-               FROM stage.sources ORDER BY sourceId"""
-        )
         return [
-            (
-                number,
-                StoredSource(
-                    name=facts[0],
-                    address=facts[1],
-                    licence=facts[2],
-                    checksum=facts[3],
-                    read_at=facts[4],
-                    is_loaded=bool(is_loaded),
-                    is_provisional=bool(is_provisional),
-                    is_sample=is_sample,
-                    has_ids=self.has_ids,
-                ),
-            )
-            for number, *facts, is_loaded, is_provisional in rows
+            (number, source._replace(is_sample=is_sample, has_ids=self.has_ids))
+            for number, source in sources_in(self.db, "stage")
         ]
 
     def put_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
@@ -170,6 +146,35 @@ def staged(progress: Progress) -> Iterator[Stage]:
         stage.index(*RECORDS)
         db.execute("BEGIN")
         yield stage
+
+
+def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSource]]:
+    """The sources of a Stage or a database, with their numbers."""
+    has_provisional = "isProvisional" in column_names(db, "sources", schema)
+    rows = db.execute(
+        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded,
+                {"isProvisional" if has_provisional else "0"}
+            FROM {schema}.sources ORDER BY sourceId"""
+    )
+    found = []
+    for number, *facts, is_loaded, is_provisional in rows:
+        source = StoredSource(*facts)._replace(
+            is_loaded=bool(is_loaded), is_provisional=bool(is_provisional)
+        )
+        found.append((number, source._replace(is_api=is_api(source))))
+    return found
+
+
+def is_api(source: StoredSource) -> bool:
+    """Whether a source is an API with final records: it is asked at its address, which is not that
+    of a dump.
+    """
+    return (
+        not source.is_loaded
+        and not source.is_provisional
+        and bool(HTTP.match(source.address))
+        and not without_query(source.address).endswith(".zip")
+    )
 
 
 def of_kind(kind: str, schema: str) -> str:

@@ -327,8 +327,10 @@ class Store:
 
     # Calendars.
 
-    def calendars(self) -> list[StoredCalendar]:
-        return [stored_calendar(*row) for row in self.db.execute("SELECT * FROM calendars")]
+    def calendars(self, source: str = "") -> list[StoredCalendar]:
+        """All calendars, or those of a source."""
+        rows = self.db.execute("SELECT * FROM calendars WHERE ?1 = '' OR source = ?1", (source,))
+        return [stored_calendar(*row) for row in rows]
 
     def calendar(self, source: str, season: int) -> StoredCalendar | None:
         row = self.db.execute(

@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from racedata.database import is_missing, is_older
@@ -18,13 +18,11 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.listed import list_that_counts, listed, names_at, put_list
-from racedata.loader.load import built, rebuild, store_of
+from racedata.loader.listed import list_that_counts, names_at, put_list, wanted_list
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.replacement import NothingNew, replacement
+from racedata.loader.rebuild import rebuild, rebuilding, store_of
 from racedata.loader.store import Store, StoredPart
-from racedata.loader.update import changed_store, synced
 
 
 def build_again(database: str, corrections: Named, progress: Progress) -> list[str]:
@@ -32,19 +30,11 @@ def build_again(database: str, corrections: Named, progress: Progress) -> list[s
     path = Path(database)
     if is_missing(path) or is_older(path):
         return rebuild(database, corrections, progress, "that is what `racedata build` does")
-    lines = [f"{database}: nothing new"]
-    with suppress(NothingNew), replacement(database) as new:
-        with changed_store(path) as store, closing(ExistingDatabase(path)) as existing:
-            synced(store, existing)
-            state = store.state
-            report = built(new, store, corrections, progress, existing)
-            changes = existing.differences(new, progress, "corrections")
-            if not changes:
-                store.state = state
-        if not changes:
-            raise NothingNew
-        lines = [*report.lines, *changes, f"{database}: {report.seasons}"]
-    return lines
+    with rebuilding(database) as new:
+        report = new.build(corrections, progress, compared=("corrections",))
+    if not report.changes:
+        return [f"{database}: nothing new"]
+    return [*report.lines, *report.changes, f"{database}: {report.seasons}"]
 
 
 def source_lines(database: str) -> Iterator[str]:
@@ -54,7 +44,8 @@ def source_lines(database: str) -> Iterator[str]:
         with closing(ExistingDatabase(Path(database))) as existing:
             gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
     with store_of(Path(database)) as store:
-        names = [(name, address) for address in listed(store) for name in names_at(store, address)]
+        addresses = wanted_list(store)
+        names = [(name, address) for address in addresses for name in names_at(store, address)]
         for place, (name, address) in enumerate(names, 1):
             source = store.source(name)
             read = f"read {source.read_at}" if source else "never read"
@@ -69,13 +60,8 @@ def source_lines(database: str) -> Iterator[str]:
 
 def remove(database: str, name: str, corrections: Named, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
-    path = Path(database)
-    with (
-        replacement(database) as new,
-        changed_store(path) as store,
-        closing(ExistingDatabase(path)) as existing,
-    ):
-        synced(store, existing)
+
+    def change(store: Store, corrected: CorrectedRows) -> None:
         addresses = list_that_counts(store)
         kept = [each for each in addresses if name not in (each, *names_at(store, each))]
         if len(kept) == len(addresses):
@@ -84,7 +70,9 @@ def remove(database: str, name: str, corrections: Named, progress: Progress) -> 
         put_list(store, kept)
         if not store.sources():
             raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
-        report = built(new, store, corrections, progress, existing)
+
+    with rebuilding(database) as new:
+        report = new.build(corrections, progress, change)
     return [*report.lines, f"{database}: {report.seasons}, without {name}"]
 
 
@@ -103,8 +91,8 @@ def part_lines(
     season, round = map(int, found.groups())
     with store_of(Path(database)) as store:
         file = corrections_file(store, corrections)
-        matching = CorrectedRows(corrections_at(file, progress))
-        choice = choose(store.sources(), store.calendars(), store.parts(), matching.calendar)
+        corrected = CorrectedRows(corrections_at(file, progress))
+        choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
         parts = list(parts_in(choice, season, round, kind))
         if not parts:
             raise LoadError(f"{race}: no source has {kind}; expected a race of which one has them")

@@ -1,37 +1,21 @@
-"""Puts what sources say into the store, and keeps the store and the database in step.
+"""Puts what sources say into the store.
 
-load.py reads sources whole, and refresh.py asks them for news; both use this module. It also takes
-a database apart, if its store is lost. build.py builds the database.
+load.py reads sources whole, and refresh.py asks them for news; both use this module. rebuild.py
+builds the database.
 """
 
-import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
-from racedata.database import OLDEST_VERSION, is_missing, store_path
-from racedata.formats import HTTP, without_query
-from racedata.formats import listed as listed_words
-from racedata.loader.changes import take_changes
+from racedata.formats import listed
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.correction_lines import NOTED
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.delivery import OWN_ID, Delivery, delivery_of
+from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
-from racedata.loader.existing import ExistingDatabase
-from racedata.loader.listed import after_load, after_refresh, put_list
 from racedata.loader.matching import calendar_races, match_calendars, same_races
-from racedata.loader.parts import Calendar, Part, Tables
-from racedata.loader.sources import DEFAULT_LIST
-from racedata.loader.sql import column_names
-from racedata.loader.store import (
-    Store,
-    StoredCalendar,
-    StoredSource,
-    keyed,
-    opened_store,
-)
+from racedata.loader.parts import Calendar, Part
+from racedata.loader.store import Store, StoredCalendar, keyed
 from racedata.values import Value
 
 
@@ -130,11 +114,12 @@ def put_news(
         if old.is_loaded:
             source = source._replace(address=old.address)
     store.put_source(source)
-    served = served_calendars(store, corrected)
+    calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
+    served = served_calendars(store, corrected, {each.season for each in calendars})
     smaller: list[str] = []
     missing: list[str] = []
     keys: dict[tuple[int, int], str] = {}
-    for calendar in checked(delivery.calendars, corrected, delivery.source.address):
+    for calendar in calendars:
         before = store.calendar(source.name, calendar.season)
         races = keyed(calendar.races, all_races(before))
         keys |= {(calendar.season, int(race["round"])): race["key"] for race in races}
@@ -164,7 +149,7 @@ def put_news(
             "has been missing for 12 hours",
         ),
     )
-    return [f"{listed_words(names)}: {what}" for names, what in remarks if names]
+    return [f"{listed(names)}: {what}" for names, what in remarks if names]
 
 
 def not_shorter(
@@ -203,10 +188,12 @@ def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
     return [*calendar.races, *(race for race in calendar.counts or () if race["key"] not in keys)]
 
 
-def served_calendars(store: Store, corrected: CorrectedRows) -> dict[int, list[ChosenRace]]:
-    """The calendars that count, by season, with the results that count."""
+def served_calendars(
+    store: Store, corrected: CorrectedRows, seasons: Collection[int]
+) -> dict[int, list[ChosenRace]]:
+    """The calendars of these seasons that count, with the results that count."""
     results = store.parts(kind="results")
-    choice = choose(store.sources(), store.calendars(), results, corrected.calendar)
+    choice = choose(store.sources(), store.calendars(), results, corrected.calendar, seasons)
     found: dict[int, list[ChosenRace]] = {}
     for race in choice.races:
         found.setdefault(race.season, []).append(race)
@@ -221,135 +208,3 @@ def lost_races(
     others = {at for at, race in enumerate(served) if race.calendar.source != source}
     kept = {*match_calendars(*both).values(), *(others & {*same_races(*both).values()})}
     return [race for at, race in enumerate(served) if at not in kept]
-
-
-# A database whose store is lost, or that was copied.
-
-
-def is_behind(database: Path) -> bool:
-    """Whether the store has changed since the database was built, or the database is lost: a
-    program was killed, or somebody has removed the file.
-    """
-    if not store_path(database).exists():
-        return False
-    with closing(opened_store(database, checks=False)) as store:
-        if is_missing(database):
-            return bool(store.sources())
-        with closing(ExistingDatabase(database)) as existing:
-            id, changes = existing.store
-            if id != store.state[0]:  # the service builds the sample if the database is lost
-                return existing.is_sample and any(not each.is_sample for each in store.sources())
-        return changes < store.state[1]
-
-
-@contextmanager
-def changed_store(database: Path) -> Iterator[Store]:
-    """The store of a database, in a transaction. A new one is removed if the block raises."""
-    is_new = not store_path(database).exists()
-    try:
-        with (
-            without_garbage_collection(),
-            closing(opened_store(database)) as store,
-            store.transaction(),
-        ):
-            yield store
-    except BaseException:
-        if is_new:
-            store_path(database).unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """A build makes very many objects and no cycles: to look for some costs 6% of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def synced_store(database: Path) -> Store:
-    """The store of a database, which is taken apart if that was built from another one."""
-    store = opened_store(database)
-    try:
-        if not is_missing(database):
-            with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
-                id, changes = existing.store
-                if id != store.state[0] or changes > store.state[1]:
-                    with store.transaction():
-                        synced(store, existing)
-    except BaseException:
-        store.close()
-        raise
-    return store
-
-
-def synced(store: Store, existing: ExistingDatabase) -> None:
-    """Takes a database apart if the store is not the one from which it was built, or an older
-    copy of that.
-    """
-    id, changes = existing.store
-    is_older_copy = id == store.state[0] and changes > store.state[1]
-    # The service builds the sample if the database is lost: it is not what the sources say.
-    has_more = any(not source.is_sample for source in store.known_sources())
-    is_other = id != store.state[0] and not (has_more and (existing.is_sample or not id))
-    if is_older_copy or is_other:
-        take_apart(existing, store)
-        store.state = id or store.state[0], changes
-
-
-def take_apart(existing: ExistingDatabase, store: Store) -> None:
-    """Puts what a database has into the store, by source."""
-    tables = Tables(existing.db, "main")
-    for source in store.known_sources():
-        store.forget(source.name)
-    store.db.execute("DELETE FROM sources")
-    for number, source in stored_sources(existing):
-        put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
-    loaded = [source.address for source in store.known_sources() if source.is_loaded]
-    asked = [
-        f"{source.name}:{source.address}" if source.is_provisional else source.address
-        for source in store.known_sources()
-        if not source.is_loaded
-    ]
-    addresses = after_refresh(after_load(DEFAULT_LIST, loaded), asked)
-    put_list(store, addresses, is_read=False)
-    store.put_statuses(
-        {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
-    )
-    take_changes(existing.db, store)
-
-
-def stored_sources(existing: ExistingDatabase) -> Iterable[tuple[int, StoredSource]]:
-    """The sources of a database, with their numbers."""
-    stored = column_names(existing.db, "sources")
-    provisional = "isProvisional" if "isProvisional" in stored else "0"
-    rows = existing.db.execute(
-        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, {provisional}
-            FROM sources ORDER BY sourceId"""
-    )
-    for number, name, address, licence, checksum, read_at, is_loaded, is_provisional in rows:
-        is_api = (
-            not is_loaded
-            and not is_provisional
-            and bool(HTTP.match(address))
-            and not without_query(address).endswith(".zip")
-        )
-        yield (
-            number,
-            StoredSource(
-                name=name,
-                address=address,
-                licence=licence,
-                checksum=checksum,
-                read_at=read_at,
-                is_loaded=bool(is_loaded),
-                is_api=is_api,
-                is_provisional=bool(is_provisional),
-                is_sample=number == 1 and existing.is_sample,
-                has_ids=number == 1,
-            ),
-        )

@@ -9,7 +9,7 @@ import re
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from functools import cached_property
@@ -17,11 +17,14 @@ from typing import Any, NamedTuple
 
 import falcon
 
+from racedata import __version__
 from racedata.service import calendars, serializers, spreadsheets
 from racedata.service.addresses import CSV, ICS, JSON
 from racedata.service.catalogue import NoLastRound
 from racedata.service.endpoints import Endpoint, Served
 from racedata.service.request import ParsedRequest
+from racedata.service.snapshot import Snapshot
+from racedata.settings import Answers, Settings
 
 CONTENT_TYPES = {
     JSON: falcon.MEDIA_JSON,
@@ -61,18 +64,29 @@ class Body(NamedTuple):
 
 
 class Validators:
-    """The ETag and Last-Modified of all answers of one database, and the headers next to them.
+    """The ETag and Last-Modified of answers of one database, and the headers next to them.
 
-    `version` must differ if any answer may differ. `built_at` is the time when the database was
-    built. `max_age` is the number of seconds for which clients and proxies may reuse an answer.
+    The ETag follows from the database, the version, the settings that affect `answers`, and the
+    times at which refreshes read each source, if answers show these.
     """
 
-    def __init__(self, version: bytes, built_at: datetime, max_age: int) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        data: Snapshot,
+        *answers: Answers,
+        max_age: int,  # seconds for which clients and proxies may reuse an answer
+        refresh_times: Mapping[str, str] = {},
+    ) -> None:
+        values = settings.values_that_affect("every answer", *answers)
+        facts = [__version__, sorted(refresh_times.items()), *values]
+        version = data.checksum + repr(facts).encode()
+        modified = max([data.build()["builtAt"], *refresh_times.values()])
         self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
         # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not
         # depend on Accept-Encoding.
         self.etag = f"W/{self.tag}"
-        self.last_modified = format_datetime(built_at, usegmt=True)
+        self.last_modified = format_datetime(datetime.fromisoformat(modified), usegmt=True)
         self.headers = [  # the names are in lower case, as Falcon sends them
             ("etag", self.etag),
             ("last-modified", self.last_modified),
@@ -181,6 +195,34 @@ class CachedAnswers:
             resp.set_header("x-total-count", str(body.total))
         content = body.content if accepts_gzip(req.env) else decompressed(body.content)
         self.validators.send(resp, content, content_type)
+
+
+class Document:
+    """A resource whose text is made once per database: `/`, `/docs` or `/openapi.json`.
+
+    `headers` are additional headers.
+    """
+
+    def __init__(
+        self,
+        validators: Validators,
+        text: str,
+        content_type: str,
+        headers: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.validators, self.content_type, self.headers = validators, content_type, headers
+        self.body = text.encode()
+        self.compressed = compressed(self.body)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.set_headers(list(self.headers))
+        if self.validators.match(req.env):
+            self.validators.send_not_modified(resp)
+        else:
+            body = self.compressed if accepts_gzip(req.env) else self.body
+            self.validators.send(resp, body, self.content_type)
+
+    on_head = on_get
 
 
 class Resource:

@@ -8,39 +8,35 @@ import gc
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import falcon
+import orjson
 
-from racedata import __version__
-from racedata.service import download, errors, openapi
+from racedata.service import download, openapi
 from racedata.service.addresses import ICS, Grammar
 from racedata.service.answers import (
     MUST_WAIT,
     ONLY_CACHED,
     Cache,
     CachedAnswers,
+    Document,
     Resource,
     Validators,
 )
 from racedata.service.catalogue import Catalogue
-from racedata.service.document import Document
 from racedata.service.endpoints import ENDPOINTS, Served
 from racedata.service.health import Health
-from racedata.service.pages import home, interface, rendering
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.resources import HomePage, SeasonPages
+from racedata.service.pages.resources import Pages
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
-from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, OneSlash, RequestParser
-from racedata.service.snapshot import Snapshot
-from racedata.service.sources import RefreshNotes
-from racedata.settings import Answers, Settings
+from racedata.service.snapshot import ReloadingApp, Snapshot, return_large_blocks
+from racedata.settings import Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -117,9 +113,7 @@ def looks_slow(env: "WSGIEnvironment", usual_limit: int) -> bool:
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
-    catalogue = Catalogue(data)
-    served = Served(data, catalogue, settings)
-    validators = validators_of(settings, data, "every answer", max_age=settings.max_age)
+    served = Served(data, Catalogue(data), settings)
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(
         settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}
@@ -131,70 +125,47 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         # The rate limits come before the parser: requests that it refuses count too.
         middleware.insert(1, RateLimits(limit_store, proxies, settings.base_address))
     app = App(settings.usual_limit, middleware)
-
-    answers = CachedAnswers(validators, cache)
+    answers = CachedAnswers(Validators(settings, data, max_age=settings.max_age), cache)
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
-
-    notes = RefreshNotes(data.path)
-    app.add_route("/healthz", Health(data, notes, settings))
-    described = validators_of(
-        settings, data, "every answer", "the description", max_age=settings.max_age
-    )
+    app.add_route("/healthz", Health(data, settings))
+    described = Validators(settings, data, "the description", max_age=settings.max_age)
     document = openapi.document(served, grammar)
     app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
     if settings.download:
-        app.add_route(download.PATH, download.Download(data, validators.last_modified))
-
-    def html_validators(times: home.RefreshTimes) -> Validators:
-        shown: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
-        return validators_of(settings, data, *shown, max_age=0, refresh_times=times)
-
-    ask = Ask(served, grammar)
-
-    def home_page(times: home.RefreshTimes) -> str:
-        facts = home.facts(settings, data, catalogue, ask, times)
-        return rendering.render("home.html", "/", facts, settings.contact)
-
-    app.add_route("/", HomePage(notes, home_page, html_validators))
-    facts_of_docs = interface.facts(settings, data, catalogue, ask)
-    docs = rendering.render("interface.html", "/docs", facts_of_docs, settings.contact)
-    docs_page = Document(html_validators({}), docs, rendering.CONTENT_TYPE, rendering.HEADERS)
-    app.add_route("/docs", docs_page)
-    pages = SeasonPages(catalogue, settings, ask, CachedAnswers(html_validators({}), cache))
-
-    # Falcon tries the newest sink first, so the one for all addresses is added first.
-    app.add_sink(pages.not_found)
-    app.add_sink(pages.respond, pages.prefix)
-    app.add_sink(pages.redirect, pages.current)
-    if not settings.download:
-        not_offered = partial(
-            pages.send_not_found, fault=download.NOT_OFFERED, detail=download.HOW_TO_OFFER
-        )
-        app.add_sink(not_offered, f"{re.escape(download.PATH)}$")
-
-    app.set_error_serializer(errors.write_problem)
-    app.add_error_handler(Exception, errors.unexpected)
+        app.add_route(download.PATH, download.Download(data, answers.validators.last_modified))
+    Pages(Ask(served), grammar, cache).add_to(app)
+    app.set_error_serializer(write_problem)
+    app.add_error_handler(Exception, unexpected)
     return app
 
 
-def validators_of(
-    settings: Settings,
-    data: Snapshot,
-    *answers: Answers,
-    max_age: int,
-    refresh_times: Mapping[str, str] | None = None,
-) -> Validators:
-    """The Validators of answers, with an ETag of database, version, and the settings that matter.
+def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError) -> None:
+    """Falcon's error serializer: problem+json (RFC 9457; D28), with a number as `status`.
 
-    An answer may also depend on the times at which refreshes read each source.
+    The text of an error is written where the error is raised.
     """
-    times = refresh_times or {}
-    modified = max([data.build()["builtAt"], *times.values()])
-    facts = [__version__, sorted(times.items()), *settings.values_that_affect(*answers)]
-    version = data.checksum + repr(facts).encode()
-    return Validators(version, datetime.fromisoformat(modified), max_age)
+    title = HTTPStatus(error.status_code).phrase
+    resp.content_type = "application/problem+json"
+    resp.data = orjson.dumps(
+        {
+            "type": "about:blank",  # RFC 9457, 4.2.1: the title says it all
+            "title": title,
+            "status": error.status_code,
+            "detail": error.description or f"{title}.",
+        }
+    )
+
+
+def unexpected(
+    req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]
+) -> NoReturn:
+    """Falcon's handler of every exception that is not an HTTPError: a bug in the service."""
+    # repr(), because an address may contain line breaks.
+    target = f"{req.env['PATH_INFO']}?{req.query_string}"
+    log.error("%s %r failed", req.method, target, exc_info=error)
+    raise falcon.HTTPInternalServerError(description="The service failed to answer this request.")
 
 
 def application(settings: Settings) -> ReloadingApp:

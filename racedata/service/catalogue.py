@@ -69,6 +69,9 @@ class Catalogue:
         self.calendar = calendar_of(data, self.race_rows, self.races)
         self.race_order = {id: number for number, id in enumerate(self.races)}
         self.id_of_round = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
+        self.rounds: dict[int, list[int]] = {}  # by season, in order
+        for year, number in self.id_of_round:
+            self.rounds.setdefault(year, []).append(number)
         # Ids in addresses are case-insensitive.
         self.ids = {
             "circuits": {row["circuitRef"].lower(): id for id, row in circuits.items()},
@@ -133,10 +136,8 @@ class Catalogue:
                 )
             return year, last
         if round == "next":
-            ahead = [
-                number for season, number in self.id_of_round if season == year and number > last
-            ]
-            return (year, min(ahead)) if ahead else (year + 1, 1)  # D11
+            ahead = [number for number in self.rounds.get(year, ()) if number > last]
+            return (year, ahead[0]) if ahead else (year + 1, 1)  # D11
         return year, round
 
     def in_order_of_races(self, race_ids: Iterable[int]) -> list[int]:

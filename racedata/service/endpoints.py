@@ -19,7 +19,7 @@ from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.queries import RESULT_COLUMNS, Filters, RecordTable
 from racedata.service.request import ParsedRequest
-from racedata.service.serializers import Row
+from racedata.service.serializers import Objects, Row
 from racedata.service.snapshot import Snapshot
 from racedata.service.spreadsheets import Spreadsheet
 from racedata.settings import Settings
@@ -153,24 +153,18 @@ def circuits(served: Served, filters: Filters) -> set[int]:
     return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, filters)}
 
 
-def constructors(served: Served, filters: Filters) -> Collection[int]:
-    return entrants(served, "constructors", queries.CONSTRUCTOR_STANDINGS, filters)
-
-
-def drivers(served: Served, filters: Filters) -> Collection[int]:
-    return entrants(served, "drivers", queries.DRIVER_STANDINGS, filters)
-
-
-def entrants(
-    served: Served, name: str, standings: RecordTable, filters: Filters
-) -> Collection[int]:
+def entrants(name: str, standings: RecordTable) -> Ids:
     """The driverIds or constructorIds of matching results, or in matching standings."""
     column = RESULT_COLUMNS[name]
-    if standings.kind.endpoint in filters:
-        return ids_in_chosen_standings(served, standings, column, filters)
-    if set(filters) == {name}:  # a driver who never raced is in the answer too
-        return [int(filters[name])]
-    return queries.ids_of_entrants(served.data, column, filters)
+
+    def ids(served: Served, filters: Filters) -> Collection[int]:
+        if standings.kind.endpoint in filters:
+            return ids_in_chosen_standings(served, standings, column, filters)
+        if set(filters) == {name}:  # a driver who never raced is in the answer too
+            return [int(filters[name])]
+        return queries.ids_of_entrants(served.data, column, filters)
+
+    return ids
 
 
 def ids_in_chosen_standings(
@@ -243,44 +237,31 @@ def of_races(
     return of_table(table, summary, schema, page, container="Race", **facts)
 
 
-def race_results(served: Served, rows: Sequence[Row]) -> list[Json]:
-    return results(served, rows, queries.RESULTS, serializers.RACE_TIMES)
-
-
-def sprint_results(served: Served, rows: Sequence[Row]) -> list[Json]:
-    return results(served, rows, queries.SPRINT, serializers.SPRINT_TIMES)
-
-
-def results(
-    served: Served,
-    rows: Sequence[Row],
-    table: RecordTable,
-    formats: Mapping[str, serializers.TimeFormat],
-) -> list[Json]:
+def results(table: RecordTable, formats: Mapping[str, serializers.TimeFormat]) -> RecordsOfRace:
     """Results of a race or sprint, with times in the format that the settings name."""
-    data, catalogue, settings = served
-    format_time, winner = formats[settings.finish_times], None
-    if settings.finish_times == "gap":
-        winner = queries.winner_time(data, table, rows[0]["raceId"])
-    drivers, constructors = catalogue.drivers, catalogue.constructors
-    return [
-        serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
-        for row in rows
-    ]
+
+    def records(served: Served, rows: Sequence[Row]) -> list[Json]:
+        data, catalogue, settings = served
+        format_time, winner = formats[settings.finish_times], None
+        if settings.finish_times == "gap":
+            winner = queries.winner_time(data, table, rows[0]["raceId"])
+        drivers, constructors = catalogue.drivers, catalogue.constructors
+        return [
+            serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
+            for row in rows
+        ]
+
+    return records
 
 
-def qualifying_results(served: Served, rows: Sequence[Row]) -> list[Json]:
-    drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
-    return [serializers.qualifying_result(row, drivers, constructors) for row in rows]
+def each(record: Callable[[Row, Objects, Objects], Json]) -> RecordsOfRace:
+    """A record for each row, which needs only drivers and constructors."""
 
+    def records(served: Served, rows: Sequence[Row]) -> list[Json]:
+        drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
+        return [record(row, drivers, constructors) for row in rows]
 
-def practice_results(served: Served, rows: Sequence[Row]) -> list[Json]:
-    drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
-    return [serializers.practice_result(row, drivers, constructors) for row in rows]
-
-
-def pit_stops(served: Served, rows: Sequence[Row]) -> list[Json]:
-    return [serializers.pit_stop(row, served.catalogue.drivers) for row in rows]
+    return records
 
 
 def laps(served: Served, rows: Sequence[Row]) -> list[Json]:
@@ -370,7 +351,7 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"constructorstandings": frozenset({"constructors"})},
         ),
         schema="Constructor",
-        ids=constructors,
+        ids=entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
     ),
     of_list(
         "drivers",
@@ -381,19 +362,33 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"driverstandings": frozenset({"drivers"})},
         ),
         schema="Driver",
-        ids=drivers,
+        ids=entrants("drivers", queries.DRIVER_STANDINGS),
     ),
-    of_races(queries.RESULTS, "Race results", "Result", race_results),
-    of_races(queries.QUALIFYING, "Qualifying results", "QualifyingResult", qualifying_results),
-    of_races(queries.SPRINT, "Sprint results", "Result", sprint_results),
+    of_races(
+        queries.RESULTS, "Race results", "Result", results(queries.RESULTS, serializers.RACE_TIMES)
+    ),
+    of_races(
+        queries.QUALIFYING,
+        "Qualifying results",
+        "QualifyingResult",
+        each(serializers.qualifying_result),
+    ),
+    of_races(
+        queries.SPRINT,
+        "Sprint results",
+        "Result",
+        results(queries.SPRINT, serializers.SPRINT_TIMES),
+    ),
     of_races(
         queries.SPRINT_QUALIFYING,
         "Sprint qualifying results",
         "QualifyingResult",
-        qualifying_results,
+        each(serializers.qualifying_result),
     ),
-    of_races(queries.PRACTICE, "Practice results", "PracticeResult", practice_results),
-    of_races(queries.PITSTOPS, "Pit stops", "PitStop", pit_stops),
+    of_races(
+        queries.PRACTICE, "Practice results", "PracticeResult", each(serializers.practice_result)
+    ),
+    of_races(queries.PITSTOPS, "Pit stops", "PitStop", each(serializers.pit_stop)),
     of_races(queries.LAPS, "Lap timings", "Lap", laps, not_echoed=frozenset({"laps"})),
     of_championship(
         queries.DRIVER_STANDINGS, "Driver standings", "DriverStanding", driver_standing

@@ -11,18 +11,15 @@ import orjson
 from racedata import __version__
 from racedata.formats import Json, public_name, public_url
 from racedata.service import download
-from racedata.service.snapshot import Snapshot
-from racedata.service.sources import COPIED, RefreshNotes, is_database
+from racedata.service.snapshot import COPIED, Snapshot, is_database
 from racedata.settings import Settings
 
 
 class Health:
     """`/healthz`: the database, its sources, and whether a new file was refused."""
 
-    def __init__(self, data: Snapshot, notes: RefreshNotes, settings: Settings) -> None:
-        self.data = data
-        self.notes = notes
-        self.settings = settings
+    def __init__(self, data: Snapshot, settings: Settings) -> None:
+        self.data, self.settings = data, settings
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.content_type = falcon.MEDIA_JSON
@@ -52,7 +49,7 @@ class Health:
 
     def sources(self) -> Iterator[Json]:
         """The sources in the database, then others that refreshes have asked."""
-        times = {**self.notes.read()}
+        times = {**self.data.refresh_notes()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
             source = {**dict(row), **facts, **times.pop(row["name"], {})}

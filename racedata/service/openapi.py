@@ -17,8 +17,7 @@ from racedata.service import download, queries
 from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
 from racedata.service.endpoints import ENDPOINTS, Endpoint, Served
 from racedata.service.request import ACCEPTED, ParsedRequest
-from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
-from racedata.service.serializers import ECHO
+from racedata.service.serializers import ECHO, OPENAPI, Schema, name_of, schema_of
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
@@ -236,88 +235,82 @@ RESPONSES = {
 }
 
 
-def file_response(description: str, has_content: bool = True) -> dict[str, Any]:
-    """A response of `/racedata.db`."""
+# Problems that any address outside the base address may have, and those that count.
+NOT_COUNTED, COUNTED = ("431",), ("431", "429")
+
+
+def outside(
+    name: str,
+    summary: str,
+    description: str,
+    type: str,
+    schema: Mapping[str, Any],
+    headers: Sequence[str] = (),
+    problems: Sequence[str] = NOT_COUNTED,
+) -> dict[str, Any]:
+    """An operation outside the base address, with a 304 if there are `headers`."""
+    conditions, not_modified = {}, {}
+    if headers:
+        conditions = {
+            "parameters": [reference("parameters", each) for each in CONDITION_PARAMETERS]
+        }
+        not_modified = {"304": response(NOT_MODIFIED, (*headers, *COMMON_HEADERS))}
+    answer = response(description, (*headers, *COMMON_HEADERS), {type: {"schema": schema}})
+    if headers:
+        answer["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
+    return {
+        "operationId": name,
+        "tags": ["about the service"],
+        "summary": summary,
+        **conditions,
+        "responses": {
+            "200": answer,
+            **not_modified,
+            **{status: reference("responses", status) for status in problems},
+        },
+    }
+
+
+def download_operation() -> dict[str, Any]:
+    """The operation of `/racedata.db`."""
     content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # in OpenAPI 3.1: any bytes
     names = ("Last-Modified", "Cache-Control", "Link", *RATE_LIMIT_HEADERS)
-    answer = response(description, names, content if has_content else None)
-    answer["headers"]["ETag"] = reference("headers", "ETag-of-file")
-    return answer
-
-
-DOWNLOAD: Mapping[str, Any] = {
-    "operationId": "get_database",
-    "tags": ["about the service"],
-    "summary": "The database, as an SQLite file",
-    "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
-    "responses": {
-        "200": file_response("The whole file."),
-        "304": file_response(NOT_MODIFIED, has_content=False),
-        **{status: reference("responses", status) for status in ("429", "431")},
-    },
-}
-
-
-def responses_outside_base(
-    description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The responses of an operation outside the base address, with a 304 if there are `headers`."""
-    answer = response(description, (*headers, *COMMON_HEADERS), {type: {"schema": schema}})
-    too_long = {"431": reference("responses", "431")}
-    if not headers:
-        return {"200": answer, **too_long}
-    answer["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
-    not_modified = response(NOT_MODIFIED, (*headers, *COMMON_HEADERS))
-    return {"200": answer, "304": not_modified, **too_long}
+    answers = {
+        "200": response("The whole file.", names, content),
+        "304": response(NOT_MODIFIED, names),
+    }
+    for answer in answers.values():
+        answer["headers"]["ETag"] = reference("headers", "ETag-of-file")
+    return {
+        "operationId": "get_database",
+        "tags": ["about the service"],
+        "summary": "The database, as an SQLite file",
+        "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
+        "responses": answers | {each: reference("responses", each) for each in ("429", "431")},
+    }
 
 
 def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
     """The operations outside the base address."""
-    conditional = {
-        "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
+    of_page = ("A page.", "text/html", {"type": "string"}, (*CACHE_HEADERS, *PAGE_HEADERS))
+    operations = {
+        "/healthz": outside(
+            "get_healthz",
+            "Which database is served. This request does not count towards the rate limits",
+            "The service answers.",
+            "application/json",
+            reference("schemas", "Health"),
+        ),
+        "/openapi.json": outside(
+            "get_description",
+            "This description",
+            "An OpenAPI document.",
+            "application/json",
+            {"type": "object", "required": ["openapi", "info", "paths"]},
+            (*CACHE_HEADERS, *RATE_LIMIT_HEADERS),
+            COUNTED,
+        ),
+        "/": outside("get_page", "A page for people: the season, and what is loaded", *of_page),
+        "/docs": outside("get_docs", "A page for people: how to request data", *of_page),
     }
-    document = {"type": "object", "required": ["openapi", "info", "paths"]}
-    html = responses_outside_base(
-        "A page.", (*CACHE_HEADERS, *PAGE_HEADERS), "text/html", {"type": "string"}
-    )
-    return {
-        "/healthz": {
-            "operationId": "get_healthz",
-            "tags": ["about the service"],
-            "summary": "Which database is served. This request does not count "
-            "towards the rate limits",
-            "responses": responses_outside_base(
-                "The service answers.", (), "application/json", reference("schemas", "Health")
-            ),
-        },
-        "/openapi.json": {
-            "operationId": "get_description",
-            "tags": ["about the service"],
-            "summary": "This description",
-            **conditional,
-            "responses": {
-                **responses_outside_base(
-                    "An OpenAPI document.",
-                    (*CACHE_HEADERS, *RATE_LIMIT_HEADERS),
-                    "application/json",
-                    document,
-                ),
-                "429": reference("responses", "429"),
-            },
-        },
-        "/": {
-            "operationId": "get_page",
-            "tags": ["about the service"],
-            "summary": "A page for people: the season, and what is loaded",
-            **conditional,
-            "responses": html,
-        },
-        "/docs": {
-            "operationId": "get_docs",
-            "tags": ["about the service"],
-            "summary": "A page for people: how to request data",
-            **conditional,
-            "responses": html,
-        },
-        **({download.PATH: DOWNLOAD} if offers_download else {}),
-    }
+    return operations | ({download.PATH: download_operation()} if offers_download else {})

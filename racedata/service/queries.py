@@ -129,7 +129,9 @@ class RecordTable:
         (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record LIMIT ? OFFSET ?"
+        # Few rows of a season match. The plus makes SQLite find and sort these.
+        order = "+record" if "season" in filters else "record"
+        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
 
     def has_no_gaps(self, where: Where) -> bool:
@@ -151,9 +153,12 @@ class RecordTable:
         (total,) = data.row(sql, tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
+        return total, self.numbered_rows(data, where, limit, offset)
+
+    def numbered_rows(self, data: Snapshot, where: Where, limit: int, offset: int) -> list[Row]:
         where.add("record > ? AND record <= ?", (offset, offset + limit))
         sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record"
-        return total, data.rows(sql, tuple(where.values))
+        return data.rows(sql, tuple(where.values))
 
     def page_of_races(
         self, data: Snapshot, filters: Filters, limit: int, offset: int
@@ -161,17 +166,20 @@ class RecordTable:
         """Like `page`, race by race of a season (D19). Races on other pages are only counted."""
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
-        of_drivers = {
-            name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS
-        }
+        others = {name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS}
+        # as in `page_of_numbered`, the last number is the number of rows
+        last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
+        sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
-        for (race,) in data.rows(
-            f"SELECT raceId FROM races{calendar} ORDER BY year, round", tuple(calendar.values)
-        ):
-            of_race = {**of_drivers, "race": race}
-            count, page = self.page(data, of_race, limit - len(rows), max(offset - total, 0))
+        for race, count in data.rows(sql, tuple(calendar.values)):
+            before, left = max(offset - total, 0), limit - len(rows)
+            of_race = {**others, "race": race}
+            if others:
+                count, page = self.page(data, of_race, left, before)
+                rows += page
+            elif left and before < count:
+                rows += self.numbered_rows(data, self.where(of_race), left, before)
             total += count
-            rows += page
         return total, rows
 
 

@@ -141,15 +141,21 @@ class RequestParser:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
 
-def page_parameter(parameters: Parameters, name: str, default: int) -> int:
-    """A query parameter as a whole number, 0 or more. Raises HTTPBadRequest."""
+def parameter(parameters: Parameters, name: str, example: str = "") -> str | None:
+    """The text of a parameter; None without it. Raises HTTPBadRequest if there are several."""
     value = parameters.get(name)
-    if value is None:
-        return default
     if isinstance(value, list):
         raise falcon.HTTPBadRequest(
-            description=f"{name} is given {len(value)} times; expected once."
+            description=f"{name} is given {len(value)} times; expected once{example}."
         )
+    return value
+
+
+def page_parameter(parameters: Parameters, name: str, default: int) -> int:
+    """A query parameter as a whole number, 0 or more. Raises HTTPBadRequest."""
+    value = parameter(parameters, name)
+    if value is None:
+        return default
     # ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails
     # above 4,300 digits.
     if not re.fullmatch("[0-9]{1,4000}", value):
@@ -163,14 +169,9 @@ def page_parameter(parameters: Parameters, name: str, default: int) -> int:
 
 def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
     """The groups of sessions in the parameter `sessions`. Raises HTTPBadRequest."""
-    value = parameters.get("sessions")
+    value = parameter(parameters, "sessions", ", as in sessions=race,qualifying")
     if value is None:
         return SESSION_GROUPS
-    if isinstance(value, list):
-        raise falcon.HTTPBadRequest(
-            description=f"sessions is given {len(value)} times; expected once, "
-            "as in sessions=race,qualifying."
-        )
     names = value.lower().split(",")
     for name in names:
         if name not in SESSION_GROUPS:

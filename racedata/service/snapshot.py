@@ -1,17 +1,34 @@
-"""A snapshot of the database: the file, read into memory once, checked and queried there.
+"""The database: the file, read into memory once, and read again when it changes.
 
 Later changes to the file cannot change an answer. The format of the file is in database.py, queries
-are in queries.py.
+are in queries.py. `ReloadingApp` does not know what an application does: app.py makes it.
 """
 
+import ctypes
+import gc
+import logging
 import os
 import sqlite3
 import threading
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from racedata import database, hints
-from racedata.formats import public_name
+from racedata.database import DatabaseError, FileState, file_state, not_enough_memory
+from racedata.formats import in_utf8, public_name, without_query
 from racedata.licences import SOURCES, licence_of_file
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+log = logging.getLogger(__name__)
+
+# The public name of a database that is copied whole: its address may be private.
+COPIED = "the database of another racedata"
+
+Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by their key
 
 
 class Snapshot:
@@ -26,6 +43,7 @@ class Snapshot:
         self.file = content.file
         self.path = path
         self.rejection: str | None = None
+        self._notes: tuple[FileState | None, Notes] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
@@ -41,7 +59,7 @@ class Snapshot:
         try:
             return cls(database.read(path), path)
         except MemoryError:
-            raise database.not_enough_memory(path) from None
+            raise not_enough_memory(path) from None
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
@@ -67,6 +85,19 @@ class Snapshot:
             "SELECT name, address, licence, checksum, readAt, gave, isProvisional FROM sources "
             "ORDER BY sourceId"
         )
+
+    def refresh_notes(self) -> Notes:
+        """When a refresh last asked each source (`refreshedAt`), and since when it is followed
+        (`followedSince`), by its name in the table `sources`.
+
+        The store next to the database has these times, because a refresh that finds nothing new
+        does not change the database. Until the store changes, this returns the same object.
+        """
+        state = file_state(str(database.store_path(self.path)))
+        if state != self._notes[0]:
+            times = database.refresh_times(self.path)
+            self._notes = state, {in_utf8(name): notes for name, notes in times.items()}
+        return self._notes[1]
 
     def licence(self) -> str:
         """The licence of the whole file."""
@@ -102,3 +133,90 @@ class Snapshot:
         if os.path.realpath(self.path) != os.path.realpath(database.default_path(os.environ)):
             command += " --database FILE"  # without its path, because pages show this
         return f"{notice} If no load is running, run: {command}"
+
+
+def is_database(source: str) -> bool:
+    """Whether a source is a database to copy whole, which never is in the table `sources`."""
+    return without_query(source).endswith(".db")
+
+
+class ReloadingApp:
+    """The application that `make_app` makes from each good file at `path`.
+
+    One application answers each request from start to end. If a new file cannot be served, one
+    line in the log says why, and the last good data stays in service. Raises DatabaseError if the
+    first file is not good.
+    """
+
+    INTERVAL = 0.5  # seconds between checks of the file
+
+    def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
+        self.path, self.make_app = path, make_app
+        # read before the content, so that the next check finds a change in between
+        self._state = file_state(path)
+        self.data = Snapshot.read(path)
+        self.app = self.application_of(self.data)
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        return self.app(environ, start_response)
+
+    def watch(self) -> None:
+        """Starts a thread that checks the file, so that no request waits for a new one."""
+        threading.Thread(target=self.check_forever, name="watch", daemon=True).start()
+
+    def check_forever(self) -> None:
+        while True:
+            time.sleep(self.INTERVAL)
+            self.check()
+
+    def check(self) -> None:
+        """Serves the file that is now at the path, if it is new and valid."""
+        state = file_state(self.path)
+        if state == self._state:
+            return
+        try:
+            data = Snapshot.read(self.path)
+            if data.checksum != self.data.checksum:  # else the same database, moved or copied
+                self.app, self.data = self.application_of(data), data
+                log.info("%s has changed; now serving the new data", self.path)
+                free_memory()
+            self.data.file = data.file
+            self.data.rejection = None
+            self._state = state
+        except DatabaseError as error:
+            if error.fault != self.data.rejection:
+                log.error("%s; the last good data is still served", error)
+            self.data.rejection = error.fault
+            if not error.transient:
+                self._state = state
+
+    def application_of(self, data: Snapshot) -> "WSGIApplication":
+        try:
+            return self.make_app(data)
+        except MemoryError:
+            raise not_enough_memory(self.path) from None
+        # After any error, the previous application is better than none.
+        except Exception as error:
+            raise DatabaseError(self.path, f"has unexpected content ({error})") from error
+
+
+def return_large_blocks() -> None:
+    """Makes the C library return large blocks to the system when they are freed.
+
+    glibc may keep such blocks for each thread that has freed some. So each thread that reads a
+    database could keep as much memory as the database has.
+    """
+    threshold = -3  # M_MMAP_THRESHOLD in malloc.h
+    with suppress(AttributeError):  # other C libraries do not have it
+        ctypes.CDLL(None).mallopt(threshold, 1 << 20)
+
+
+def free_memory() -> None:
+    """Frees the memory of the previous application immediately."""
+    gc.unfreeze()  # the objects that app.application() has frozen
+    gc.collect()
+    # glibc keeps small blocks that were freed, some megabytes.
+    with suppress(AttributeError):  # other C libraries do not have it
+        ctypes.CDLL(None).malloc_trim(0)

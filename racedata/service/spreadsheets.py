@@ -11,8 +11,7 @@ import io
 from collections.abc import Collection, Mapping, Sequence
 
 from racedata.formats import Json, milliseconds
-from racedata.service import schemas
-from racedata.service.schemas import Schema
+from racedata.service.serializers import Schema, name_of, properties_of, schema_of
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # Objects that many lines repeat. A line has only these properties and those that their schema
@@ -29,7 +28,7 @@ class Ids:
     """The column of a list of objects: the first property of each, joined by semicolons."""
 
     def __init__(self, schema: Schema) -> None:
-        self.key = next(iter(schemas.properties_of(schema)[0]))
+        self.key = next(iter(properties_of(schema)[0]))
         self.unknown: Values = [None]
 
     def read(self, objects: list[Json]) -> Values:
@@ -45,21 +44,21 @@ class Columns:
         self.records: tuple[str, Columns] | None = None
         # The properties in order; the columns of one that is an object or a list of objects.
         self._parts: list[tuple[str, Columns | Ids | None]] = []
-        properties, required = schemas.properties_of(schema)
+        properties, required = properties_of(schema)
         names_in_line = (
-            {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())}
+            {*required, *SHORTENED.get(name_of(schema) or "", ())}
             if is_repeated
             else properties.keys()
         )
         for name in [name for name in properties if name in names_in_line]:
             items = properties[name].get("items")
-            if items and not schemas.name_of(items):
+            if items and not name_of(items):
                 self.records = name, Columns(items)
             elif items:
                 self.add(name, Ids(items), [name])
-            elif schemas.properties_of(properties[name])[0]:
+            elif properties_of(properties[name])[0]:
                 nested = Columns(
-                    properties[name], is_repeated or schemas.name_of(properties[name]) in SHORTENED
+                    properties[name], is_repeated or name_of(properties[name]) in SHORTENED
                 )
                 self.add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
@@ -89,10 +88,8 @@ class Spreadsheet:
     """
 
     def __init__(self, schema: str, container: str, key: str) -> None:
-        record = Columns(schemas.schema_of(schema))
-        self.levels = (
-            [(Columns(schemas.schema_of(container), is_repeated=True), key)] if key else []
-        )
+        record = Columns(schema_of(schema))
+        self.levels = [(Columns(schema_of(container), is_repeated=True), key)] if key else []
         if record.records:
             inner_key, inner = record.records
             self.levels += [(record, inner_key), (inner, "")]

@@ -1,8 +1,8 @@
 """Waits for clients: a gunicorn worker that serves all clients of a process with one selector.
 
 It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
-requests are slow (the application does), how the kernel sends a file (filebody.py), or
-how gunicorn is configured (server.py).
+requests are slow or how a file is sent (the application does), or how gunicorn is configured
+(server.py).
 """
 
 import os
@@ -24,8 +24,6 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
-from racedata.service.filebody import FileBody
-
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
 SLOW_ANSWERS = 100  # that may wait for the thread: a few seconds' work, if each has 2,000 records
@@ -43,7 +41,7 @@ class Connection:
         self.server = server
         self.input = b""  # from the start of the next request on
         self.output = memoryview(b"")
-        self.file: FileBody | None = None  # to send after the output
+        self.file: Any = None  # to send after the output
         self.is_last = False  # whether the connection ends after this response
         self.event = 0  # the selector waits for it; 0 while a thread makes the response
         self.proceed: Callable[[Connection], None] = lambda connection: None
@@ -93,9 +91,9 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     the response.
 
     The type of the application's answer says whether it is slow. A list is ready to be sent, and so
-    is a file. A thread iterates everything else, one answer after the other, while other
-    clients are served. If the setting `threads` is more than 1, that many threads call the
-    application, because the call itself may wait. While SLOW_ANSWERS are waiting,
+    is a body with `send_to`, which is a file. A thread iterates everything else, one answer after
+    the other, while other clients are served. If the setting `threads` is more than 1, that many
+    threads call the application, because the call itself may wait. While SLOW_ANSWERS are waiting,
     `racedata.is_busy` in the environment tells the application to refuse further ones.
 
     If a client closes its connection, or only its sending side, while its answer waits for a
@@ -343,7 +341,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             response=response,
             body=body,
         )
-        if not isinstance(body, (list, FileBody)):
+        if not isinstance(body, list) and not hasattr(body, "send_to"):
             return partial(self.complete, connection, call)
         self.complete(connection, call)
         return None
@@ -352,7 +350,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         """Makes the response from the application's answer."""
         writer, body = call.writer, call.body
         try:
-            if isinstance(body, FileBody):
+            if hasattr(body, "send_to"):
                 connection.file = body
                 writer.sent = body.file.size  # for the log
             else:
@@ -379,7 +377,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         try:
             if connection.output:
                 connection.output = connection.output[connection.sock.send(connection.output) :]
-            elif connection.file and connection.file.send(connection.sock):
+            elif connection.file and connection.file.send_to(connection.sock):
                 connection.file = None
         except BlockingIOError:
             pass

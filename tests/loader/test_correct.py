@@ -45,7 +45,7 @@ def applied():
         fill(stage)
 
         def applied(path):
-            return apply_corrections(stage, path.name, corrections_at(path, nothing)), stage
+            return apply_corrections(stage, corrections_at(path, nothing)), stage
 
         yield applied
 
@@ -304,7 +304,8 @@ RULED = [
 
 
 def test_corrections_with_a_rule_have_its_sentence(tmp_path):
-    lines = corrections_at(listed(tmp_path, RULED[0], RULE, RULED[1]), nothing)
+    found = corrections_at(listed(tmp_path, RULED[0], RULE, RULED[1]), nothing)
+    lines = [line.correction for line in found]
     assert [each.key for each in lines] == ["2023/18", "2023/9"]
     assert {each.witnesses for each in lines} == {"The dump has local times, a test"}
 
@@ -346,7 +347,7 @@ ALL = [
 def test_a_correction_whose_row_has_other_facts_is_not_noted(applied, tmp_path):
     path = listed(tmp_path, *ALL)
     _, stage = applied(listed(tmp_path / "..", *()))
-    note_corrections(stage, "x", corrections_at(path, nothing))
+    note_corrections(stage, corrections_at(path, nothing))
     assert stage.db.execute("SELECT * FROM stage.corrections").fetchall() == []
 
 

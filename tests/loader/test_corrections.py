@@ -28,7 +28,7 @@ from racedata.formats import counted
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED, corrections_at
 from racedata.loader.errors import LoadError
-from racedata.loader.load import rebuild
+from racedata.loader.rebuild import rebuild
 from racedata.loader.refresh import Refresh
 
 LISTED = "; see the corrections endpoint\n"
@@ -283,7 +283,10 @@ def corrections():
     """The lines of the project's file, each with the sentence of its rule, if it has one."""
     lines = corrections_at(CORRECTIONS, lambda text: None)
     return [
-        {name: r"\N" if value is None else value for name, value in zip(HEADER.split(","), line)}
+        {
+            name: r"\N" if value is None else value
+            for name, value in zip(HEADER.split(","), line.correction)
+        }
         for line in lines
     ]
 

@@ -17,7 +17,7 @@ from support.stores import a_calendar, a_delivery, a_race, a_source, put, result
 
 from racedata.loader.build import build
 from racedata.loader.check import compare
-from racedata.loader.corrections import CORRECTIONS, HEADER
+from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
 from racedata.loader.differences import (
     CONVENTIONS,
     DOUBTS,
@@ -232,7 +232,9 @@ def discrepancies(path):
     """The discrepancies of a database: all that is said about a fact, by kind, key and column."""
     with closing(open_read_only(path)) as db:
         said: dict[int, dict[str, str]] = {}
-        for record, source, value in db.execute("SELECT * FROM discrepancy_values"):
+        for record, source, value in db.execute(
+            "SELECT record, source, value FROM discrepancy_values"
+        ):
             said.setdefault(record, {})[source] = value
         found = db.execute("SELECT * FROM discrepancies ORDER BY record")
         names = [name for name, *_ in found.description]
@@ -246,7 +248,7 @@ def discrepancies(path):
 def found_in(store, folder, corrections=None):
     """The discrepancies of a store: what each source says about a fact, and its state."""
     path = folder / f"{random.randrange(1 << 60)}.db"
-    build(path, store, corrections, lambda text: None)
+    build(path, store, corrections_at(corrections, lambda text: None), lambda text: None)
     return discrepancies(path)
 
 

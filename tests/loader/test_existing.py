@@ -6,6 +6,7 @@ The older database is one of this version, and the program that finds it is the 
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from support import SAMPLE, spoiling
@@ -28,7 +29,30 @@ from racedata.cli import needed_at
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.load import provide, rebuild
+from racedata.loader.load import provide
+from racedata.loader.rebuild import rebuild
+
+# Whether an API is asked for laps.
+
+
+@pytest.mark.parametrize(
+    ("address", "is_api"),
+    [
+        ("https://example.org/ergast/f1", True),
+        ("https://example.org/dump.zip?key=x", False),
+        ("/dumps/ergast", False),
+    ],
+)
+def test_an_api_is_told_by_its_address_whatever_its_name_is(database, address, is_api):
+    changed(
+        database,
+        f"UPDATE sources SET name = 'https://example.org', address = '{address}', isLoaded = 0",
+        "UPDATE origins SET fetchedAt = '2023-07-02T13:00:00Z'",
+    )
+    with closing(ExistingDatabase(database)) as existing:
+        assert existing.without_laps(also_from_apis=True)
+        assert bool(existing.without_laps(also_from_apis=False)) is not is_api
+
 
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"
 

@@ -373,7 +373,7 @@ def rows(store, tmp_path):
             put(store, *deliveries)
         path = tmp_path / "rows.db"
         path.unlink(missing_ok=True)
-        build(path, store, None, lambda text: None)
+        build(path, store, [], lambda text: None)
         return select(path, sql)
 
     return rows
@@ -586,10 +586,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from racedata.loader.build import build
-from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.corrections import CORRECTIONS, corrections_at
 from racedata.loader.store import Store
 with closing(Store(Path(sys.argv[1]))) as store:
-    build(Path(sys.argv[2]), store, CORRECTIONS, lambda text: None)
+    lines = corrections_at(CORRECTIONS, lambda text: None)
+    build(Path(sys.argv[2]), store, lines, lambda text: None)
 """
     dumps = []
     for seed in "12":  # of the order of sets

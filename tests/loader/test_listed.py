@@ -84,7 +84,7 @@ def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path,
     assert "the list of sources has changed" in load_unread(str(database), None, lambda text: None)
     assert rows_of(database) == before
     with closing(Store(store_path(database))) as store:
-        assert listed.listed(store) == [API, str(F1DB), "openf1"]
+        assert listed.wanted_list(store) == [API, str(F1DB), "openf1"]
 
 
 def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, monkeypatch):

@@ -26,12 +26,13 @@ from support.stores import (
 
 from racedata.database import store_path
 from racedata.loader.build import build
-from racedata.loader.correction_lines import Correction
+from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.rebuild import changed_store, is_apart, take_apart
 from racedata.loader.store import Store, opened_store
-from racedata.loader.update import changed_store, put_news, synced
+from racedata.loader.update import put_news
 from racedata.model import RECORDS
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
@@ -283,7 +284,7 @@ def test_a_wrong_calendar_is_refused_with_its_place(store, changes, said):
 def test_a_correction_mends_a_wrong_calendar(store):
     wrong = a_calendar(a_race(1, date="2032-01-15"))
     correction = Correction("races", "2023/1", "date", "2032-01-15", "2023-01-15", "a test")
-    assert news(store, a_delivery(API, wrong), corrections=[correction]) == []
+    assert news(store, a_delivery(API, wrong), corrections=[Line("x", correction)]) == []
 
 
 # Lists.
@@ -307,12 +308,13 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
     database, before = several_sources, rows_of(several_sources)
     assert not store_path(database).exists()
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        synced(store, existing)
+        assert is_apart(store, existing)
+        take_apart(existing, store)
         assert store.state == existing.store
         names = [source.name for source in store.sources()]
         assert names == ["https://example.org/f1?key=1", str(SAMPLE), "f1db"]
         assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
-        build(database.with_name("again.db"), store, None, lambda text: None)
+        build(database.with_name("again.db"), store, [], lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
 
@@ -323,7 +325,8 @@ def test_a_store_of_another_database_forgets_what_it_had(database):
         put(store, a_delivery(DUMP, *SAID))
         store.remember("api", {"refreshedAt": READ_AT})
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        synced(store, existing)
+        assert is_apart(store, existing)
+        take_apart(existing, store)
         assert store.source("dump") is None and entrants(store, "dump") == {}
         assert store.recalled("api") == {"refreshedAt": READ_AT}
 

@@ -5,11 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from racedata.service.addresses import (
-    CSV,
     ENDINGS,
     FILTERS,
-    ICS,
-    JSON,
     AddressError,
     Grammar,
     RefusedAddress,
@@ -38,84 +35,6 @@ GRAMMAR = Grammar(
 )
 
 
-def read(path):
-    address = GRAMMAR.parse(path)
-    return address.endpoint, address.season, address.round, dict(address.filters)
-
-
-def test_behind_season_and_round_names_and_values_come_in_pairs_and_the_last_name_is_the_endpoint():
-    assert read("/2023/18/results") == ("results", 2023, 18, {})
-    assert read("/drivers/alonso/results") == ("results", None, None, {"drivers": "alonso"})
-    assert read("/2023/grid/1/drivers/alonso/results") == (
-        "results",
-        2023,
-        None,
-        {"grid": 1, "drivers": "alonso"},
-    )
-    assert read("/2023/laps/3") == ("laps", 2023, None, {"laps": 3})
-    assert read("/drivers/alonso") == ("drivers", None, None, {"drivers": "alonso"})
-    assert read("/circuits/spa/results/1") == (
-        "results",
-        None,
-        None,
-        {"circuits": "spa", "results": "1"},
-    )
-
-
-@pytest.mark.parametrize(
-    ("path", "canonical"),
-    [
-        ("", "races"),
-        ("/2023", "2023/races"),
-        ("/2023/races/", "2023/races"),
-        ("/current/next", "current/next/races"),
-        ("/Drivers/Alonso/Results/01.json", "drivers/alonso/results/01"),
-        ("/drivers/a/drivers/b/results", "drivers/a/drivers/b/results"),
-    ],
-)
-def test_the_path_is_that_of_the_request_in_lower_case_and_names_its_endpoint(path, canonical):
-    assert GRAMMAR.parse(path).path == canonical
-
-
-@pytest.mark.parametrize(
-    ("path", "canonical"),
-    [
-        ("/2023/9/Sprint/Qualifying.json", "2023/9/sprintqualifying"),
-        ("/sprint/shootout/1/", "sprintqualifying/1"),
-        ("/current/last/sprintShootout", "current/last/sprintqualifying"),
-        ("/drivers/a/sprint-qualifying", "drivers/a/sprintqualifying"),
-        ("/2023/Sprint-Shootout/1", "2023/sprintqualifying/1"),
-        ("/2023/9/FP1", "2023/9/practice/1"),
-        ("/fp3/drivers/fp1/practice.json", "practice/3/drivers/fp1/practice"),
-        ("/drivers/fp2", "drivers/fp2"),
-        (
-            "/sprint-qualifying/2/drivers/sprint/sprintqualifying",
-            "sprintqualifying/2/drivers/sprint/sprintqualifying",
-        ),
-    ],
-)
-def test_other_spellings_are_the_same_address_but_a_value_is_not_a_name(path, canonical):
-    assert GRAMMAR.parse(path) == GRAMMAR.parse(f"/{canonical}")
-    assert GRAMMAR.parse(path).path == canonical
-
-
-@pytest.mark.parametrize(
-    ("path", "canonical", "ending"),
-    [
-        ("/2023/18/results", "2023/18/results", JSON),
-        ("/2023/18/Results.CSV", "2023/18/results", CSV),
-        ("/2023/fp1.csv", "2023/practice/1", CSV),
-        ("/drivers/csv.csv", "drivers/csv", CSV),
-        (".ics", "races", ICS),
-        ("/current/next.ics", "current/next/races", ICS),
-        ("/circuits/monza/races.ics", "circuits/monza/races", ICS),
-    ],
-)
-def test_the_ending_is_not_a_part_of_the_path(path, canonical, ending):
-    address = GRAMMAR.parse(path)
-    assert (address.path, address.ending) == (canonical, ending)
-
-
 @pytest.mark.parametrize("path", ["/results", "/2023/18/laps", "/drivers/a", "/grid/1/seasons"])
 def test_only_races_have_calendars(path):
     with pytest.raises(
@@ -123,26 +42,6 @@ def test_only_races_have_calendars(path):
         match=r"does not accept the ending \.ics, which is only for races\. Try .*/races\.ics",
     ):
         GRAMMAR.parse(f"{path}.ics")
-
-
-def test_if_a_filter_is_given_twice_the_last_counts_even_if_it_is_the_value_of_the_endpoint():
-    assert read("/drivers/a/drivers/b/results")[3] == {"drivers": "b"}
-    assert read("/results/2/drivers/a/results/1")[3] == {"results": "1", "drivers": "a"}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("drivers", "De_Vries-2", "de_vries-2"),
-        ("grid", "007", 7),
-        ("grid", "9" * 18, 10**18 - 1),
-        ("results", "01", "1"),
-        ("results", "r", "R"),
-        ("results", "0", "0"),
-    ],
-)
-def test_a_value_is_read_by_its_kind(name, text, value):
-    assert read(f"/{name}/{text}/results")[3] == {name: value}
 
 
 UNREADABLE = """
@@ -253,14 +152,6 @@ def test_an_unreadable_address_is_reported_before_a_filter_that_the_endpoint_doe
     for path in ("/races/1/fish/2/results", "/pitstops/1/grid/x/results", "/races/1/grid"):
         with pytest.raises(UnknownAddress):
             GRAMMAR.parse(path)
-
-
-def test_a_filter_may_stand_next_to_those_that_it_combines_with():
-    assert read("/2023/driverstandings/1/drivers/hamilton")[3] == {
-        "driverstandings": "1",
-        "drivers": "hamilton",
-    }
-    assert read("/grid/1/drivers")[3] == {"grid": 1}
 
 
 WORDS = st.sampled_from(

@@ -31,7 +31,6 @@ from racedata.service.answers import (
     size_of,
 )
 from racedata.service.app import create_app
-from racedata.service.ratelimit.stores import store_for
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 
@@ -107,19 +106,6 @@ def without_cache(path):
     return create_app(settings_of(cache_size=0), shared_database(path))
 
 
-@pytest.mark.parametrize("coding", ["identity", "gzip"])
-def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database, coding):
-    settings = settings_of(burst_limit="off", sustained_limit="3/day")
-    app = webtest.TestApp(
-        create_app(settings, shared_database(sample_database), store_for(settings))
-    )
-    answers = [raw(app, ADDRESS, coding) for _ in range(5)]
-    assert [answer.status_int for answer in answers] == [200, 200, 200, 429, 429]
-    left = [answer.headers["RateLimit"].split(";")[1] for answer in answers]
-    assert left == ["r=2", "r=1", "r=0", "r=0", "r=0"]
-    assert [[*answer.headers] for answer in answers[1:3]] == [[*answers[0].headers]] * 2
-
-
 def etags(database, **settings):
     """The ETags of an answer and of the page."""
     app = webtest.TestApp(create_app(settings_of(**settings), database))
@@ -150,66 +136,38 @@ def test_an_etag_changes_with_each_setting_that_affects_the_answer_and_no_other(
     assert changed == [change in SHAPING, change in SHAPING or change in ON_THE_PAGE]
 
 
-def test_the_etag_changes_with_the_database(sample_database, other_database):
-    assert {*etags(shared_database(other_database))}.isdisjoint(
-        etags(shared_database(sample_database))
-    )
+KNOWN = ["{}", "W/{}", '"other", {}', "*", ' "x" ,W/{}']
+OTHER = ['"other"', "nonsense", "", "W/", '"', '"*"', 'W/"*"']
 
 
-@pytest.mark.parametrize("cache_size", [0, 32])
-@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*", ' "x" ,W/{}'])
-def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(data, cache_size, form):
-    app = client_over(data, cache_size=cache_size)
-    known = app.get(ADDRESS)
+@pytest.mark.parametrize("form", [*KNOWN, *OTHER])
+def test_a_client_with_the_answer_gets_304_without_a_query_and_any_other_the_answer(data, form):
+    app = client_over(data)
+    answer = app.get(ADDRESS)
     data.queries = 0
+    known = {"If-None-Match": form.format(answer.headers["ETag"])}
     for method in (app.get, app.head):
-        answer = method(
-            ADDRESS, headers={"If-None-Match": form.format(known.headers["ETag"])}, status=304
-        )
-        assert answer.body == b""
-        for name in ("ETag", "Last-Modified", "Cache-Control", "Access-Control-Allow-Origin"):
-            assert answer.headers[name] == known.headers[name]
+        again = method(ADDRESS, headers=known, status=304 if form in KNOWN else 200)
+        assert again.body == (b"" if form in KNOWN or method == app.head else answer.body)
+        for name in ("ETag", "Last-Modified", "Cache-Control", "Vary"):
+            assert again.headers[name] == answer.headers[name]
     assert data.queries == 0
 
 
-@pytest.mark.parametrize("header", ['"other"', "nonsense", "", "W/", '"', '"*"', 'W/"*"'])
-def test_a_client_with_another_answer_gets_this_one(sample, header):
-    for _ in range(2):
-        assert (
-            sample.get(ADDRESS, headers={"If-None-Match": header}, status=200).json["MRData"][
-                "total"
-            ]
-            == "20"
-        )
-
-
-@pytest.mark.parametrize(("days", "status"), [(-1, 200), (0, 304), (1, 200)])
+@pytest.mark.parametrize("days", [-1, 0, 1, None])
 def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the_answer(
-    sample, days, status
+    sample, days
 ):
     known = sample.get(ADDRESS)
-    since = parsedate_to_datetime(known.headers["Last-Modified"]) + timedelta(days)
-    headers = {"If-Modified-Since": format_datetime(since, usegmt=True)}
+    built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"])
+    assert parsedate_to_datetime(known.headers["Last-Modified"]) == built_at
+    since = "yesterday" if days is None else format_datetime(built_at + timedelta(days), True)
+    headers, status = {"If-Modified-Since": since}, 200 if days != 0 else 304
     answer = sample.get(ADDRESS, headers=headers, status=status)
     assert answer.headers["ETag"] == known.headers["ETag"]
     assert bool(answer.body) == (status == 200)
     # RFC 9110, 13.1.3: ignored if there is an If-None-Match.
     sample.get(ADDRESS, headers={**headers, "If-None-Match": '"other"'}, status=200)
-
-
-@pytest.mark.parametrize(
-    "date",
-    [
-        "",
-        "yesterday",
-        "Mon, 99 Foo 2023 08:00:00 GMT",
-        "Mon, 27 Nov 99999 08:00:00 GMT",
-        "0",
-        "\x00",
-    ],
-)
-def test_an_invalid_date_is_ignored(sample, date):
-    sample.get(ADDRESS, headers={"If-Modified-Since": date}, status=200)
 
 
 @pytest.mark.parametrize(
@@ -221,19 +179,6 @@ def test_errors_are_not_cached_and_match_nothing(sample, address):
     for headers in ({}, {"If-None-Match": tag}, {"If-None-Match": "*"}):
         answer = sample.get(address, headers=headers, status=400 if "limit" in address else 404)
         assert not {"ETag", "Last-Modified", "Cache-Control"} & set(answer.headers)
-
-
-def test_last_modified_is_when_the_database_was_built(sample):
-    built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"].replace("Z", "+00:00"))
-    assert parsedate_to_datetime(sample.get(ADDRESS).headers["Last-Modified"]) == built_at
-
-
-@pytest.mark.parametrize(("max_age", "header"), [(300, "public, max-age=300"), (0, "no-cache")])
-def test_how_long_an_answer_may_be_reused_is_a_setting(sample_database, max_age, header):
-    app = webtest.TestApp(
-        create_app(settings_of(max_age=max_age), shared_database(sample_database))
-    )
-    assert app.get(ADDRESS).headers["Cache-Control"] == header
 
 
 FORMS = [
@@ -258,13 +203,6 @@ def test_all_forms_of_an_address_share_one_cached_answer(data):
         assert answer.body == first.body
     assert app.get("/ergast/f1/2023/18?limit=100&offset=0").body == first.body
     assert data.queries == 0
-
-
-def test_an_address_without_any_records_is_cached(data):
-    app = client_over(data)
-    for _ in range(2):
-        assert app.get("/ergast/f1/2023/18/sprint/99").json["MRData"]["total"] == "0"
-    assert data.queries == 1
 
 
 LAPS = "/ergast/f1/2023/18/laps?limit=1000"
@@ -319,19 +257,6 @@ def test_an_answer_that_fits_into_a_packet_with_its_headers_is_not_compressed(sa
         )
     assert {length < SMALL for length, coding in codings.items() if coding is None} == {True}
     assert {length < SMALL for length, coding in codings.items() if coding == "gzip"} == {False}
-
-
-@pytest.mark.parametrize("address", [LAPS, "/ergast/f1/2023/18/laps?limit=1", "/"])
-def test_both_forms_have_vary_and_one_weak_etag_and_so_has_their_304(sample, address):
-    answers = [sample.get(address, headers={"Accept-Encoding": coding}) for coding in ("", "gzip")]
-    (tag,) = {answer.headers["ETag"] for answer in answers}
-    assert tag.startswith('W/"')
-    for coding in ("", "gzip"):
-        known = {"If-None-Match": tag, "Accept-Encoding": coding}
-        answers.append(answer := sample.get(address, headers=known, status=304))
-        assert answer.body == b""
-        assert "Content-Encoding" not in answer.headers
-    assert {answer.headers["Vary"] for answer in answers} == {"Accept-Encoding"}
 
 
 def test_a_range_is_ignored(sample):

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from posixpath import normpath
 
 import pytest
 import webtest
@@ -14,16 +15,8 @@ from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
 
-@pytest.mark.parametrize("address", ["/ergast/f1/2023/18/results.json", "/healthz"])
-def test_head_is_get_without_the_body(sample, address):
-    get, head = sample.get(address), sample.head(address)
-    assert head.body == b""
-    assert dict(head.headers) == dict(get.headers)
-    assert int(head.headers["Content-Length"]) == len(get.body)
-
-
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND", "BREW"])
-@pytest.mark.parametrize("address", ["/ergast/f1/2023", "/ergast/f1/2023/18/laps.json", "/healthz"])
+@pytest.mark.parametrize("address", ["/ergast/f1/2023/18/laps.json", "/healthz", "/2023"])
 def test_any_other_method_is_405_with_allow(sample, method, address):
     answer = request(sample, PATH_INFO=address, REQUEST_METHOD=method)
     assert answer.status_int == 405
@@ -31,13 +24,14 @@ def test_any_other_method_is_405_with_allow(sample, method, address):
     assert answer.json["detail"] == "This method is not supported; expected GET, HEAD or OPTIONS."
 
 
-def test_the_preflight_of_a_browser_is_allowed(sample):
+@pytest.mark.parametrize("address", ["/ergast/f1/2023", "/2023", "/2030", "/current", "/healthz"])
+def test_the_preflight_of_a_browser_is_allowed(sample, address):
     asked = {
         "Origin": "https://example.org",
         "Access-Control-Request-Method": "GET",
         "Access-Control-Request-Headers": "X-Anything",
     }
-    answer = sample.options("/ergast/f1/2023", headers=asked, status=200)
+    answer = sample.options(address, headers=asked, status=200)
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS"
     assert answer.headers["Access-Control-Allow-Headers"] == "*"
@@ -46,29 +40,16 @@ def test_the_preflight_of_a_browser_is_allowed(sample):
 
 
 @pytest.mark.parametrize(
-    ("address", "status"),
-    [
-        ("/ergast/f1/2023", 200),
-        ("/healthz", 200),
-        ("/ergast/f1/2023?limit=x", 400),
-        ("/nothing", 404),
-    ],
+    "address", ["/ergast/f1/2023", "/healthz", "/ergast/f1/2023?limit=x", "/nothing", "/"]
 )
-def test_any_origin_may_read_every_answer_and_its_headers(sample, address, status):
-    browsers = sample.get(address, headers={"Origin": "https://example.org"}, status=status)
-    assert browsers.headers["Access-Control-Allow-Origin"] == "*"
-    assert browsers.headers["Access-Control-Expose-Headers"] == "*"
+def test_any_origin_may_read_every_answer_and_its_headers(sample, address):
     # Without an Origin too: a shared cache may give this answer to a request that has one.
-    assert sample.get(address, status=status).headers["Access-Control-Allow-Origin"] == "*"
-
-
-@pytest.mark.parametrize(
-    "address", ["/", "/openapi.json", "/healthz", "/ergast/f1/2023.json", "/none"]
-)
-def test_every_answer_has_nosniff_and_sets_no_cookie(sample, address):
-    headers = sample.get(address, status="*").headers
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert "Set-Cookie" not in headers
+    for origin in ({}, {"Origin": "https://example.org"}):
+        headers = sample.get(address, headers=origin, status="*").headers
+        assert headers["Access-Control-Allow-Origin"] == "*"
+        assert headers["Access-Control-Expose-Headers"] == "*"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert "Set-Cookie" not in headers
 
 
 def test_base_path_and_series_are_settings(sample_database):
@@ -119,43 +100,38 @@ def test_the_log_the_page_and_healthz_name_the_sample_only_if_it_is_served(
 
 
 SLOW = [
-    "/2023/18/laps?limit=101",
-    "/2023/18/laps?offset=1&%6cimit=0002000",
-    "/2023/18/laps.csv?limit=" + "9" * 4000,
-    "/2023/18/laps?a=limit=1&limit=2000",
-    "/2023/18/laps?xlimit=1&limit=2000",
-    "/2023/18/laps?a=%26limit=1&limit=2000",
+    "?limit=101",
+    "?offset=1&%6cimit=0002000",
+    ".csv?limit=" + "9" * 4000,
+    "?a=limit=1&limit=2000",
+    "?xlimit=1&limit=2000",
+    "?a=%26limit=1&limit=2000",
+    "/../../../current.ics",
+    "/../../../2023.IC%53?sessions=race",
 ]
-SLOW += ["/current.ics", "/2023.IC%53?sessions=race"]
-FAST = [
-    "/2023/18/laps",
-    "/2023/18/laps?offset=2000",
-    "/2023/18/laps?limit=100",
-    "/2023/18/laps?LIMIT=999",
-]
-FAST += ["/2023/18/laps?limit=", "/2023/18/laps.csv"]
+FAST = ["", "?offset=2000", "?limit=100", "?LIMIT=999", "?limit=", ".csv"]
 
 
-@pytest.mark.parametrize("address", SLOW + FAST)
-def test_a_slow_answer_is_made_only_when_the_server_iterates_it(sample_database, address):
+@pytest.mark.parametrize(
+    ("end", "default", "is_slow"),
+    [
+        *((end, 100, True) for end in SLOW),
+        *((end, 100, False) for end in FAST),
+        ("", 2000, True),
+    ],
+)
+def test_a_slow_answer_is_made_only_when_the_server_iterates_it(
+    sample_database, end, default, is_slow
+):
     data, started = Counted.read(sample_database), []
-    app = create_app(Settings(), data)
-    environ = webtest.TestRequest.blank("/ergast/f1" + address).environ
+    app = create_app(Settings(default_limit=default), data)
+    address = normpath("/ergast/f1/2023/18/laps" + end)
+    environ = webtest.TestRequest.blank(address).environ
     data.queries = 0
     answer = app(environ, lambda *arguments: started.append(arguments))
-    if address in SLOW:
+    if is_slow:
         assert (started, data.queries) == ([], 0)
     else:
         assert started and isinstance(answer, list)
     assert b"".join(answer)
     assert len(started) == 1
-
-
-def test_an_answer_without_a_limit_is_slow_if_the_default_limit_is_high(sample_database):
-    data, started = Counted.read(sample_database), []
-    app = create_app(Settings(default_limit=2000), data)
-    environ = webtest.TestRequest.blank("/ergast/f1/2023/18/laps").environ
-    data.queries = 0
-    answer = app(environ, lambda *arguments: started.append(arguments))
-    assert (started, data.queries) == ([], 0)
-    assert b"".join(answer)

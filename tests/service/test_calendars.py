@@ -12,8 +12,7 @@ from support.loads import changed
 
 from racedata import __version__
 from racedata.model import SESSION_GROUPS
-from racedata.service.schemas import schema_of
-from racedata.service.serializers import SESSION_BY_KEY
+from racedata.service.serializers import SESSION_BY_KEY, schema_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies
@@ -142,12 +141,6 @@ def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
                 )
     found = [event.start for event in events(sample, f"{address}.ics").values()]
     assert found == starts
-
-
-def test_a_session_without_a_time_is_an_all_day_event(sample):
-    (event,) = events(sample, "/1957/5.ics").values()
-    assert (event.start, event.end) == (date(1957, 7, 20), date(1957, 7, 21))
-    assert event["DTSTART"].params == {"VALUE": "DATE"}
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
-"""racedata.service.download in the application: whether it is offered, and its description."""
+"""racedata.service.download: whether the database is offered, its description, and its bytes."""
+
+import socket
 
 import pytest
 import webtest
 from support.answers import Description, client, links_of, settings_of
 
+from racedata.database import OpenFile
 from racedata.service.app import create_app
+from racedata.service.download import FileBody
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.snapshot import Snapshot
 
@@ -14,18 +18,12 @@ def offering(sample_database):
     return client(sample_database, download="on")
 
 
-def test_a_service_offers_its_database_only_if_it_is_told_to(sample, offering):
+def test_a_service_offers_and_names_its_database_only_if_it_is_told_to(sample, offering):
     refused = sample.get("/racedata.db", status=404)
     assert refused.json["detail"] == (
         "This service does not offer its database for download. "
         "Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
     )
-    offering.get("/racedata.db", status=200)
-
-
-def test_the_page_the_health_and_the_description_name_the_download_if_it_is_offered(
-    sample, offering
-):
     for app, is_offered in ((sample, False), (offering, True)):
         assert ("racedata.db" in links_of(app.get("/").text)) == is_offered
         assert app.get("/healthz").json.get("download") == ("/racedata.db" if is_offered else None)
@@ -78,12 +76,28 @@ def test_files_count_towards_the_rate_limits_as_one_request_each(
     Description(offering).hold(refused, address)
 
 
-def test_the_file_is_as_long_as_the_answer_says(sample_database, offering):
+def test_the_file_is_sent_whole_and_has_its_checksum_as_the_etag(sample_database, offering):
     content = sample_database.read_bytes()
     assert offering.get("/racedata.db").body == content
     head = offering.head("/racedata.db")
     assert head.headers["Content-Length"] == str(len(content))
     assert head.headers["ETag"] == f'"{content[-32:].hex()}"'
+
+
+def test_a_socket_gets_the_file_in_pieces_and_an_error_if_it_has_become_shorter(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(250)) * 1200)
+    sender, receiver = socket.socketpair()
+    with path.open("rb") as file, sender, receiver:
+        body, received, is_sent = FileBody(OpenFile(file.fileno())), b"", False
+        while not is_sent:
+            is_sent = body.send_to(sender)
+            while len(received) < body.sent:
+                received += receiver.recv(1 << 16)
+        assert received == path.read_bytes()
+        path.write_bytes(b"")
+        with pytest.raises(OSError, match="the file has become shorter"):
+            FileBody(body.file).send_to(sender)
 
 
 def test_a_file_that_was_replaced_is_sent_as_it_was(database, other_database):

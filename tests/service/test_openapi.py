@@ -34,7 +34,9 @@ def test_the_description_has_the_addresses_of_every_endpoint_and_the_routes_outs
 ):
     assert set(described.paths) == {*ADDRESSES, *OUTSIDE}
     routes = {route.path for route in inspect_routes(sample.app)}
-    assert routes == {*OUTSIDE, *(f"{BASE}/{endpoint.name}" for endpoint in ENDPOINTS)}
+    of_people = {path for path in routes if path.startswith(("/current", "/{"))}
+    assert len(of_people) == 5
+    assert routes - of_people == {*OUTSIDE, *(f"{BASE}/{each.name}" for each in ENDPOINTS)}
 
 
 def test_the_tag_of_an_endpoint_names_its_filters(described):
@@ -52,17 +54,6 @@ def test_the_description_has_at_most_60_paths_and_150_kb(sample, described):
 def test_clients_may_get_fields_that_the_description_lacks(described):
     for schema in schemas_in(described.document["components"]):
         assert schema.get("additionalProperties") is not False
-
-
-def test_clients_find_a_driver_a_circuit_and_their_records(sample, described):
-    for path, total in [
-        ("/{season}/drivers/{driverId}/results", "2"),
-        ("/{season}/constructors/{constructorId}/results", "4"),
-        ("/circuits/{circuitId}/races", "5"),
-        ("/drivers/{driverId}", "1"),
-    ]:
-        address = described.address(path, season=2023, driverId="alonso", constructorId="mercedes")
-        assert sample.get(BASE + address).json["MRData"]["total"] == total
 
 
 def schemas_in(item):

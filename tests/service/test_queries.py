@@ -61,15 +61,6 @@ def addresses(endpoint):
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_every_set_of_filters_is_answered(data, catalogue, endpoint):
-    served = Served(data, catalogue, Settings())
-    for address in addresses(endpoint):
-        request = ParsedRequest(address, 2000, 0, "http://localhost")
-        answer = endpoint.answer(served, request)["MRData"]
-        assert (answer["total"] == "0") == (not answer[endpoint.table][endpoint.objects])
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database, endpoint):
     # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small
     # ones of the sample.
@@ -89,41 +80,15 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database,
     assert len(checked) > len(endpoint.rules.filters)
 
 
-RECORD_TABLES = [
-    table for table in vars(queries).values() if isinstance(table, queries.RecordTable)
-]
-
-
-@pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
-@given(numbers=st.tuples(st.integers(0, 1100), st.integers(0, 1100)))
-def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, catalogue, table, numbers):
-    limit, offset = numbers
-    race = catalogue.id_of_round[2023, 18]
-    filters = {"race": race} if table.kind.is_numbered_by_race else {}
-    where = " WHERE raceId = ?" if table.kind.is_numbered_by_race else ""
-    sql = f"SELECT {table.columns} FROM {table.name}{where} ORDER BY record LIMIT ? OFFSET ?"
-    expected = data.rows(sql, (*filters.values(), limit, offset))
-    total, rows = table.page(data, filters, limit, offset)
-    assert [tuple(row) for row in rows] == [tuple(row) for row in expected]
-    assert (
-        total == data.row(f"SELECT count(*) FROM {table.name}{where}", tuple(filters.values()))[0]
-    )
-
-
 def instructions(data, filters, offset):
     """How many times SQLite's virtual machine asked to go on for 30 timings: a tenth of its
     instructions.
     """
-    count = 0
-
-    def instruction():
-        nonlocal count
-        count += 1
-
-    data._connection.set_progress_handler(instruction, 10)
+    count = []
+    data._connection.set_progress_handler(lambda: count.append(1), 10)
     assert len(queries.LAPS.page(data, filters, 30, offset)[1]) == 30
     data._connection.set_progress_handler(None, 0)
-    return count
+    return len(count)
 
 
 def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, catalogue):
@@ -184,11 +149,3 @@ def test_a_page_of_a_season_costs_the_same_wherever_it_begins(renumbered):
     assert [
         abs(instructions(data, season, offset) - first) <= 2 for offset in (500, 1000, 1284)
     ] == [True] * 3
-
-
-def test_the_example_is_the_latest_of_the_races_with_most_kinds_of_records(data):
-    assert queries.example_race(data) == (2023, 18)
-
-
-def test_the_seasons_are_those_with_races(data):
-    assert queries.seasons_loaded(data) == (5, 1957, 2023)

@@ -5,18 +5,11 @@ has room for.
 import ast
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 from support import ROOT
 from support.limits import BURST, SECOND, allowed, local_store
 
 from racedata.service.ratelimit.bucket import Limit
-
-
-def test_each_client_has_its_own_bucket():
-    clients = [bytes([number]) for number in range(200)]
-    store = local_store()
-    assert [allowed(store, client, 6) for client in clients] == [4] * 200
 
 
 def test_buckets_refill_with_time():
@@ -33,12 +26,6 @@ def test_each_of_any_number_of_limits_holds():
         store = local_store(limits=[Limit("any", quota, 60) for quota in quotas])
         assert [allowed(store, client, 20) for client in (b"a", b"b", b"a")] == [3, 3, 0]
         assert store.take(b"b").remaining == [quota - 3 for quota in quotas]
-
-
-def test_several_threads_get_no_more_than_a_single_one():
-    store = local_store()
-    with ThreadPoolExecutor(8) as threads:
-        assert sum(threads.map(lambda _: allowed(store, b"a", 500), range(8))) == 4
 
 
 def run(code):

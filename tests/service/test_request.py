@@ -86,38 +86,17 @@ def test_an_http_1_1_request_without_a_host_is_400(sample, path):
     assert "Host" in answer.json["detail"]
 
 
-NO_NUMBERS = [
-    "-1",
-    "x",
-    "",
-    "1.0",
-    "1e3",
-    "%20 1",
-    "+5",
-    "1_0",
-    "٣",
-    "0x10",
-    "null",
-    "1,2",
-    "9" * 5000,
-    "1;DROP",
-]
+NO_NUMBERS = ["-1", "x", "", "1.0", "1e3", "%20 1", "+5", "1_0", "٣", "0x10", "1,2", "9" * 5000]
 
 
-@pytest.mark.parametrize("address", ["2023/races", "2023/18/laps"])
 @pytest.mark.parametrize("parameter", ["limit", "offset"])
 @pytest.mark.parametrize("value", NO_NUMBERS)
 def test_a_limit_or_offset_that_is_not_a_number_is_400_with_its_name_value_and_what_is_expected(
-    sample, address, parameter, value
+    sample, parameter, value
 ):
-    problem = sample.get(f"/ergast/f1/{address}", {parameter: value}, status=400)
+    problem = sample.get("/ergast/f1/2023/18/laps", {parameter: value}, status=400)
     said = f"{parameter} is {value[:50]!r}; expected a whole number, 0 or more, such as "
     assert problem.json["detail"].startswith(said)
-
-
-def test_a_parameter_given_twice_is_400(sample):
-    problem = sample.get("/ergast/f1/2023?limit=1&limit=2", status=400)
-    assert problem.json["detail"] == "limit is given 2 times; expected once."
 
 
 def test_unknown_parameters_are_ignored(sample):
@@ -127,21 +106,13 @@ def test_unknown_parameters_are_ignored(sample):
     )
 
 
-USED = {
-    None: "100",
-    "0": "0",
-    "1": "1",
-    "007": "7",
-    "2000": "2000",
-    "2001": "2000",
-    "9" * 4000: "2000",
-}
+USED = {"": "100", "limit=0": "0", "limit=007": "7", "limit=2000": "2000", "limit=2001": "2000"}
 
 
-@pytest.mark.parametrize(("asked", "used"), USED.items())
+@pytest.mark.parametrize(("asked", "used"), [*USED.items(), (f"limit={'9' * 4000}", "2000")])
 def test_the_envelope_shows_the_limit_that_was_used(sample, asked, used):
-    answer = sample.get("/ergast/f1/2023/18/laps.json", {} if asked is None else {"limit": asked})
-    assert answer.json["MRData"]["limit"] == used
+    answer = sample.get(f"/ergast/f1/2023/18/laps.json?{asked}").json["MRData"]
+    assert (answer["limit"], answer["total"]) == (used, "1014")
 
 
 @pytest.mark.parametrize("change", [{"QUERY_STRING": "x" * 8000}, {"HTTP_HOST": "x" * 8000}])

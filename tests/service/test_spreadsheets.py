@@ -144,35 +144,6 @@ def test_a_line_is_a_record_with_its_race(sample):
     ]
 
 
-def test_tables_have_the_code_of_a_driver_after_the_id(sample):
-    for endpoint in (
-        "results",
-        "qualifying",
-        "sprint",
-        "sprintqualifying",
-        "practice",
-        "driverstandings",
-    ):
-        table = pandas.read_csv(io.StringIO(sample.get(f"/ergast/f1/2023/9/{endpoint}.csv").text))
-        at = list(table.columns).index("Driver.driverId")
-        assert list(table.columns[at : at + 4]) == [
-            f"Driver.{name}" for name in ("driverId", "code", "givenName", "familyName")
-        ]
-        assert set(table[table["Driver.driverId"] == "leclerc"]["Driver.code"]) == {"LEC"}
-
-
-@pytest.mark.parametrize(
-    "path", ["/2023/laps", "/2023/pitstops", "/2021/10/pitstops", "/2023/18/drivers/norris/laps"]
-)
-def test_pandas_reads_the_milliseconds_of_laps_and_pit_stops_as_whole_numbers(sample, path):
-    table = pandas.read_csv(io.BytesIO(sample.get(f"/ergast/f1{path}.csv?limit=2000").body))
-    key = TIMES[path.split("/")[-1]]
-    facts = facts_of(sample.get(f"/ergast/f1{path}?limit=2000").json)
-    assert pandas.api.types.is_integer_dtype(table["millis"])
-    assert list(table["millis"]) == [milliseconds(line[key]) for line in facts]
-    assert not {"millis"} & {name for line in facts for name in line}
-
-
 def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(database):
     changed(database, "UPDATE lap_times SET time = NULL WHERE RACE(2023/18) AND record = 1")
     app = client(
@@ -184,14 +155,6 @@ def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(datab
         table = pandas.read_csv(io.BytesIO(app.get(f"/ergast/f1/2023/18/{endpoint}.csv").body))
         assert pandas.api.types.is_numeric_dtype(table["millis"])
         assert list(table["millis"].isna()) == [True] + [False] * (len(table) - 1)
-
-
-def test_no_column_has_the_name_of_another(sample):
-    for endpoint in ENDPOINTS:
-        columns = (
-            sample.get(f"/ergast/f1/2023/18/{endpoint.name}.csv").text.splitlines()[0].split(",")
-        )
-        assert len({*columns}) == len(columns) > 1
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from support.processes import OFF, gunicorn, listens, open_files, service, until
@@ -114,19 +114,33 @@ def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_work
             assert next(answers(connection))
 
 
-# The service with another application, which answers `/slow` only when a file is no longer locked.
-WAITING = """
+# The service with another application. It answers `/slow` only when a file is no longer locked, and
+# `/wait` too, which keeps the whole worker waiting. `/list` and `/iterator` fail in the middle.
+OTHER = """
 import fcntl, sys
 from racedata import settings
 from racedata.service import server
 
-def slow(path):
-    fcntl.flock(open(path), fcntl.LOCK_SH)
+def wait():
+    fcntl.flock(open({!r}), fcntl.LOCK_SH)
+
+def slow():
+    wait()
     yield b"OK"
 
+def failing():
+    yield b"half"
+    1 / 0
+
 def app(environ, start_response):
-    start_response("200 OK", [("content-length", "2")])
-    return slow({!r}) if environ["PATH_INFO"] == "/slow" else [b"OK"]
+    path = environ["PATH_INFO"]
+    if path == "/wait":
+        wait()
+    fails = path in ("/list", "/iterator")
+    start_response("200 OK", [("content-length", "8" if fails else "2")])
+    if fails:
+        return list(failing()) if path == "/list" else failing()
+    return slow() if path == "/slow" else [b"OK"]
 
 server.application = lambda settings: app
 arguments = settings.parse_arguments(sys.argv[1:])
@@ -134,19 +148,27 @@ server.serve(arguments.settings, arguments.gunicorn_options)
 """
 
 
-@pytest.mark.parametrize("threads", ["1", "4"])
-def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads):
-    lock = tmp_path / "lock"
-    (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
-    command = [sys.executable, str(tmp_path / "waiting.py")]
+@contextmanager
+def other_application(folder, *options):
+    """The service with that application and one worker, while the file is locked, and the lock."""
+    lock, log = folder / "lock", folder / "log"
+    (folder / "other.py").write_text(OTHER.format(str(lock)))
+    command = [sys.executable, str(folder / "other.py")]
     with (
         lock.open("w") as locked,
+        log.open("w") as output,
         gunicorn(
-            "--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command
+            *options, environ={"WEB_CONCURRENCY": "1"}, command=command, output=output
         ) as running,
         ExitStack() as stack,
     ):
         fcntl.flock(locked, fcntl.LOCK_EX)
+        yield running, locked, stack
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads):
+    with other_application(tmp_path, "--threads", threads) as (running, locked, stack):
         good, *waiting = [connected(running, stack) for _ in range(40)]
         for connection in waiting:
             connection.sendall(request("/slow"))
@@ -157,36 +179,10 @@ def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads
         assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(waiting)
 
 
-# Another one, in which `/wait` keeps the whole worker waiting until a file is no longer locked.
-BUSY = """
-import fcntl, sys
-from racedata import settings
-from racedata.service import server
-
-def app(environ, start_response):
-    if environ["PATH_INFO"] == "/wait":
-        fcntl.flock(open({!r}), fcntl.LOCK_SH)
-    start_response("200 OK", [("content-length", "2")])
-    return [b"OK"]
-
-server.application = lambda settings: app
-arguments = settings.parse_arguments(sys.argv[1:])
-server.serve(arguments.settings, arguments.gunicorn_options)
-"""
-
-
 def test_a_request_that_arrives_while_the_worker_is_busy_is_answered_on_an_idle_connection(
     tmp_path,
 ):
-    lock = tmp_path / "lock"
-    (tmp_path / "busy.py").write_text(BUSY.format(str(lock)))
-    command = [sys.executable, str(tmp_path / "busy.py")]
-    with (
-        lock.open("w") as locked,
-        gunicorn("--keep-alive", "1", environ={"WEB_CONCURRENCY": "1"}, command=command) as running,
-        ExitStack() as stack,
-    ):
-        fcntl.flock(locked, fcntl.LOCK_EX)
+    with other_application(tmp_path, "--keep-alive", "1") as (running, locked, stack):
         idle, busy = connected(running, stack), connected(running, stack)
         idle.sendall(request("/"))
         assert idle.recv(4096).endswith(b"OK")
@@ -200,38 +196,11 @@ def test_a_request_that_arrives_while_the_worker_is_busy_is_answered_on_an_idle_
         assert idle.recv(4096).endswith(b"OK")
 
 
-FAILING = """
-import sys
-from racedata import settings
-from racedata.service import server
-
-def answer(environ):
-    yield b"half"
-    1 / 0
-
-def app(environ, start_response):
-    start_response("200 OK", [("content-length", "8")])
-    return list(answer(environ)) if environ["PATH_INFO"] == "/list" else answer(environ)
-
-server.application = lambda settings: app
-arguments = settings.parse_arguments(sys.argv[1:])
-server.serve(arguments.settings, arguments.gunicorn_options)
-"""
-
-
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(
     tmp_path, threads
 ):
-    (tmp_path / "failing.py").write_text(FAILING)
-    command, log = [sys.executable, str(tmp_path / "failing.py")], tmp_path / "log"
-    with (
-        log.open("w") as output,
-        gunicorn(
-            "--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command, output=output
-        ) as running,
-        ExitStack() as stack,
-    ):
+    with other_application(tmp_path, "--threads", threads) as (running, _, stack):
         for path in ("/list", "/iterator"):
             connection = connected(running, stack)
             connection.sendall(request(path))
@@ -239,7 +208,7 @@ def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half
                 answer = stream.read()
             assert answer.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
             assert b"half" not in answer
-    assert log.read_text().count("ZeroDivisionError") == 2
+    assert (tmp_path / "log").read_text().count("ZeroDivisionError") == 2
 
 
 def test_headers_that_do_not_end_are_refused(one_worker):
@@ -319,15 +288,7 @@ def is_closed(client):
 
 
 def test_ctrl_c_does_not_wait_for_slow_answers_whose_clients_are_gone(tmp_path):
-    lock = tmp_path / "lock"
-    (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
-    command = [sys.executable, str(tmp_path / "waiting.py")]
-    with (
-        lock.open("w") as locked,
-        gunicorn(environ={"WEB_CONCURRENCY": "1"}, command=command) as running,
-        ExitStack() as stack,
-    ):
-        fcntl.flock(locked, fcntl.LOCK_EX)
+    with other_application(tmp_path) as (running, locked, stack):
         worker = answering_worker(running, stack)
         clients = [connected(running, stack) for _ in range(20)]
         for client in clients:

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema_rs
 import webtest
 
+from racedata.hints import IN_CHECKOUT
 from racedata.service.app import create_app
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
@@ -53,6 +54,15 @@ def words_of(html: str) -> str:
     """The text of a page, with one space between words."""
     text = re.sub("<(style|script)>.*?</\\1>|<[^>]*>", " ", html, flags=re.DOTALL)
     return " ".join(unescape(text).split())
+
+
+def lines_of(html: str) -> list[str]:
+    """The text of each line of a page, with the addresses of links; `NOW` for times of today."""
+    html = re.sub('<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>', "\\2 [\\1]", html, flags=re.DOTALL)
+    html = re.sub("<(style|script)>.*?</\\1>", "", html, flags=re.DOTALL)
+    html = re.sub(r"\w+ \d+ \w+ 20(2[6-9]|[3-9]\d), \d\d:\d\d", "NOW", html)
+    html = html.replace(IN_CHECKOUT, "racedata")
+    return [words for line in html.splitlines() if (words := words_of(line))]
 
 
 def links_of(html: str) -> list[str]:

@@ -112,12 +112,12 @@ def built_with_corrections(database: Path) -> Path:
         fill(stage)
         for file in (backwards, EXPECTED / "corrections.csv"):
             stage.db.execute("DELETE FROM stage.corrections")
-            apply_corrections(stage, file.name, corrections_at(file, lambda text: None))
+            apply_corrections(stage, corrections_at(file, lambda text: None))
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
         put_whole(store, delivery, CorrectedRows([]))
         put_list(store, [source.address])
-        build(database, store, CORRECTIONS, lambda text: None)
+        build(database, store, corrections_at(CORRECTIONS, lambda text: None), lambda text: None)
     backwards.unlink()
     return database
 

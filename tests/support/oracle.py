@@ -89,6 +89,7 @@ OTHER_SPELLINGS = {
     ("sprint", "shootout"): ["sprintqualifying"],
     ("sprintshootout",): ["sprintqualifying"],
     ("sprint-qualifying",): ["sprintqualifying"],
+    ("sprint-shootout",): ["sprintqualifying"],
     ("fp1",): ["practice", "1"],
     ("fp2",): ["practice", "2"],
     ("fp3",): ["practice", "3"],

@@ -102,7 +102,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         if not is_export:
             drop_rank_zero(stage)
     elif corrections.is_file():
-        note_corrections(stage, corrections.name, corrections_in(corrections, stage.progress))
+        note_corrections(stage, corrections_in(corrections, stage.progress))
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address

@@ -3,35 +3,20 @@
 The next race depends on the data, not on a clock; script.js changes the heading if it is over.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from sqlite3 import Row
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
-from racedata.formats import Json, public_name, public_url
-from racedata.model import KINDS, Table
+from racedata.formats import public_name, public_url
+from racedata.model import KINDS
 from racedata.service import queries
-from racedata.service.catalogue import Catalogue
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.races import Championship, Session
-from racedata.service.snapshot import Snapshot
-from racedata.service.sources import COPIED, is_database
-from racedata.settings import Settings
+from racedata.service.snapshot import COPIED, Snapshot, is_database
 
 PLACES = 10  # how many places of a result the page shows
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source
-
-
-class NextRace(TypedDict):
-    """The next race, its sessions, and the first places of those that are loaded."""
-
-    race: Json
-    start: str
-    sessions: list[Session]
-    qualifying: list[Json]
-    sprint: list[Json]
-    sprint_qualifying: list[Json]
 
 
 class Source(NamedTuple):
@@ -46,77 +31,60 @@ class Source(NamedTuple):
     records: str = ""  # empty if another database says it
 
 
-class Facts(TypedDict):
-    base: str  # a link to the base address
-    notice: str | None  # that this is only the sample
-    last_check: str  # when a refresh last asked a source; empty if the database is newer
-    next_race: NextRace | None
-    last_race: Json
-    last_places: list[Json]
-    provisional: str | None  # the source of the last result, if that is provisional
-    championships: list[Championship]
-    decades: list[tuple[int, list[int]]]
-    seasons_loaded: tuple[int, int, int]
-    counts: Mapping[str, int]
-    corrections: int
-    built: str
-    kinds: Mapping[str, Table]  # of records
-    coverage: Mapping[str, Mapping[str, int]]  # as `Snapshot.coverage` returns it
-    licence: str
-    sources: list[Source]
-    download_size: int | None  # bytes; None if the service does not offer its database
-
-
-def facts(
-    settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask, times: RefreshTimes
-) -> Facts:
-    """What home.html shows."""
-    built, last_check = data.build()["builtAt"], max(times.values(), default="")
-    (last,) = ask("/current/last/results", PLACES)
+def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
+    data, settings = ask.data, ask.settings
+    built, last_check = data.build()["builtAt"], max(shown_times.values(), default="")
+    (last,) = ask("results", PLACES, "current", "last")
     corrections, _ = queries.corrections(data, {}, 0, 0)
-    return Facts(
-        base=settings.base_link,
-        notice=data.sample_notice(settings.follows),
-        last_check=last_check if last_check > built else "",
-        next_race=next_race(ask),
-        last_race=last,
-        last_places=races.places(last["Results"]),
-        provisional=ask.provisional_source(last),
+    return {
+        "notice": data.sample_notice(settings.follows),  # that this is only the sample
+        # when a refresh last asked a source; empty if the database is newer
+        "last_check": last_check if last_check > built else "",
+        "next_race": next_race(ask),
+        "last_race": last,
+        "last_places": races.places(last["Results"]),
+        # the source of the last result, if that is provisional
+        "provisional": ask.provisional_source(last),
         # If the last race has no standings yet, those after an earlier one.
-        championships=[*races.championships(ask, "/current/last", "/current")],
-        decades=[*decades(catalogue)],
-        seasons_loaded=queries.seasons_loaded(data),
-        counts=data.row_counts(),
-        corrections=corrections,
-        built=built,
-        kinds=KINDS,
-        coverage=data.coverage(),
-        licence=data.licence(),
-        sources=[*sources(data, times)],
-        download_size=data.file.size if settings.download else None,
-    )
+        "championships": [*races.championships(ask, ("current", "last"), ("current", None))],
+        "decades": decades(ask.catalogue.rounds),
+        "seasons_loaded": queries.seasons_loaded(data),
+        "counts": data.row_counts(),
+        "corrections": corrections,
+        "built": built,
+        "kinds": KINDS,  # of records
+        "coverage": data.coverage(),
+        "licence": data.licence(),
+        "sources": [*sources(data, shown_times)],
+        # bytes; None if the service does not offer its database
+        "download_size": data.file.size if settings.download else None,
+    }
 
 
-def next_race(ask: Ask) -> NextRace | None:
-    """The race after the last one with results, and what is known of it; None without a race."""
-    for race in ask("/current/next", 1):
-        front = f"/{race['season']}/{race['round']}"
-        return NextRace(
-            race=race,
-            start=races.start(race),
-            sessions=races.sessions(race),
-            qualifying=races.qualified(ask.records(f"{front}/qualifying", PLACES)),
-            sprint=races.places(ask.records(f"{front}/sprint", PLACES)),
-            sprint_qualifying=races.qualified(ask.records(f"{front}/sprintqualifying", PLACES)),
-        )
+def next_race(ask: Ask) -> dict[str, Any] | None:
+    """The race after the last one with results, its sessions, and the first places of those that
+    are loaded; None without a race.
+    """
+    for race in ask("races", 1, "current", "next"):
+        front = int(race["season"]), int(race["round"])
+        return {
+            "race": race,
+            "start": races.start(race),
+            "sessions": races.sessions(race),
+            "qualifying": races.qualified(ask.records("qualifying", PLACES, *front)),
+            "sprint": races.places(ask.records("sprint", PLACES, *front)),
+            "sprint_qualifying": races.qualified(ask.records("sprintqualifying", PLACES, *front)),
+        }
     return None
 
 
-def decades(catalogue: Catalogue) -> Iterator[tuple[int, list[int]]]:
+def decades(seasons: Iterable[int]) -> list[tuple[int, list[int]]]:
     """The first years of decades, each with its seasons that have races, the latest first."""
-    seasons = sorted({year for year, _ in catalogue.id_of_round}, reverse=True)
-    for decade, of_decade in groupby(seasons, key=lambda season: season // 10 * 10):
-        yield decade, [*of_decade]
+    latest_first = sorted(seasons, reverse=True)
+    return [
+        (decade, [*of_decade])
+        for decade, of_decade in groupby(latest_first, key=lambda season: season // 10 * 10)
+    ]
 
 
 def sources(data: Snapshot, times: RefreshTimes) -> Iterator[Source]:

@@ -1,13 +1,11 @@
 """The page of a race, such as `/2023/18`: its result, or its sessions if it has none yet."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
-from racedata.service.pages.races import Records, Session
-from racedata.settings import Settings
 
 # The letters that a result may have as its position.
 LETTERS = {
@@ -36,47 +34,30 @@ class Qualifying(NamedTuple):
     places: list[Json]
 
 
-class Facts(TypedDict):
-    base: str  # a link to the base address
-    season: int
-    round: int
-    race: Json
-    start: str
-    before: Json | None  # the race before it
-    after: Json | None
-    provisional: str | None  # the source of the result, if that is provisional
-    sessions: list[Session]
-    result: Classification | None
-    qualifying: Qualifying | None
-    sprint: Classification | None
-    sprint_qualifying: Qualifying | None
-    records: list[Records]
+def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
+    calendar = {int(race["round"]): race for race in ask("races", ALL, season)}
+    before, after = races.neighbours([*calendar], round)
+    race = calendar[round]
 
+    def of_race(endpoint: str) -> list[Json]:
+        return ask.records(endpoint, ALL, season, round)
 
-def facts(settings: Settings, ask: Ask, rounds: Sequence[int], season: int, round: int) -> Facts:
-    """What race.html shows. `rounds` are all of the season, in order."""
-    front = f"/{season}/{round}"
-    before, after = (
-        ask(f"/{season}/{number}", 1)[0] if number else None
-        for number in races.neighbours(rounds, round)
-    )
-    (race,) = ask(front, 1)
-    return Facts(
-        base=settings.base_link,
-        season=season,
-        round=round,
-        race=race,
-        start=races.start(race),
-        before=before,
-        after=after,
-        provisional=ask.provisional_source(race),
-        sessions=races.sessions(race),
-        result=classification(ask.records(f"{front}/results", ALL)),
-        qualifying=qualifying(ask.records(f"{front}/qualifying", ALL)),
-        sprint=classification(ask.records(f"{front}/sprint", ALL)),
-        sprint_qualifying=qualifying(ask.records(f"{front}/sprintqualifying", ALL), prefix="S"),
-        records=[*races.records(settings, ask, front)],
-    )
+    return {
+        "season": season,
+        "round": round,
+        "race": race,
+        "start": races.start(race),
+        "before": before and calendar[before],  # the race before it
+        "after": after and calendar[after],
+        # the source of the result, if that is provisional
+        "provisional": ask.provisional_source(race),
+        "sessions": races.sessions(race),
+        "result": classification(of_race("results")),
+        "qualifying": qualifying(of_race("qualifying")),
+        "sprint": classification(of_race("sprint")),
+        "sprint_qualifying": qualifying(of_race("sprintqualifying"), prefix="S"),
+        "records": [*races.records(ask, season, round)],
+    }
 
 
 def classification(results: list[Json]) -> Classification | None:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from racedata.formats import Json
+from racedata.service.addresses import Round, Season
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.serializers import gap_time, sessions_of
-from racedata.settings import Settings
 
 Session = tuple[str, str]  # its name, and its start as `start` returns it
 # the texts that tables of places may show
@@ -71,13 +71,13 @@ def qualified(results: list[Json]) -> list[Json]:
     ]
 
 
-def championships(ask: Ask, *fronts: str) -> Iterator[Championship]:
+def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Championship]:
     """Both championships, each after the first season or race of `fronts` that has standings."""
     for name, endpoint in (
         ("Driver", "driverstandings"),
         ("Constructor", "constructorstandings"),
     ):
-        lists = (ask(f"{front}/{endpoint}", ALL) for front in fronts)
+        lists = (ask(endpoint, ALL, season, round) for season, round in fronts)
         for found in next(filter(None, lists), ()):
             yield Championship(
                 name,
@@ -100,14 +100,16 @@ def sessions(race: Json) -> list[Session]:
     return [(session.label, start(at)) for session, at in in_order]
 
 
-def records(settings: Settings, ask: Ask, front: str) -> Iterator[Records]:
+def records(ask: Ask, season: int, round: int | None = None) -> Iterator[Records]:
     """All records of a season or race that are loaded, by their endpoint."""
+    settings = ask.settings
+    front = f"{settings.base_link}/{season}" + (f"/{round}" if round else "")
     for endpoint in ask.endpoints.values():
         if endpoint.key:  # else it has no records of races
-            address = f"{front}/{endpoint.name}"
-            if total := ask.total(address):
+            total = ask.content(endpoint.name, 0, season, round).total
+            if total:
                 query = f"?limit={settings.max_limit}" if total > settings.usual_limit else ""
-                link, shown = settings.base_link + address, min(total, settings.max_limit)
+                link, shown = f"{front}/{endpoint.name}", min(total, settings.max_limit)
                 yield Records(endpoint.summary, total, link, query, shown)
 
 
@@ -116,3 +118,11 @@ def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | N
     index = numbers.index(number)
     around = [None, *numbers, None]
     return around[index], around[index + 2]
+
+
+def fault(ask: Ask, season: int, round: int | None = None) -> str:
+    """Why there is no page of a season or race; empty if there is one."""
+    rounds = ask.catalogue.rounds.get(season)
+    if rounds is None:
+        return f"Season {season} is not loaded"
+    return "" if round is None or round in rounds else f"Season {season} has no round {round}"

@@ -1,130 +1,108 @@
-"""Answers requests for pages: `/`, `/2023`, `/2023/18`, `/current`, and any unknown address.
+"""The HTML pages: one table of routes, and what answers requests for them.
 
-They are outside the base address, and work without scripts.
+A page is a module that collects facts, and a template that shows them. Pages are outside the base
+address, and work without scripts.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import falcon
+from falcon.routing import BaseConverter
 
-from racedata.service.answers import Body, CachedAnswers, Validators, compressed
-from racedata.service.catalogue import Catalogue
-from racedata.service.document import Document
-from racedata.service.pages import home, race, season
+from racedata.service import download
+from racedata.service.addresses import Grammar, Round
+from racedata.service.answers import (
+    Body,
+    Cache,
+    CachedAnswers,
+    Document,
+    Validators,
+    compressed,
+)
+from racedata.service.pages import home, interface, race, races, season
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, render
-from racedata.service.sources import RefreshNotes
-from racedata.settings import Settings
+from racedata.settings import Answers
 
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 
 
-class HomePage:
-    """The resource of `/`, made once per database and again when a refresh has asked a source.
+class Page(NamedTuple):
+    """A page, or one for each value of the parameters in its route."""
 
-    `html` and `validators` make the page and its Validators for the times of all refreshes.
-    """
-
-    def __init__(
-        self,
-        notes: RefreshNotes,
-        html: Callable[[home.RefreshTimes], str],
-        validators: Callable[[home.RefreshTimes], Validators],
-    ) -> None:
-        self.notes = notes
-        self.html = html
-        self.validators = validators
-        self.cached = self.make({})
-
-    def make(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, Document]:
-        """The times at which refreshes last asked the sources, and the page, as a Document."""
-        document = Document(self.validators(times), self.html(times), CONTENT_TYPE, HEADERS)
-        return times, document
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        times_then, document = self.cached
-        times = {
-            name: notes["refreshedAt"]
-            for name, notes in self.notes.read().items()
-            if "refreshedAt" in notes
-        }
-        if times != times_then:
-            _, document = self.cached = self.make(times)
-        document.on_get(req, resp)
-
-    on_head = on_get
+    route: str
+    template: str
+    facts: Callable[..., dict[str, Any]]  # `facts(ask, **parameters)`
+    # `fault(ask, **parameters)` says why there is no such page; empty if there is one
+    fault: Callable[..., str] = races.fault
 
 
-class SeasonPages:
-    """Answers all other requests, as sinks: a route would match `/2023x` and `/none`."""
+HOME = Page("/", "home.html", home.facts)
+DOCS = Page("/docs", "interface.html", interface.facts)
+PAGES = (
+    Page("/{season:year}", "season.html", season.facts),
+    Page("/{season:year}/{round:number}", "race.html", race.facts),
+)
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        settings: Settings,
-        ask: Ask,
-        answers: CachedAnswers,
-    ) -> None:
-        self.settings = settings
-        self.ask = ask
-        self.answers = answers
-        self.prefix = re.compile("/(?P<season>[1-9][0-9]{3})(?:/(?P<round>[1-9][0-9]{0,17}))?\\Z")
-        self.current = re.compile("/current(?P<which>/last|/next)?\\Z")
-        self.rounds: dict[int, list[int]] = {}  # by season, in order
-        for year, number in catalogue.id_of_round:
-            self.rounds.setdefault(year, []).append(number)
 
-    def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
-        year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
-        if fault := self.fault(year, number):
-            self.send_not_found(req, resp, fault, year=year)
-            return
-        if req.method == "OPTIONS":
-            return
-        resp.set_headers(HEADERS)
-        self.answers.respond(
-            req,
-            resp,
-            CONTENT_TYPE,
-            key=(year, number),
-            make=lambda: self.make_body(req.path, year, number),
-        )
+class Year(BaseConverter):
+    """A season in a route. Others are no seasons, so the route does not match them."""
 
-    def redirect(self, req: falcon.Request, resp: falcon.Response, **words: str | None) -> None:
-        """Leads from `current`, `current/last` or `current/next` to the page they mean now."""
-        which = words["which"] or ""
-        found = self.ask(f"/current{which}", 1)
-        if not found:
-            self.send_not_found(req, resp, "No later race is loaded")
-            return
-        year, number = found[0]["season"], found[0]["round"]
-        resp.status = falcon.HTTP_302
-        resp.location = f"../{year}/{number}" if which else year
+    PATTERN = "[1-9][0-9]{3}"
 
-    def make_body(self, path: str, year: int, number: int) -> Body:
-        name: str
-        facts: Mapping[str, object]
-        if number:
-            rounds = self.rounds[year]
-            name, facts = "race", race.facts(self.settings, self.ask, rounds, year, number)
-        else:
-            name = "season"
-            facts = season.facts(self.settings, self.ask, sorted(self.rounds), year)
-        html = render(f"{name}.html", path, facts, self.settings.contact)
-        return Body(compressed(html.encode()))
+    def convert(self, value: str) -> int | None:
+        return int(value) if re.fullmatch(self.PATTERN, value) else None
 
-    def fault(self, year: int, number: int) -> str:
-        """The reason why there is no page; empty if there is one. Round 0 is the whole season."""
-        if year not in self.rounds:
-            return f"Season {year} is not loaded"
-        if number and number not in self.rounds[year]:
-            return f"Season {year} has no round {number}"
-        return ""
+
+class Number(Year):
+    """A round in a route."""
+
+    PATTERN = "[1-9][0-9]{0,17}"
+
+
+CONVERTERS = {"year": Year, "number": Number}
+
+
+class Pages:
+    """The pages of one database."""
+
+    def __init__(self, ask: Ask, grammar: Grammar, cache: Cache) -> None:
+        self.ask, self.grammar = ask, grammar
+        self.answers = CachedAnswers(self.validators({}), cache)
+
+    def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
+        app.router_options.converters.update(CONVERTERS)
+        app.add_route(HOME.route, HomePage(self))
+        app.add_route(DOCS.route, self.document(DOCS, {}))
+        for page in PAGES:
+            app.add_route(page.route, PageResource(self, page))
+        app.add_route("/current", Current(self, None))
+        app.add_route("/current/last", Current(self, "last"))
+        app.add_route("/current/next", Current(self, "next"))
+        app.add_sink(self.not_found)  # for all addresses without a route
+
+    def validators(self, times: home.RefreshTimes) -> Validators:
+        settings, data = self.ask.settings, self.ask.data
+        shown: tuple[Answers, ...] = "the description", "the HTML pages"
+        return Validators(settings, data, *shown, max_age=0, refresh_times=times)
+
+    def document(self, page: Page, times: home.RefreshTimes, **parameters: Any) -> Document:
+        """A page without parameters in its route, whose ETag also depends on `times`."""
+        html = self.html(page, page.route, **parameters)
+        return Document(self.validators(times), html, CONTENT_TYPE, HEADERS)
+
+    def html(self, page: Page, path: str, **parameters: Any) -> str:
+        return self.render(page.template, path, page.facts(self.ask, **parameters))
+
+    def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
+        settings = self.ask.settings
+        return render(template, path, base=settings.base_link, contact=settings.contact, **facts)
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
-        """The sink for every address outside the base address that has no route.
+        """Answers at an address without a route.
 
         If it ends with a slash, redirects to the address without it, which may have a route.
         """
@@ -133,7 +111,10 @@ class SeasonPages:
         location = "../" * slashes + quote(path.rpartition("/")[2])
         if slashes and len(location) < LONGEST:
             raise falcon.HTTPMovedPermanently(location)
-        self.send_not_found(req, resp, "There is nothing at this address")
+        if path == download.PATH:
+            self.send_not_found(req, resp, download.NOT_OFFERED, download.HOW_TO_OFFER)
+        else:
+            self.send_not_found(req, resp, "There is nothing at this address")
 
     def send_not_found(
         self,
@@ -141,21 +122,84 @@ class SeasonPages:
         resp: falcon.Response,
         fault: str,
         detail: str | None = None,
-        year: int = 0,
+        season: int = 0,
     ) -> None:
         """Sends browsers a page, and raises HTTPNotFound for programs.
 
         Programs get `detail` or, without it, the form of addresses. The page links to the season
-        `year` or, if that is not loaded, to the latest one.
+        or, if that is not loaded, to the latest one.
         """
         resp.append_header("Vary", "Accept")
         if "text/html" not in req.accept:
-            raise falcon.HTTPNotFound(description=detail or str(self.ask.grammar.unknown(fault)))
+            raise falcon.HTTPNotFound(description=detail or str(self.grammar.unknown(fault)))
         resp.status = falcon.HTTP_404
         resp.set_headers(HEADERS)
         resp.content_type = CONTENT_TYPE
-        facts = {
-            "fault": fault,
-            "season": year if year in self.rounds else max(self.rounds),
+        seasons = self.ask.catalogue.rounds
+        facts = {"fault": fault, "season": season if season in seasons else max(seasons)}
+        resp.text = self.render("not_found.html", req.path, facts)
+
+
+class PageResource:
+    """The resource of a page with parameters."""
+
+    def __init__(self, pages: Pages, page: Page) -> None:
+        self.pages, self.page = pages, page
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, **parameters: Any) -> None:
+        pages, page = self.pages, self.page
+        if fault := page.fault(pages.ask, **parameters):
+            pages.send_not_found(req, resp, fault, season=parameters.get("season", 0))
+            return
+        resp.set_headers(HEADERS)
+        pages.answers.respond(
+            req,
+            resp,
+            CONTENT_TYPE,
+            key=(page.route, *parameters.values()),
+            make=lambda: Body(compressed(pages.html(page, req.path, **parameters).encode())),
+        )
+
+    on_head = on_get
+
+
+class HomePage:
+    """The resource of `/`, made once per database and again when a refresh has asked a source."""
+
+    def __init__(self, pages: Pages) -> None:
+        self.pages = pages
+        self.times, self.document = self.made({})
+
+    def made(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, Document]:
+        """The times at which refreshes last asked the sources, and the page that shows them."""
+        return times, self.pages.document(HOME, times, shown_times=times)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        times = {
+            name: notes["refreshedAt"]
+            for name, notes in self.pages.ask.data.refresh_notes().items()
+            if "refreshedAt" in notes
         }
-        resp.text = render("not_found.html", req.path, facts, self.settings.contact)
+        if times != self.times:
+            self.times, self.document = self.made(times)
+        self.document.on_get(req, resp)
+
+    on_head = on_get
+
+
+class Current:
+    """Leads from `/current`, `/current/last` or `/current/next` to the page they mean now."""
+
+    def __init__(self, pages: Pages, round: Round | None) -> None:
+        self.pages, self.round = pages, round
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        found = self.pages.ask("races", 1, "current", self.round)
+        if not found:
+            self.pages.send_not_found(req, resp, "No later race is loaded")
+            return
+        season, round = found[0]["season"], found[0]["round"]
+        resp.status = falcon.HTTP_302
+        resp.location = f"../{season}/{round}" if self.round else season
+
+    on_head = on_get

@@ -21,10 +21,6 @@ class Limit:
         self.interval = -(-window * 1_000_000 // quota)
         self.capacity = self.interval * quota
 
-    def __repr__(self) -> str:
-        """`burst 4/1`."""
-        return f"{self.name} {self.quota}/{self.window}"
-
 
 class Decision(NamedTuple):
     """The outcome of one request. The lists have one item per limit."""

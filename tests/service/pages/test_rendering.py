@@ -9,7 +9,13 @@ from jinja2 import UndefinedError, meta
 from support.answers import client, words_of
 from support.loads import changed
 
-from racedata.service.pages import home, interface, race, rendering, season
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import Served
+from racedata.service.pages import rendering
+from racedata.service.pages.ask import Ask
+from racedata.service.pages.resources import DOCS, HOME, PAGES
+from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 
 @pytest.mark.parametrize("address", ["/", "/docs"])
@@ -40,17 +46,21 @@ def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(s
     assert answer.headers["Referrer-Policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("page", [home, interface, race, season])
-def test_a_page_shows_each_fact_that_its_module_collects(page):
-    name = f"{page.__name__.rpartition('.')[2]}.html"
-    source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, name)
+SHOWN = [(HOME, [{}]), (DOCS, []), *zip(PAGES, ([2023], [2023, 18]))]
+
+
+@pytest.mark.parametrize(("page", "parameters"), SHOWN)
+def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page, parameters):
+    data = Snapshot.read(sample_database)
+    facts = page.facts(Ask(Served(data, Catalogue(data), Settings())), *parameters)
+    source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, page.template)
     used = meta.find_undeclared_variables(rendering.TEMPLATES.parse(source))
-    assert page.Facts.__annotations__.keys() - used == set()
+    assert facts.keys() - used == set()
 
 
 def test_a_page_with_a_missing_fact_is_an_error():
     with pytest.raises(UndefinedError, match="'fault' is undefined"):
-        rendering.render("not_found.html", "/x", {"season": 2023, "pages": ""}, "")
+        rendering.render("not_found.html", "/x", season=2023, contact="")
 
 
 HOSTILE = "</title><script>alert(1)</script>\"'&<!--"

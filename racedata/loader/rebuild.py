@@ -1,0 +1,216 @@
+"""Builds a new database from the store, and replaces the old one: what every command does that
+changes what the store has.
+
+It also keeps both in step: if the store is lost, it takes the database apart.
+"""
+
+import gc
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+from racedata.database import OLDEST_VERSION, is_missing, store_path
+from racedata.loader.build import Report, build
+from racedata.loader.corrections import (
+    CorrectedRows,
+    Named,
+    corrections_at,
+    corrections_file,
+    remember_corrections,
+)
+from racedata.loader.delivery import delivery_of
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.listed import after_load, after_refresh, put_list
+from racedata.loader.parts import Tables
+from racedata.loader.replacement import full_disk_named, replacement
+from racedata.loader.sources import DEFAULT_LIST
+from racedata.loader.stage import sources_in
+from racedata.loader.store import Store, opened_store
+from racedata.loader.threads import Sleep
+from racedata.loader.update import put_whole
+
+Change = Callable[[Store, CorrectedRows], None]
+
+
+class NothingNew(Exception):
+    """The new database has the same rows as the old one, so that stays."""
+
+
+class Rebuild:
+    """A new database at `path`, and the one that it replaces, if there is one."""
+
+    def __init__(self, path: Path, database: Path, existing: ExistingDatabase | None) -> None:
+        self.path, self.database, self.existing = path, database, existing
+        self.is_new = True  # whether it differs
+
+    def build(
+        self,
+        corrections: Named,
+        progress: Progress,
+        change: Change = lambda store, corrected: None,
+        compared: Collection[str] | None = None,
+    ) -> Report:
+        """Changes the store, and builds the database from it.
+
+        With `compared`, the database stays if no table differs that sources fill, nor one of these
+        others: see ExistingDatabase.differences.
+        """
+        with changed_store(self.database) as store:
+            if self.existing and is_apart(store, self.existing):
+                take_apart(self.existing, store)
+            id, changes = store.state
+            store.state = id, changes + 1
+            lines = corrections_at(corrections_file(store, corrections), progress)
+            change(store, CorrectedRows(lines))
+            remember_corrections(store, corrections)
+            # before the store takes its changes back: that frees space
+            with full_disk_named(self.path.parent):
+                report = build(self.path, store, lines, progress, self.existing)
+            if self.existing and compared is not None:
+                report = report._replace(changes=self.differences(progress, *compared))
+                self.is_new = bool(report.changes)
+            if not self.is_new:
+                store.state = id, changes
+        return report
+
+    def differences(self, progress: Progress, *others: str) -> list[str]:
+        """A line for each table that differs: see ExistingDatabase.differences."""
+        return self.existing.differences(self.path, progress, *others) if self.existing else []
+
+
+@contextmanager
+def rebuilding(
+    database: str, sleep: Sleep | None = None, may_replace: bool = False
+) -> Iterator[Rebuild]:
+    """A new database, which replaces the old one unless the block raises, or both are the same.
+
+    If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
+    file. `sleep` is as in `replacement`.
+    """
+    path = Path(database)
+    with suppress(NothingNew), replacement(database, sleep) as new, ExitStack() as stack:
+        existing = None
+        if not is_missing(path):
+            with suppress(*([LoadError, sqlite3.Error] if may_replace else [])):
+                existing = ExistingDatabase(path, OLDEST_VERSION)
+                stack.enter_context(closing(existing))
+        rebuild = Rebuild(new, path, existing)
+        yield rebuild
+        if not rebuild.is_new:
+            raise NothingNew
+
+
+def rebuild(database: str, corrections: Named, progress: Progress, reason: str) -> list[str]:
+    """Builds `database` from the store, without a request. Returns a report.
+
+    If the store is lost, the database is taken apart.
+    """
+    with rebuilding(database) as new:
+        report = new.build(corrections, progress)
+    return [*report.lines, f"{database}: {report.seasons} from its store, because {reason}"]
+
+
+# The store and the database in step.
+
+
+def is_behind(database: Path) -> bool:
+    """Whether the store has changed since the database was built, or the database is lost: a
+    program was killed, or somebody has removed the file.
+    """
+    if not store_path(database).exists():
+        return False
+    with closing(opened_store(database, checks=False)) as store:
+        if is_missing(database):
+            return bool(store.sources())
+        with closing(ExistingDatabase(database)) as existing:
+            id, changes = existing.store
+            if id != store.state[0]:  # the service builds the sample if the database is lost
+                return existing.is_sample and any(not each.is_sample for each in store.sources())
+        return changes < store.state[1]
+
+
+@contextmanager
+def changed_store(database: Path) -> Iterator[Store]:
+    """The store of a database, in a transaction. A new one is removed if the block raises."""
+    is_new = not store_path(database).exists()
+    try:
+        with (
+            without_garbage_collection(),
+            closing(opened_store(database)) as store,
+            store.transaction(),
+        ):
+            yield store
+    except BaseException:
+        if is_new:
+            store_path(database).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """A build makes very many objects and no cycles: to look for some costs 6% of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def store_of(database: Path) -> Iterator[Store]:
+    """The store of a database, to read it: an empty one if there is none yet.
+
+    If the database was built from another one, it is taken apart.
+    """
+    if is_missing(database) and not store_path(database).exists():
+        with closing(Store(Path(":memory:"))) as store:
+            yield store
+        return
+    with closing(opened_store(database)) as store:
+        if not is_missing(database):
+            with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
+                if is_apart(store, existing):
+                    with store.transaction():
+                        take_apart(existing, store)
+        yield store
+
+
+def is_apart(store: Store, existing: ExistingDatabase) -> bool:
+    """Whether a database was built from another store than this, or this is an older copy."""
+    id, changes = existing.store
+    if id == store.state[0]:
+        return changes > store.state[1]
+    # The service builds the sample if the database is lost: it is not what the sources say.
+    has_more = any(not source.is_sample for source in store.known_sources())
+    return not (has_more and (existing.is_sample or not id))
+
+
+def take_apart(existing: ExistingDatabase, store: Store) -> None:
+    """Puts what a database has into the store, by source. The store has its state then."""
+    tables = Tables(existing.db, "main")
+    for source in store.known_sources():
+        store.forget(source.name)
+    store.db.execute("DELETE FROM sources")
+    sources = [
+        (number, source._replace(is_sample=number == 1 and existing.is_sample, has_ids=number == 1))
+        for number, source in sources_in(existing.db, "main")
+    ]
+    for number, source in sources:
+        put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
+    loaded = [source.address for _, source in sources if source.is_loaded]
+    asked = [
+        f"{source.name}:{source.address}" if source.is_provisional else source.address
+        for _, source in sources
+        if not source.is_loaded
+    ]
+    addresses = after_refresh(after_load(DEFAULT_LIST, loaded), asked)
+    put_list(store, addresses, is_read=False)
+    store.put_statuses(
+        {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
+    )
+    id, changes = existing.store
+    store.state = id or store.state[0], changes
