@@ -120,8 +120,8 @@ def build(
             db.execute(sql)
         describe(db, store, filling.base.is_sample)
         if old and old.is_sample == filling.base.is_sample:  # a first load is no change
-            progress("comparing")
-            put_changes(store, db, filling.why)
+            progress("noting what has changed")
+            put_changes(store, db, old.store, filling.why)
         fill_changes(store, db)
         progress("comparing sources")
         register = register_of(filling)

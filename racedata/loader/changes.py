@@ -140,12 +140,13 @@ class Race(NamedTuple):
 Why = Callable[[int, str, str, str], str]
 
 
-def put_changes(store: Store, db: sqlite3.Connection, why: Why) -> None:
+def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], why: Why) -> None:
     """Adds to the store what differs between `old`, attached to the connection, and its database.
 
-    Changes that the old database does not have were never served, so they are compared again.
+    `state` is that of the old database: changes after it were never served, so they are compared
+    again.
     """
-    id, revision = db.execute("SELECT storeId, revision FROM old.build").fetchone()
+    id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
     comparison = Comparison(db, why)
@@ -246,9 +247,11 @@ class Comparison:
 
     def races_that_differ(self, kind: str) -> list[Race]:
         """The races whose rows may not say the same in both files."""
+        table = table_of(kind)
+        if not self.columns(table):
+            return []
         if not self.has_same_ids:
             return self.races
-        table = table_of(kind)
         ignored = ("record", "final", table.id)
         names = [name for name in self.columns(table) if name not in ignored]
         sides = [f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS]

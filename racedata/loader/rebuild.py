@@ -12,6 +12,7 @@ from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing, store_path
 from racedata.loader.build import Report, build
+from racedata.loader.changes import take_changes
 from racedata.loader.corrections import (
     CorrectedRows,
     Named,
@@ -212,5 +213,6 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     store.put_statuses(
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )
+    take_changes(existing.db, store)
     id, changes = existing.store
     store.state = id or store.state[0], changes

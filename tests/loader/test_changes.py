@@ -17,7 +17,7 @@ from racedata.loader import store
 from racedata.loader.changes import Comparison, facts_of, table_of
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
 from racedata.loader.existing import read_only_uri
-from racedata.loader.load import rebuild
+from racedata.loader.rebuild import rebuild
 from racedata.model import KINDS, SESSIONS
 
 

@@ -382,7 +382,8 @@ def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):
     load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
     fact = discrepancies(path)["results", "2023/9/bottas", "grid"]
     with (PACKAGE / "loader" / "not_corrected.csv").open(newline="", encoding="utf-8") as file:
-        [line] = [row for row in csv.DictReader(file) if row["key"] == "2023/9/bottas"]
+        lines = {(row["table"], row["key"]): row for row in csv.DictReader(file)}
+    line = lines["results", "2023/9/bottas"]
     assert (fact["value"], fact["state"]) == (line["here"], line["state"])
     assert fact["explanation"] == line["reason"]
 

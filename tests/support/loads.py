@@ -130,7 +130,7 @@ def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
 
 # The dump's ids of rows, which only number them.
 # The tables about sources, and about what they say and have said.
-ABOUT_SOURCES = (
+ABOUT_SOURCES = {
     "build",
     "sources",
     "origins",
@@ -140,7 +140,7 @@ ABOUT_SOURCES = (
     "discrepancies",
     "discrepancy_values",
     "ids",
-)
+}
 ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId")
 
 
