@@ -76,8 +76,10 @@ class Said:
         if len(self.at) < len(self.keys):
             self.several = {key for key, rows in Counter(self.keys).items() if rows > 1}
 
-    def row(self, at: int) -> Row:
-        return {name: values[at] for name, values in self.columns.items()}
+    def row(self, at: int, of: "Of") -> Row:
+        """A row, with NULL for compared columns that the source lacks."""
+        row: Row = dict.fromkeys(of.compared)
+        return row | {name: values[at] for name, values in self.columns.items()}
 
     def values(self, names: Sequence[str]) -> dict[Key, Key]:
         """The values in some columns, by key."""
@@ -327,7 +329,7 @@ class Comparison:
             return  # who drove two cars
         for source, said in sides.items():
             if key in said.at:
-                yield source, said.row(said.at[key])
+                yield source, said.row(said.at[key], of)
             elif source in results and key in results[source].at:
                 yield source, dict.fromkeys(FASTEST_LAP)
 
@@ -395,7 +397,7 @@ class Comparison:
             for source, said in sides.items():
                 for at, key in enumerate(said.keys):
                     if key[0] == driver:
-                        row = said.row(at)
+                        row = said.row(at, of)
                         cars[source][row.get(COUNTED[of.kind])] = row
             most = max(map(len, cars.values()))
             for car in dict.fromkeys(car for rows in cars.values() for car in rows):
@@ -465,7 +467,7 @@ class Comparison:
         laps = [of.race.parts.get("fastest_laps"), *of.race.others.get("fastest_laps", ())]
         for part in laps if of.kind == "results" else ():
             if part and part.source == source and key in self.said(part).at:
-                lap = self.said(part).row(self.said(part).at[key])
+                lap = self.said(part).row(self.said(part).at[key], Of("fastest_laps"))
                 if lap["number"] == row.get("number"):
                     facts |= {name: lap[name] for name in FASTEST_LAP}
         return self.known_facts(of, facts)

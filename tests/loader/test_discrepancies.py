@@ -362,6 +362,14 @@ def test_a_convention_is_explained(store, tmp_path):
     )
 
 
+def test_a_column_that_a_source_lacks_is_no_difference_and_hinders_no_other(store, tmp_path):
+    columns = ("driverId", "constructorId", "positionText", "positionOrder", "statusId")
+    rows = [["clark", "lotus", "R", 1, "Engine"], ["moss", "lotus", "2", 2, "Finished"]]
+    put_sources(store, one=with_laps(50), two=Part(2023, 1, "results", columns, rows))
+    found = found_in(store, tmp_path)
+    assert [*found] == [("results", "2023/1/clark", "positionText")]
+
+
 def test_the_constructor_of_a_car_is_one_discrepancy_in_the_results(store, tmp_path):
     def said(name, constructor):
         columns = ("driverId", "constructorId", "position")
