@@ -370,6 +370,45 @@ def test_a_column_that_a_source_lacks_is_no_difference_and_hinders_no_other(stor
     assert [*found] == [("results", "2023/1/clark", "positionText")]
 
 
+def fastest_laps(*rows):
+    columns = ("driverId", "number", "positionText", "positionOrder", "fastestLap", "rank")
+    return Part(2023, 1, "fastest_laps", columns, rows)
+
+
+def test_a_driver_who_drove_and_has_no_fastest_lap_lacks_one(store, tmp_path):
+    clark, moss = ["clark", 1, "1", 1, 10, 1], ["moss", 2, "2", 2, 20, 2]
+    put(
+        store,
+        a_delivery(
+            a_source("one"), a_calendar(RACE), results(1, "clark", "moss"), fastest_laps(clark)
+        ),
+        a_delivery(
+            a_source("two"),
+            a_calendar(RACE),
+            results(1, "clark", "moss"),
+            fastest_laps(clark, moss),
+        ),
+    )
+    found = found_in(store, tmp_path)
+    assert {key: fact["said"] for key, fact in found.items()} == {
+        ("fastest_laps", "2023/1/moss", "fastestLap"): {"one": None, "two": "20"},
+        ("fastest_laps", "2023/1/moss", "rank"): {"one": None, "two": "2"},
+    }
+
+
+def test_the_fastest_lap_of_a_driver_with_two_cars_is_not_compared(store, tmp_path):
+    laps = [fastest_laps(["moss", 1, "1", 1, number, 1]) for number in (10, 20)]
+    drivers = results(1, "moss", "moss")
+    put(
+        store,
+        *(
+            a_delivery(a_source(name), a_calendar(RACE), drivers, part)
+            for name, part in zip(("one", "two"), laps)
+        ),
+    )
+    assert found_in(store, tmp_path) == {}
+
+
 def test_the_constructor_of_a_car_is_one_discrepancy_in_the_results(store, tmp_path):
     def said(name, constructor):
         columns = ("driverId", "constructorId", "position")
@@ -383,6 +422,20 @@ def test_the_constructor_of_a_car_is_one_discrepancy_in_the_results(store, tmp_p
 
     put(store, said("one", "lotus"), said("two", "cooper"))
     assert [*found_in(store, tmp_path)] == [("results", "2023/1/moss", "constructor")]
+
+
+def test_the_constructor_in_the_qualifying_counts_if_a_source_has_no_results(store, tmp_path):
+    columns = ("driverId", "constructorId", "position")
+    one, two = (
+        Part(2023, 1, "qualifying", columns, [["moss", constructor, 1]])
+        for constructor in ("lotus", "cooper")
+    )
+    put(
+        store,
+        a_delivery(a_source("one"), a_calendar(RACE), results(1, "moss"), one),
+        a_delivery(a_source("two"), a_calendar(RACE), two),
+    )
+    assert [*found_in(store, tmp_path)] == [("qualifying", "2023/1/moss", "constructor")]
 
 
 def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):
