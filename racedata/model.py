@@ -69,6 +69,7 @@ SESSION_GROUPS = tuple(dict.fromkeys(session.group for session in SESSIONS))
 # Columns of the database that no dump has, and the SQL that computes them; see build.py. No dump
 # has `record` either.
 COMPUTED = {
+    "colour": "newest_colour(constructorRef)",
     "final": "round = (SELECT max(round) FROM races WHERE races.year = race.year)",
     "constructors": """
         ifnull((SELECT constructors FROM constructors_so_far AS so_far

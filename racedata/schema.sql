@@ -77,7 +77,7 @@ CREATE TABLE changes (
     changedAt     TEXT NOT NULL,        -- when that was: UTC, YYYY-MM-DDTHH:MM:SSZ
     kind          TEXT NOT NULL,        -- as in origins; or a list, such as `drivers`
     key           TEXT NOT NULL,        -- names the row, as in corrections
-    columnName    TEXT NOT NULL,
+    columnName    TEXT NOT NULL,        -- `grid`; `constructor`, not constructorId
     oldValue      TEXT,                 -- NULL if there was none
     value         TEXT,                 -- NULL if there is none now
     oldSource     TEXT,                 -- of the old value; NULL for lists and for what is new
@@ -176,7 +176,8 @@ CREATE TABLE constructors (
     constructorRef TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `constructorId` in answers
     name           TEXT NOT NULL,                        -- such as `Red Bull`
     nationality    TEXT,                                 -- such as `Austrian`
-    url            TEXT                                  -- of an article on Wikipedia
+    url            TEXT,                                 -- of an article on Wikipedia
+    colour         TEXT                                  -- of its newest livery: `#rrggbb` (team_colours.csv)
 ) STRICT;
 
 -- A driver. Endpoint `drivers`.

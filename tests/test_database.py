@@ -38,8 +38,8 @@ from racedata.hints import COMMAND
             "build a new",
         ),
         (
-            spoiling.version(11),
-            f"has schema version 11, which is newer than this program's ({SCHEMA_VERSION}); to "
+            spoiling.version(12),
+            f"has schema version 12, which is newer than this program's ({SCHEMA_VERSION}); to "
             "build a new",
         ),
         (spoiling.truncated, "is damaged"),
@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
         spoiling.emptied,
         spoiling.truncated,
         spoiling.grown,
-        spoiling.version(11),
+        spoiling.version(12),
         spoiling.version(3),
     ],
 )

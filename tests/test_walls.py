@@ -15,7 +15,16 @@ MODULES = {
 }
 SHARED = {"racedata"} | {
     f"racedata.{name}"
-    for name in ("database", "formats", "hints", "licences", "model", "settings", "values")
+    for name in (
+        "colours",
+        "database",
+        "formats",
+        "hints",
+        "licences",
+        "model",
+        "settings",
+        "values",
+    )
 }
 COMMAND = {"racedata.cli", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import counted, listed, utc_now
 from racedata.loader.changes import fill_changes, put_changes
@@ -173,6 +174,7 @@ def copy_tables(stage: Stage, progress: Progress) -> None:
     db = stage.db
     for statement in CONSTRUCTORS_SO_FAR:
         db.execute(statement)
+    db.create_function("newest_colour", 1, newest_colour)
     for table in TABLES:
         progress(f"numbering {table.name}")
         copy_table(stage, table)
@@ -193,8 +195,10 @@ def copy_table(stage: Stage, table: Table) -> None:
     db = stage.db
     stored = column_names(db, table.name)
     names = ", ".join(name for name in table.names if name in stored)
+    computed = {name: sql for name, sql in COMPUTED.items() if name in stored}
+    targets, values = ", ".join([names, *computed]), ", ".join([names, *computed.values()])
     if not table.is_numbered:
-        sql = f"INSERT INTO {table.name} ({names}) SELECT {names} FROM stage.{table.name}"
+        sql = f"INSERT INTO {table.name} ({targets}) SELECT {values} FROM stage.{table.name}"
         if table.name == "entries":
             sql += " UNION SELECT raceId, driverId, constructorId FROM results ORDER BY 1, 2, 3"
         db.execute(sql)
@@ -208,10 +212,9 @@ def copy_table(stage: Stage, table: Table) -> None:
         return
     # SQLite numbers rows from 1 if they are inserted into an empty table without a value for its
     # INTEGER PRIMARY KEY.
-    computed = {name: sql for name, sql in COMPUTED.items() if name in stored}
     db.execute(
-        f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
-            SELECT {", ".join([names, *computed.values()])}
+        f"""INSERT INTO {table.name} ({targets})
+            SELECT {values}
             FROM stage.{table.name} AS staged
                 JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
             ORDER BY {table.order}"""

@@ -12,7 +12,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
-from racedata.model import BY_NAME, KINDS, RECORDS, TABLES
+from racedata.model import BY_NAME, COMPUTED, KINDS, RECORDS, TABLES
 from racedata.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
@@ -61,6 +61,9 @@ class Stage:
                 )
             else:
                 self.create_as_in_schema(table.name)
+                for name in column_names(db, table.name, "stage"):
+                    if name in COMPUTED:
+                        db.execute(f"ALTER TABLE stage.{table.name} DROP COLUMN {name}")
         for name in ("sources", "origins", "corrections", "ids"):
             self.create_as_in_schema(name)
 

@@ -6,7 +6,6 @@ endpoints.py decides which changes a feed has. Their objects come from serialize
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from html import escape
 from itertools import groupby
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree
@@ -54,7 +53,7 @@ def write(changes: Sequence[Json], names: Names, store: str, updated: str, url: 
         add(entry, "id", urn("/".join([store, revision, *about])))
         add(entry, "title", title(of_entry, names))
         add(entry, "updated", of_entry[0]["time"])
-        add(entry, "content", text(of_entry, names), type="html")
+        add(entry, "content", text(of_entry, names), type="text")
     content: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
     return content
 
@@ -151,15 +150,14 @@ def place(text: str) -> str:
 
 
 def text(changes: Sequence[Json], names: Names) -> str:
-    """All changed values with their reasons, as HTML."""
+    """All changed values with their reasons, one in each line."""
     lines = []
     for each in changes[:MAX_LINES]:
         old, new = each.get("oldValue", "unknown"), each.get("value", "unknown")
         if is_new(each):
             old, new = "none", f"{new} records"
         about = ", ".join(filter(None, (words(each["kind"]), name(each, names), each["column"])))
-        line = f"{about}: {old} → {new}; {each['reason']}"
-        lines.append(f"<li>{escape(line)}</li>")
-    rest = len(changes) - len(lines)
-    more = f"<p>and {counted(rest, 'other value')}</p>" if rest else ""
-    return f"<ul>{''.join(lines)}</ul>{more}"
+        lines.append(f"{about}: {old} → {new}; {each['reason']}")
+    if rest := len(changes) - len(lines):
+        lines.append(f"and {counted(rest, 'other value')}")
+    return "\n".join(lines)

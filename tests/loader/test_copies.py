@@ -74,7 +74,7 @@ def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other
     assert last.endswith(
         f"from its store, because its source failed: {other} has schema version 7, which is "
         "older "
-        "than this program's (10); expected an unmodified racedata database with schema version 10"
+        "than this program's (11); expected an unmodified racedata database with schema version 11"
     )
 
 

@@ -357,7 +357,7 @@ def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
     ("spoil", "fault"),
     [
         (spoiling.fifo, "is not a regular file; "),
-        (spoiling.version(11), f"newer than this program's ({SCHEMA_VERSION}); "),
+        (spoiling.version(12), f"newer than this program's ({SCHEMA_VERSION}); "),
     ],
 )
 def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind, spoil, fault, is_named):

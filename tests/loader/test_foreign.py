@@ -93,8 +93,8 @@ def test_a_file_with_a_write_ahead_log_is_refused_because_no_service_can_read_it
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [
-        ("PRAGMA user_version = 7", r"has schema version 7, .* older than this program's \(10\)"),
-        ("PRAGMA user_version = 11", r"has schema version 11, .* newer than this program's \(10\)"),
+        ("PRAGMA user_version = 7", r"has schema version 7, .* older than this program's \(11\)"),
+        ("PRAGMA user_version = 12", r"has schema version 12, .* newer than this program's \(11\)"),
         ("PRAGMA application_id = 1", "is an SQLite database, but not a racedata database"),
     ],
 )

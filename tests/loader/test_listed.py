@@ -99,13 +99,13 @@ def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, mon
 def test_a_file_that_cannot_be_understood_is_never_replaced(database, content, monkeypatch):
     monkeypatch.setenv("RACEDATA_SOURCES", str(F1DB))
     if content is None:
-        changed(database, "PRAGMA user_version = 11")
+        changed(database, "PRAGMA user_version = 12")
     else:
         database.write_bytes(content)
     before = database.read_bytes(), database.stat().st_ino
     for _ in range(2):
         with pytest.raises(
-            LoadError, match=r"is not an SQLite database|has schema version 11, which is newer"
+            LoadError, match=r"is not an SQLite database|has schema version 12, which is newer"
         ):
             load_unread(str(database), None, lambda text: None)
     assert (database.read_bytes(), database.stat().st_ino) == before

@@ -269,7 +269,7 @@ def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(
     [
         (spoiling.missing, f"is missing; to build it, run: {COMMAND} load SOURCE"),
         (spoiling.truncated, "is damaged (its size has changed since it was built)"),
-        (spoiling.version(11), "has schema version 11, which is newer than this program's ("),
+        (spoiling.version(12), "has schema version 12, which is newer than this program's ("),
     ],
 )
 def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, spoil, said):

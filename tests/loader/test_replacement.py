@@ -248,7 +248,7 @@ VERSION = "has schema version {}, which is {} than this program's ({})"
     [
         (spoiling.truncated, "is damaged (its size has changed since it was built)"),
         (spoiling.version(0), VERSION.format(0, "older", SCHEMA_VERSION)),
-        (spoiling.version(11), VERSION.format(11, "newer", SCHEMA_VERSION)),
+        (spoiling.version(12), VERSION.format(12, "newer", SCHEMA_VERSION)),
         (lambda path: changed(path, "DROP TABLE origins"), ""),
     ],
 )

@@ -29,6 +29,7 @@ PACKAGE = {
     for path in (ROOT / "racedata").rglob("*")
     if path.is_file() and "__pycache__" not in path.parts
 }
+LICENCES = ("racedata/sample/licence.txt", "racedata/service/outlines-licence.txt")
 SETTINGS = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
 
 
@@ -90,12 +91,14 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     about = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
     assert {*names} == PACKAGE | {
-        f"{INFO}/{name}" for name in (*about, "licenses/racedata/sample/licence.txt")
+        f"{INFO}/{name}" for name in (*about, *(f"licenses/{name}" for name in LICENCES))
     }
     assert {
         "racedata/py.typed",
-        "racedata/sample/licence.txt",
+        "racedata/team_colours.csv",
         "racedata/loader/corrections.csv",
+        "racedata/service/outlines.csv",
+        *LICENCES,
     } <= {*names}
 
 
@@ -114,7 +117,7 @@ def test_the_metadata_has_name_version_licence_and_a_description(wheel):
     assert (metadata["Name"], metadata["Version"]) == ("racedata-f1", __version__)
     assert (
         metadata["License-Expression"]
-        == "MIT AND CC-BY-NC-SA-3.0 AND CC-BY-NC-SA-4.0 AND CC-BY-4.0"
+        == "MIT AND CC-BY-NC-SA-3.0 AND CC-BY-NC-SA-4.0 AND CC-BY-4.0 AND CC0-1.0"
     )
     description = metadata.get_payload()
     assert isinstance(description, str)

@@ -1,0 +1,56 @@
+"""The layouts of circuits: outlines.csv, which scripts/make_outlines.py makes from f1db's files.
+
+outlines-licence.txt has its licence. A page that shows an outline also shows ATTRIBUTION.
+"""
+
+import csv
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+FILE = Path(__file__).with_name("outlines.csv")
+SIZE = 1000  # of an outline, in both directions: the `viewBox` of its image is `0 0 1000 1000`
+
+ATTRIBUTION = "Outline, length and turns by f1db, under CC BY 4.0; its points are rounded."
+SOURCE_URL = "https://github.com/f1db/f1db"
+LICENCE_URL = "https://creativecommons.org/licenses/by/4.0/"
+
+
+class Layout(NamedTuple):
+    """A layout of a circuit."""
+
+    circuit: str  # its reference: `monza`
+    name: str  # f1db's id of the layout: `monza-7`
+    seasons: tuple[int, ...]  # with a race on it; in 2020, a circuit may have had two layouts
+    length: str  # kilometres, in f1db's own digits: `5.793`
+    turns: int
+    direction: str  # `clockwise` or `anti-clockwise`
+    type: str  # `race`: made for racing; `street`: roads of a town; `road`: roads of the country
+    path: str  # `d` of a path in SVG
+
+
+@cache
+def all_layouts() -> dict[str, list[Layout]]:
+    """The layouts of each circuit, by its reference, in the order of their first races."""
+    found: dict[str, list[Layout]] = {}
+    with FILE.open(encoding="utf-8", newline="") as file:
+        for circuit, name, periods, length, turns, *rest in list(csv.reader(file))[1:]:
+            layout = Layout(circuit, name, seasons_in(periods), length, int(turns), *rest)
+            found.setdefault(circuit, []).append(layout)
+    for of_circuit in found.values():
+        of_circuit.sort(key=lambda layout: layout.seasons)
+    return found
+
+
+def seasons_in(periods: str) -> tuple[int, ...]:
+    """The seasons of `1950-1954 1960`."""
+    found: list[int] = []
+    for period in periods.split():
+        first, _, last = period.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
+def layouts_of(circuit: str) -> list[Layout]:
+    """The layouts of a circuit, the latest last; none if f1db does not have it."""
+    return all_layouts().get(circuit, [])
