@@ -98,6 +98,53 @@ CREATE INDEX changes_constructorId ON changes (constructorId);
 CREATE INDEX changes_circuitId ON changes (circuitId);
 CREATE INDEX changes_changedAt ON changes (changedAt);
 
+-- A fact about which sources in the list disagree: they have different values. docs/data.md says what is compared.
+-- Endpoint `discrepancies`. columnName is as in corrections. `row` if only some sources have the row: the values are facts.
+CREATE TABLE discrepancies (
+    record        INTEGER PRIMARY KEY,  -- order of answers: the most doubtful first
+    kind          TEXT NOT NULL,        -- as in origins; or a list, such as `drivers`
+    key           TEXT NOT NULL,        -- names the row, as in corrections
+    columnName    TEXT NOT NULL,        -- such as `grid`
+    year          INTEGER,              -- the season; NULL if it is about a list
+    raceId        INTEGER REFERENCES races (raceId),                -- NULL if it is about a list
+    driverId      INTEGER REFERENCES drivers (driverId),            -- NULL if the key names no driver, or an unknown one
+    constructorId INTEGER REFERENCES constructors (constructorId),  -- NULL if the key names no constructor
+    circuitId     INTEGER REFERENCES circuits (circuitId),          -- the circuit, or where the race is
+    value         TEXT,                 -- what this database says; NULL if it has no value
+    -- `open`; `explained`: the sources count differently, or write differently; `resolved`: there is a correction, or
+    -- independent sources agree with the value
+    state         TEXT NOT NULL,
+    explanation   TEXT NOT NULL,        -- why it has this state; if it is open: what it can mean, and what would settle it
+    doubt         INTEGER NOT NULL      -- 1, 2, 3, …: the kind of difference, the most doubtful first
+) STRICT;
+CREATE INDEX discrepancies_raceId ON discrepancies (raceId);
+CREATE INDEX discrepancies_year ON discrepancies (year);
+CREATE INDEX discrepancies_driverId ON discrepancies (driverId);
+CREATE INDEX discrepancies_constructorId ON discrepancies (constructorId);
+CREATE INDEX discrepancies_circuitId ON discrepancies (circuitId);
+CREATE INDEX discrepancies_state ON discrepancies (state);
+
+-- What a source says about such a fact. Sources that say nothing about it have no row.
+CREATE TABLE discrepancy_values (
+    record INTEGER NOT NULL REFERENCES discrepancies (record),
+    place  INTEGER NOT NULL,  -- of the source in the list, from 1
+    source TEXT NOT NULL,     -- its name
+    value  TEXT,              -- NULL if it has none, although it has such values for others
+    PRIMARY KEY (record, place)
+) STRICT, WITHOUT ROWID;
+
+-- What a source in the list calls a driver, constructor or circuit of this database. Endpoint `ids`. A source may have
+-- several ids for one of ours, and one id for several of ours: f1db has one constructor for what Ergast divides by engine.
+CREATE TABLE ids (
+    record    INTEGER PRIMARY KEY,  -- order of answers: by kind, reference, source, id
+    kind      TEXT NOT NULL,        -- `driver`, `constructor` or `circuit`
+    reference TEXT NOT NULL,        -- our id: driverRef, constructorRef or circuitRef
+    source    TEXT NOT NULL,        -- the name of the source
+    id        TEXT NOT NULL,        -- its own id; of OpenF1: the circuit_key, or the team_name
+    UNIQUE (kind, reference, source, id)
+) STRICT;
+CREATE INDEX ids_reference ON ids (reference);
+
 -- How many rows a table has. One row per table below.
 CREATE TABLE row_counts (
     name TEXT PRIMARY KEY,  -- of the table

@@ -41,7 +41,7 @@ NATURAL_KEYS = {
     "sourceId": "SELECT sourceId, name FROM sources",
 }
 # when it was built, not what
-TIMES = {"builtAt", "readAt", "fetchedAt", "storeId", "revision"}
+TIMES = {"builtAt", "readAt", "fetchedAt", "changedAt", "storeId", "revision"}
 # Where the sample, and the files and servers of the season are: that is no fact of the data either.
 SEASON = "season-of-three"
 PLACES = re.compile(rf"{re.escape(str(SAMPLE.parent))}\b|/[\w/-]+/{SEASON}\b|(?<=127\.0\.0\.1):\d+")

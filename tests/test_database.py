@@ -298,5 +298,5 @@ def test_every_foreign_key_names_its_column():
         db.executescript(SCHEMA)
         tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         keys = [key for (name,) in tables for key in db.execute(f"PRAGMA foreign_key_list({name})")]
-    assert len(keys) == 39
+    assert len(keys) == 44
     assert all(parent_column == column for _, _, _, column, parent_column, *_ in keys)

@@ -6,9 +6,10 @@ from contextlib import closing
 import pytest
 
 from racedata.database import SCHEMA
-from racedata.loader.against import COMPARED
 from racedata.loader.differences import groups_of
+from racedata.loader.discrepancies import Of
 from racedata.loader.existing import open_read_only
+from racedata.loader.ids import LISTS
 from racedata.loader.schedule import expected_records
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS
 from racedata.model import (
@@ -43,15 +44,15 @@ def columns():
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_the_table_of_a_kind_has_its_columns_and_a_second_opinion_compares_them(kind, columns):
-    table = kind.part_of or kind.name
-    assert {column.name for column in kind.facts} <= {*columns[table]}
-    assert COMPARED[kind.name, table] == kind.compared
+def test_the_table_of_a_kind_has_its_columns(kind, columns):
+    assert {column.name for column in kind.facts} <= {*columns[kind.part_of or kind.name]}
 
 
-@pytest.mark.parametrize(("table", "columns"), [(key[1], COMPARED[key]) for key in COMPARED])
-def test_each_column_that_a_second_opinion_compares_has_a_group_in_its_report(table, columns):
-    assert [column for column in columns if not groups_of(table, column)] == []
+@pytest.mark.parametrize("kind", [*KINDS, *LISTS, "races", "sessions"])
+def test_each_column_that_is_compared_has_a_group_of_differences(kind):
+    of = Of(kind)
+    assert of.compared
+    assert [column for column in of.compared if not groups_of(of.table.name, column)] == []
 
 
 @pytest.mark.parametrize("table", BY_NAME)

@@ -24,9 +24,11 @@ from racedata.loader.correct import (
 )
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
+from racedata.loader.discrepancies import Compared, put_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
+from racedata.loader.ids import put_ids, register_of
 from racedata.loader.report import (
     contribution,
     contributions,
@@ -66,6 +68,7 @@ class Report(NamedTuple):
     lines: list[str]  # about all sources
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
+    compared: Compared  # how much of each source was compared with another
     changes: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
@@ -121,6 +124,10 @@ def build(
             progress("noting what has changed")
             put_changes(store, db, old.store, filling.why)
         fill_changes(store, db)
+        progress("comparing sources")
+        register = register_of(filling)
+        put_ids(filling, register)
+        compared = put_discrepancies(filling, register, [line.correction for line in lines])
         check_required(db)
         about = [
             *summary_of(applied),
@@ -134,6 +141,7 @@ def build(
             about,
             remarks_of(choice),
             seasons_of(db),
+            compared,
         )
         progress("writing the database")
         db.execute("COMMIT")

@@ -1,6 +1,7 @@
 """Reads the database and reports doubts about its data, the most doubtful first: `racedata check`.
 
-With `--against SOURCE`, the doubts are the differences from another source, which against.py finds.
+With `--against SOURCE`, the doubts are the facts about which another source disagrees, which
+discrepancies.py finds.
 
 The checks are in checks/. Some doubts are errors of the dump; others are history, such as shared
 cars and penalties. corrections.csv is the place for errors that are proven. The check changes
@@ -14,17 +15,34 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from textwrap import wrap
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from racedata.formats import counted
+from racedata.formats import counted, public_name
 from racedata.loader import checks
-from racedata.loader.against import compare
-from racedata.loader.corrections import HEADER
+from racedata.loader.build import Report, build
+from racedata.loader.corrections import (
+    HEADER,
+    REMEMBERED,
+    CorrectedRows,
+    corrections_at,
+    corrections_file,
+)
+from racedata.loader.differences import GROUPS, Group
 from racedata.loader.errors import Progress
-from racedata.loader.existing import ExistingDatabase
+from racedata.loader.existing import ExistingDatabase, open_read_only
+from racedata.loader.ids import LISTS
+from racedata.loader.load import Group as Read
+from racedata.loader.load import put_groups, read
 from racedata.loader.matching import letters_of
+from racedata.loader.memory import answer
 from racedata.loader.program import add_database_argument, run
+from racedata.loader.rebuild import is_apart, take_apart
+from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
+from racedata.loader.store import Store
+from racedata.loader.temporary import temporary_folder
+from racedata.model import KINDS
 
 ROWS_SHOWN = 10
 
@@ -110,11 +128,105 @@ def report_against(
         )
         yield ""
     for group, rows in found:
-        headline = f"{len(rows):,}: {group.title}"
-        yield from paragraph(headline, group.meaning, ("race", HEADER), rows, rows_shown)
+        headline, meaning = f"{len(rows):,}: {group.title}", f"{group.meaning} {group.settles}"
+        yield from paragraph(headline, meaning, ("race", HEADER), rows, rows_shown)
     yield from remarks
     differences = counted(sum(len(rows) for _, rows in found), "difference")
     yield f"{differences} of {counted(len(found), 'kind')}"
+
+
+class Section(NamedTuple):
+    """A section of the report: for each difference, the race and a line for corrections.csv."""
+
+    group: Group
+    rows: Sequence[tuple[str, str]]  # the largest difference first
+
+
+def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], list[str]]:
+    """How a source differs from the database at `path`, and lines that say what was compared.
+
+    It builds another database from a copy of the store and that source. Raises LoadError,
+    sqlite3.Error or OSError.
+    """
+    source = second_opinion(text)
+    with (
+        closing(ExistingDatabase(path)) as existing,
+        closing(copy_of_store(path, existing)) as store,
+        temporary_folder("racedata-", path.name) as folder,
+    ):
+        with read([source], progress) as group, store.transaction():
+            lines = corrections_at(corrections_file(store, REMEMBERED), progress)
+            names = put_last(store, group, CorrectedRows(lines), progress)
+            built = build(folder / path.name, store, lines, progress)
+        with closing(open_read_only(folder / path.name)) as db:
+            found = differences_from(db, [public_name(name) for name in names])
+    compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]
+    return found, [*built.remarks, *compared]
+
+
+def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
+    """A copy in memory of the store of a database; of one without a store, what it has."""
+    store = Store(Path(":memory:"))
+    answer(path, lambda original: original.db.backup(store.db), None)
+    if is_apart(store, existing):
+        take_apart(existing, store)
+    return store
+
+
+def put_last(store: Store, group: Read, corrected: CorrectedRows, progress: Progress) -> list[str]:
+    """Puts a source that was read behind all others, or in its own place if it has one.
+
+    Returns its name, or the names of the sources of a database.
+    """
+    assert group.stage
+    names = [source.name for source in store.sources()]
+    with_ids = {source.name for source in store.known_sources() if source.has_ids}
+    put_groups(store, [group], corrected, progress)
+    added = [source.name for _, source in group.stage.stored_sources()]
+    for name in {*added} - with_ids:
+        store.drop_ids(name)
+    store.order(list(dict.fromkeys([*names, *added])))
+    return added
+
+
+def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Section]:
+    """The facts about which one of these sources says something else than the database, except for
+    those that are resolved.
+    """
+    marks = ", ".join("?" * len(names))
+    found: dict[int, list[tuple[str, str]]] = {}
+    for doubt, race, kind, *fact in db.execute(
+        f"""SELECT DISTINCT doubt, ifnull(races.year || '/' || round || ' ' || name, '-'), kind,
+                key, columnName, discrepancies.value, said.value
+            FROM discrepancies JOIN discrepancy_values AS said USING (record)
+                LEFT JOIN races USING (raceId)
+            WHERE said.source IN ({marks}) AND said.value IS NOT discrepancies.value
+                AND state <> 'resolved'
+            ORDER BY record""",
+        names,
+    ):
+        table = KINDS[kind].part_of or kind if kind in KINDS else kind
+        found.setdefault(doubt, []).append((race, line_of(table, *fact)))
+    return [Section(GROUPS[doubt - 1], rows) for doubt, rows in found.items()]
+
+
+def line_of(table: str, key: str, column: str, wrong: str | None, right: str | None) -> str:
+    """A line for corrections.csv, without its source."""
+    values = [r"\N" if value is None else value for value in (wrong, right)]
+    quoted = [f'"{value}"' if "," in value else value for value in values]
+    return ",".join([table, key, column, *quoted, ""])
+
+
+def amount(name: str, built: Report) -> str:
+    """How much of a source was compared: `races of 4 races`."""
+    counts = {kind: count for (source, kind), count in built.compared.items() if source == name}
+    kinds = [
+        ("" if kind == "races" else f"{kind.replace('_', ' ')} of ") + counted(counts[kind], "race")
+        for kind in ("races", "sessions", *KINDS)
+        if kind in counts
+    ]
+    lists = [counted(counts[kind], kind.removesuffix("s")) for kind in LISTS if kind in counts]
+    return ", ".join([*kinds, *lists]) or "nothing"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -129,8 +241,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--against",
         metavar="SOURCE",
-        help="instead, compare the database with another source, which can be anything that "
-        "racedata load reads, and report every fact that differs",
+        help="instead, compare the sources of the database with another one, which can be anything "
+        "that racedata load reads, and report every fact about which it disagrees",
     )
     parser.add_argument(
         "--all",

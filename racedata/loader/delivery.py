@@ -3,9 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from racedata.formats import public_name
 from racedata.loader.correction_lines import NOTED
 from racedata.loader.parts import LISTS, Calendar, Part, Row, Tables
 from racedata.loader.store import StoredSource
+
+OWN_ID = ("kind", "reference", "id")  # the columns of what a source calls one of its things
 
 
 class Delivery(NamedTuple):
@@ -14,7 +17,7 @@ class Delivery(NamedTuple):
     source: StoredSource
     calendars: Iterable[Calendar]
     parts: Iterable[tuple[Part, str | None]]  # and when a refresh fetched each
-    lists: Mapping[str, Sequence[Row]]  # by name, with `seasons` and `corrections`
+    lists: Mapping[str, Sequence[Row]]  # by name, with `seasons`, `corrections` and `ids`
     # facts that a check of the source has to remember
     notes: Mapping[str, object] = {}
 
@@ -32,6 +35,12 @@ def delivery_of(
     lists = {name: tables.list_rows(name) for name in (*LISTS, "seasons")}
     if number == 1:
         lists["corrections"] = [dict(zip(NOTED, row)) for row in tables.rows("corrections", NOTED)]
+    names = (source.name, public_name(source.name))
+    lists["ids"] = [
+        dict(zip(OWN_ID, row))
+        for row in tables.rows("ids", (*OWN_ID, "source"))
+        if row[-1] in names
+    ]
     return Delivery(
         source,
         tables.calendars(number, years),

@@ -1,4 +1,6 @@
-"""What a difference between two sources can mean: the groups of the report, and what fits each."""
+"""What a difference between two sources can mean: the groups of the report, what fits each, and
+what would settle it.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -24,6 +26,7 @@ class Group(NamedTuple):
     columns: tuple[str, ...]
     # whether a difference fits, given the column and the two rows
     fits: Callable[[str, Row, Row], bool] = lambda column, ours, theirs: True
+    settles: str = ""  # what would settle it; nothing need settle a convention
 
 
 def distance(column: str, ours: Row, theirs: Row) -> float:
@@ -36,6 +39,16 @@ def distance(column: str, ours: Row, theirs: Row) -> float:
     except ValueError:
         return 0
     return abs(first - second)
+
+
+def is_cut(column: str, ours: Row, theirs: Row) -> bool:
+    """Whether one of two times is the other one with fewer digits, cut or rounded."""
+    times = [str(ours[column]), str(theirs[column])]
+    first, second = (milliseconds(text) if ":" in text else int(text) for text in times)
+    return any(
+        abs(first - second) < unit and (first % unit == 0) != (second % unit == 0)
+        for unit in (10, 100, 1000)
+    )
 
 
 def are_placed(column: str, ours: Row, theirs: Row) -> bool:
@@ -71,12 +84,14 @@ DOUBTS = (
         "One of the two is wrong, or it is another person.",
         ("drivers",),
         ("surname", "dob"),
+        settles="A register of births, or a biography that names its source, would settle it.",
     ),
     Group(
         "A driver, constructor or circuit is from another country.",
         "One of the two is wrong, or has another word for the country.",
         ("drivers", "constructors", "circuits"),
         ("nationality", "country"),
+        settles="An entry list with the licences of drivers and teams would settle it.",
     ),
     Group(
         "A circuit is somewhere else.",
@@ -84,12 +99,14 @@ DOUBTS = (
         ("circuits",),
         ("lat", "lng"),
         fits=lambda *facts: distance(*facts) > 0.02,  # two kilometres
+        settles="A map would settle it.",
     ),
     Group(
         "A race or session has a different date or time.",
         "One of the two is wrong. Dates are in UTC. If one is a day off, it may be the local date.",
         ("races", "sessions"),
         ("date", "time"),
+        settles="A programme or timetable of the weekend would settle it.",
     ),
     Group(
         "A driver drove in a race, but only one of the two has the result.",
@@ -98,6 +115,7 @@ DOUBTS = (
         RESULT_TABLES,
         ("row",),
         fits=drove,
+        settles="An official classification, or a report of the race, would settle it.",
     ),
     Group(
         "A driver has a different place.",
@@ -108,6 +126,7 @@ DOUBTS = (
         fits=lambda column, ours, theirs: (
             are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
         ),
+        settles="An official classification, or the decision of the stewards, would settle it.",
     ),
     Group(
         "A driver has a different constructor.",
@@ -115,8 +134,15 @@ DOUBTS = (
         "by who made the car.",
         (*RESULT_TABLES, *QUALIFYING_TABLES, "practice"),
         ("constructorId",),
+        settles="An entry list that names the chassis would settle it.",
     ),
-    Group("A driver has different points.", "One of the two is wrong.", RESULT_TABLES, ("points",)),
+    Group(
+        "A driver has different points.",
+        "One of the two is wrong.",
+        RESULT_TABLES,
+        ("points",),
+        settles="An official classification, or a table of points, would settle it.",
+    ),
     Group(
         "A race time differs by whole minutes.",
         "In milliseconds. A wrong digit, most likely; "
@@ -124,24 +150,28 @@ DOUBTS = (
         RESULT_TABLES,
         ("milliseconds",),
         fits=lambda *facts: distance(*facts) % 60_000 == 0,
+        settles="The times in an official classification, or in a report, would settle it.",
     ),
     Group(
         "A race time differs by a second or more.",
         "In milliseconds. A wrong digit; or only one of the two includes a time penalty.",
         RESULT_TABLES,
         ("milliseconds",),
+        settles="The times in an official classification, or in a report, would settle it.",
     ),
     Group(
         "A driver has a different number of laps.",
         "One of the two is wrong.",
         RESULT_TABLES,
         ("laps",),
+        settles="An official classification, or a lap chart, would settle it.",
     ),
     Group(
         "A driver has a different fastest lap.",
         "If the laps of several drivers in a race differ, one of the two has mixed them up.",
         RESULT_TABLES,
         KINDS["fastest_laps"].compared,
+        settles="The official list of fastest laps would settle it.",
     ),
     Group(
         "A driver started from the pit lane in only one of the two.",
@@ -151,6 +181,7 @@ DOUBTS = (
         fits=lambda column, ours, theirs: (
             0 in (ours["grid"], theirs["grid"]) and drove(column, ours, theirs)
         ),
+        settles="A report of the start, or the official starting grid, would settle it.",
     ),
     Group(
         "A driver has a different place on the grid.",
@@ -158,12 +189,14 @@ DOUBTS = (
         RESULT_TABLES,
         ("grid",),
         fits=lambda column, ours, theirs: 0 not in (ours["grid"], theirs["grid"]),
+        settles="The official starting grid, or a plan of the grid in a report, would settle it.",
     ),
     Group(
         "A qualifying time differs.",
         "One of the two is wrong, or does not know that the time was deleted.",
         QUALIFYING_TABLES,
         ("q1", "q2", "q3"),
+        settles="The official list of qualifying times would settle it.",
     ),
     Group(
         "A driver has a different place in qualifying.",
@@ -171,30 +204,35 @@ DOUBTS = (
         "which one.",
         QUALIFYING_TABLES,
         ("position",),
+        settles="The official classification of the qualifying would settle it.",
     ),
     Group(
         "A driver's qualifying or pit stop is in only one of the two.",
         "A row is missing, or the other source has one too many.",
         (*QUALIFYING_TABLES, "pit_stops"),
         ("row",),
+        settles="The official list of the session, or of pit stops, would settle it.",
     ),
     Group(
         "A pit stop differs.",
         "One of the two is wrong.",
         ("pit_stops",),
         KINDS["pit_stops"].compared,
+        settles="The official list of pit stops would settle it.",
     ),
     Group(
         "A lap differs.",
         "One of the two is wrong.",
         ("lap_times",),
         KINDS["lap_times"].compared,
+        settles="The official lap chart or history of laps would settle it.",
     ),
     Group(
         "A practice result differs.",
         "One of the two is wrong.",
         ("practice",),
         ("position", "laps", "milliseconds"),
+        settles="The official classification of the session would settle it.",
     ),
     Group(
         "A driver or constructor has different points or wins in the standings.",
@@ -202,6 +240,7 @@ DOUBTS = (
         "or knows of an exclusion or of dropped points that the other does not have.",
         STANDINGS,
         ("points", "wins"),
+        settles="A table of points after the race, in a report, would settle it.",
     ),
     Group(
         "A driver or constructor has a different place in the standings, "
@@ -209,12 +248,14 @@ DOUBTS = (
         "The place is wrong in one of the two, or follows from other entrants' wrong points.",
         STANDINGS,
         ("position",),
+        settles="A table of the championship after the race, in a report, would settle it.",
     ),
     Group(
         "A driver has a different car number.",
         "One of the two is wrong. The driver's other races and sessions tell which.",
         (*RESULT_TABLES, *QUALIFYING_TABLES, "practice"),
         ("number",),
+        settles="An entry list, or a photograph of the car, would settle it.",
     ),
 )
 # Groups for values that only one of the two has, in any table of a race.
@@ -223,20 +264,30 @@ LACKED_BY_OURS = Group(
     "The value is missing, or the other source has one too many.",
     (),
     (),
+    settles="An official classification or list of the session would settle it.",
 )
 LACKED_BY_THE_RACE = Group(
     "A whole race lacks a value in the database, but other races of the season have it.",
     "The values of that race are missing, or the other source has some that are not real.",
     (),
     (),
+    settles="An official classification or list of the session would settle it.",
 )
 LACKED_BY_THEIRS = Group(
     "The other source lacks a value for one driver, but has it for others in the race.",
     "The value is missing in the other source, or the database has one too many.",
     (),
     (),
+    settles="An official classification or list of the session would settle it.",
 )
 CONVENTIONS = (
+    Group(
+        "A time has fewer digits in one of the two.",
+        "One of the two has cut or rounded it.",
+        (*QUALIFYING_TABLES, *RESULT_TABLES, "practice", "lap_times", "pit_stops"),
+        ("q1", "q2", "q3", "fastestLapTime", "milliseconds", "time"),
+        fits=is_cut,
+    ),
     Group(
         "A race time differs by less than a second.",
         "In milliseconds. "

@@ -21,6 +21,7 @@ from racedata.loader.stage import Stage, sources_in
 from racedata.model import BY_NAME, TABLES, Table
 from racedata.values import Value
 
+FROM_SOURCES = ("discrepancies", "discrepancy_values", "ids")
 LAST_SEASON = 9999  # the last year that a date can have
 RACES = 22  # assumed for a missing season, to estimate requests
 
@@ -110,7 +111,7 @@ class ExistingDatabase:
                 sql = f"SELECT {', '.join(columns)} FROM {table.name}"
                 self.copy(sql, stage, table.name, names)
         stage.db.execute(RESULTS_ARE_ENTRIES)
-        for name in ("sources", "origins", "corrections"):
+        for name in ("sources", "origins", "corrections", "ids"):
             stored = column_names(self.db, name)
             if names := [each for each in column_names(stage.db, name) if each in stored]:
                 self.copy(f"SELECT {', '.join(names)} FROM {name}", stage, name, names)
@@ -226,12 +227,12 @@ class ExistingDatabase:
     def differences(self, path: Path, progress: Progress, *others: str) -> list[str]:
         """A line for each table that has other rows in the database at `path`.
 
-        The tables are those that sources fill, and these others.
+        The tables are those that sources fill, with or without an effect, and these others.
         """
         self.db.execute("ATTACH ? AS new", (read_only_uri(path),))
         try:
             lines = []
-            for name in (*(table.name for table in TABLES), *others):
+            for name in (*(table.name for table in TABLES), *FROM_SOURCES, *others):
                 progress(f"comparing {name}")
                 if line := difference(self.db, name):
                     lines.append(line)

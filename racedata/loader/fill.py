@@ -82,6 +82,8 @@ class Filling:
     ) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
         self.corrected = corrected
+        # by source and season
+        self.calendars = {(each.source, each.season): each for each in store.calendars()}
         used = {part.source for race in choice.races for part in race.parts.values()}
         used |= {race.calendar.source for race in choice.races}
         used |= {race.sessions.source for race in choice.races if race.sessions}
@@ -233,7 +235,7 @@ class Filling:
         """Inserts the races and their sessions. Those that the base has keep its ids."""
         own = {
             (calendar.season, race["key"]): race["raceId"]
-            for calendar in self.store.calendars()
+            for calendar in self.calendars.values()
             if calendar.source in self.kept
             for race in (*(calendar.counts or ()), *calendar.races)
         }

@@ -1,7 +1,7 @@
-"""Matches the races and drivers of two sources, or of two databases that are compared.
+"""Matches the races of two sources, or of two databases that are compared.
 
-Drivers and the like are matched by reference, races by circuit and date, and never by an id or a
-round. What follows from a match does not belong here.
+Races are matched by name, or by circuit and date, and never by an id or a round; fill.py matches
+drivers and the like. What follows from a match does not belong here.
 """
 
 import re
@@ -11,24 +11,6 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from racedata.formats import without_accents
-from racedata.model import BY_NAME
-from racedata.values import Value
-
-# The SQL that finds a row of a list in our database. A source may have other references to drivers.
-LISTS = {
-    "circuits": ["circuitRef = :circuitRef"],
-    "constructors": ["constructorRef = :constructorRef"],
-    "drivers": ["driverRef = :driverRef", "dob = :dob AND lower(surname) = lower(:surname)"],
-}
-
-# Dates may be UTC or local.
-SAME_RACES = """
-    SELECT new.raceId, old.raceId
-    FROM addition.races AS new JOIN addition.circuits AS new_circuit USING (circuitId),
-        stage.races AS old
-        JOIN stage.circuits AS old_circuit ON old_circuit.circuitId = old.circuitId
-    WHERE new.year = ? AND old.year = new.year AND old_circuit.circuitRef = new_circuit.circuitRef
-        AND abs(julianday(new.date) - julianday(old.date)) <= 1"""
 
 
 class CalendarRace(NamedTuple):
@@ -74,16 +56,6 @@ def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRac
     return [CalendarRace(*row) for row in found]
 
 
-def races_in_both(db: sqlite3.Connection, year: int) -> dict[int, int]:
-    """The ids in `stage` of the races of a season, by their ids in `addition`.
-
-    A race with several matches on either side is left out.
-    """
-    pairs = db.execute(SAME_RACES, (year,)).fetchall()
-    new, old = ([pair[side] for pair in pairs] for side in (0, 1))
-    return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
-
-
 def calendar_races(races: Sequence[Mapping[str, Any]]) -> list[CalendarRace]:
     """The races of a stored calendar. Their ids are their places in it, from 0."""
     return [
@@ -124,15 +96,3 @@ def days_between(one: str, other: str) -> int:
 def letters_of(name: str) -> str:
     """The letters of a name, without accents, spaces and the like: all from a to z."""
     return re.sub("[^a-z]", "", without_accents(name).replace("ø", "o"))
-
-
-def find(db: sqlite3.Connection, name: str, row: Mapping[str, Value]) -> int | None:
-    """The id in `stage` of a row of one of LISTS; None if that row is missing."""
-    id = BY_NAME[name].names[0]
-    for condition in LISTS[name]:
-        found = db.execute(
-            f"SELECT {id} FROM stage.{name} WHERE {condition} ORDER BY {id}", row
-        ).fetchone()
-        if found:
-            return int(found[0])
-    return None

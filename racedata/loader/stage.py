@@ -1,7 +1,7 @@
 """The tables that a source fills before they go into the store, or fill.py for a build."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from typing import NamedTuple
@@ -64,7 +64,7 @@ class Stage:
                 for name in column_names(db, table.name, "stage"):
                     if name in COMPUTED:
                         db.execute(f"ALTER TABLE stage.{table.name} DROP COLUMN {name}")
-        for name in ("sources", "origins", "corrections"):
+        for name in ("sources", "origins", "corrections", "ids"):
             self.create_as_in_schema(name)
 
     def index(self, *names: str) -> None:
@@ -90,6 +90,7 @@ class Stage:
         name, address = in_utf8(facts.name), in_utf8(facts.address)
         source = StoredSource(name, address, facts.licence, facts.checksum, read_at)
         self.add_source(id, source._replace(is_loaded=is_loaded))
+        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (name,))
         for kind in ("races", *KINDS):
             self.db.execute(
                 f"""INSERT OR IGNORE INTO stage.origins
@@ -108,6 +109,18 @@ class Stage:
             (number, source._replace(is_sample=is_sample, has_ids=self.has_ids))
             for number, source in sources_in(self.db, "stage")
         ]
+
+    def put_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
+        """Notes what the source calls a kind of things, such as `driver`: references and its ids.
+
+        By default, its ids are the numbers of the rows.
+        """
+        if ids is None:
+            ids = self.db.execute(f"SELECT {kind}Ref, {kind}Id FROM stage.{kind}s").fetchall()
+        self.db.executemany(
+            "INSERT OR IGNORE INTO stage.ids VALUES (NULL, ?, ?, '', ?)",
+            [(kind, reference, str(id)) for reference, id in ids],
+        )
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
         """Inserts rows, given as columns of values. Columns that `names` omits are unknown.

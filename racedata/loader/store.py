@@ -363,12 +363,16 @@ class Store:
 
     def rows(self, part: StoredPart) -> tuple[list[str], list[list[Any]]]:
         """The columns and the rows of a part."""
-        columns, rows = self.db.execute(
+        columns, rows = self.content(part)
+        return columns.split(), unpacked(rows)
+
+    def content(self, part: StoredPart) -> tuple[str, bytes]:
+        """The columns and the rows of a part, as they are stored: equal parts say the same."""
+        return self.db.execute(  # type: ignore[no-any-return]
             """SELECT columns, rows FROM parts
                WHERE source = ? AND season = ? AND race = ? AND kind = ?""",
             part[:4],
         ).fetchone()
-        return columns.split(), unpacked(rows)
 
     def put_parts(
         self, source: str, read_at: str, parts: Iterable[tuple[str, Part, str | None]]

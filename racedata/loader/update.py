@@ -11,7 +11,7 @@ from racedata.formats import listed
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.correction_lines import NOTED
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.delivery import Delivery
+from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, match_calendars, same_races
 from racedata.loader.parts import Calendar, Part
@@ -80,17 +80,15 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
 
 
 def put_lists(store: Store, delivery: Delivery) -> None:
+    keys = {
+        "corrections": NOTED[:3],
+        "ids": OWN_ID,
+        "seasons": ("year",),
+        "status": ("status",),
+    }
     for name, rows in delivery.lists.items():
-        keys = {"seasons": "year", "status": "status"}.get(name) or f"{name[:-1]}Ref"
-        keyed_rows = [
-            (
-                " ".join(str(row[name]) for name in NOTED[:3])
-                if name == "corrections"
-                else str(row[keys]),
-                row,
-            )
-            for row in rows
-        ]
+        names = keys.get(name, (f"{name[:-1]}Ref",))
+        keyed_rows = [(" ".join(str(row[name]) for name in names), row) for row in rows]
         store.put_list(delivery.source.name, name, keyed_rows)
 
 

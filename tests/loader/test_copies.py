@@ -9,7 +9,7 @@ from support.files import answer, served_file
 from support.loads import assert_refused, built, changed, refused, remembered, run_loader, without
 from support.processes import following, until
 
-from racedata.loader.against import compare
+from racedata.loader.check import compare
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.load import load, load_or_rebuild

@@ -26,10 +26,14 @@ def tables(database):
 
 
 def test_each_source_has_the_lists_and_its_own_parts_and_the_first_has_the_corrections(tables):
-    first, second = (delivery_of(a_source(), tables, number) for number in (1, 2))
-    assert {*first.lists} == {*LISTS, "seasons", "corrections"}
+    first, second = (
+        delivery_of(a_source(name), tables, number)
+        for number, name in enumerate(("sample", "other"), 1)
+    )
+    assert {*first.lists} == {*LISTS, "seasons", "corrections", "ids"}
     assert all(first.lists.values())
-    assert {*second.lists} == {*LISTS, "seasons"}
+    assert {*second.lists} == {*LISTS, "seasons", "ids"}
+    assert first.lists["ids"] and not second.lists["ids"]
     ((part, fetched_at),) = second.parts
     assert (part.kind, part.season, fetched_at) == ("pit_stops", 2023, "2023-10-23T06:00:00Z")
     own = {(each.kind, each.season, each.round) for each, _ in first.parts}

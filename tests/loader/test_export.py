@@ -15,7 +15,16 @@ import pandas
 import pytest
 from support import EXPECTED, SAMPLE
 from support.answers import client
-from support.loads import built, changed, csv_rows, listed, racedata, run_loader, select
+from support.loads import (
+    ABOUT_SOURCES,
+    built,
+    changed,
+    csv_rows,
+    listed,
+    racedata,
+    run_loader,
+    select,
+)
 
 from racedata.database import CHECKSUM_BYTES
 from racedata.loader.corrections import CORRECTIONS
@@ -60,7 +69,8 @@ def tables_of(database):
     return {
         name: select(database, f"SELECT * FROM {name}")
         for (name,) in tables
-        if name not in ("build", "sources", "origins") and not name.startswith("sqlite_")
+        if name not in ABOUT_SOURCES - {"corrections", "coverage"}
+        and not name.startswith("sqlite_")
     }
 
 

@@ -129,6 +129,18 @@ def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 # The dump's ids of rows, which only number them.
+# The tables about sources, and about what they say and have said.
+ABOUT_SOURCES = {
+    "build",
+    "sources",
+    "origins",
+    "corrections",
+    "changes",
+    "coverage",
+    "discrepancies",
+    "discrepancy_values",
+    "ids",
+}
 ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId")
 
 
@@ -145,7 +157,7 @@ def columns_of_facts(database: Path) -> dict[str, list[str]]:
                 if name not in ROW_IDS
             ]
             for (table,) in tables.fetchall()
-            if table not in ("build", "sources", "origins", "corrections", "changes", "coverage")
+            if table not in ABOUT_SOURCES
         }
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "Source",
     "Task",
     "addresses_in",
+    "family",
     "second_opinion",
     "source_at",
     "whole_database",
@@ -51,6 +52,17 @@ NAMES = (*PUBLISHED, OPENF1)  # never the address of a file, which is an absolut
 
 # The default list of sources, the most trusted first.
 DEFAULT_LIST = (JOLPICA, PUBLISHED["tracinginsights"], PUBLISHED["f1db"], OPENF1)
+
+# The sources that do not descend from Ergast.
+INDEPENDENT = ("f1db", OPENF1)
+
+
+def family(name: str) -> str:
+    """The source from which one with this name descends. Those of one family are one witness.
+
+    Dumps in Ergast's layout, and APIs in its format, descend from Ergast.
+    """
+    return name if name in INDEPENDENT else "ergast"
 
 
 def addresses_in(text: str) -> list[str]:

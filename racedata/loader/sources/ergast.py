@@ -94,6 +94,9 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         # all rows of a table may be in the rest of an export; a build checks the whole
         insert(stage, table, file, table.required and not is_export)
         remarks += file.remarks(RARE)
+    if not is_the_rest:
+        for kind in ("driver", "constructor", "circuit"):
+            stage.put_ids(kind)
     if not has_sessions and not is_the_rest:
         stage.db.execute(SPRINT_GRID)
         if not is_export:

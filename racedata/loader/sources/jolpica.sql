@@ -9,18 +9,20 @@ CREATE TEMP TABLE season (
 
 CREATE TEMP TABLE circuit (
     id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
-    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, altitude TEXT, wikipedia TEXT
+    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, altitude TEXT, wikipedia TEXT,
+    api_id TEXT
 );
 
 CREATE TEMP TABLE team (
     id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
-    nationality TEXT, wikipedia TEXT
+    nationality TEXT, wikipedia TEXT, api_id TEXT
 );
 
 CREATE TEMP TABLE driver (
     id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE,
     forename TEXT NOT NULL, surname TEXT NOT NULL, permanent_car_number INTEGER,
-    abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT
+    abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT,
+    api_id TEXT
 );
 
 CREATE TEMP TABLE round (
@@ -100,6 +102,13 @@ INSERT INTO stage.drivers (
 SELECT id, reference, permanent_car_number, abbreviation, forename, surname, date_of_birth,
     nationality, wikipedia
 FROM driver WHERE reference NOT NULL;
+
+INSERT OR IGNORE INTO stage.ids (kind, reference, source, id)
+SELECT 'circuit', reference, '', api_id FROM circuit WHERE api_id NOT NULL
+UNION ALL
+SELECT 'constructor', reference, '', api_id FROM team WHERE reference NOT NULL AND api_id NOT NULL
+UNION ALL
+SELECT 'driver', reference, '', api_id FROM driver WHERE reference NOT NULL AND api_id NOT NULL;
 
 -- The date is that of a session, in UTC; `round.date` is local.
 CREATE TEMP VIEW start AS

@@ -8,6 +8,8 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, parts_of
 from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
 from racedata.loader.sources.openf1_rows import (
+    CIRCUITS,
+    CONSTRUCTORS,
     Entrants,
     Entry,
     OpenF1Row,
@@ -271,5 +273,11 @@ def delivered(
     ids = known_statuses()
     lists["status"] = [
         {"statusId": ids.get(str(text)), "status": text} for text in used["status"] if text
+    ]
+    lists["ids"] = [
+        {"kind": kind, "reference": reference, "id": str(id)}
+        for kind, ids in (("circuit", CIRCUITS), ("constructor", CONSTRUCTORS))
+        for id, reference in ids.items()
+        if reference in used[f"{kind}s"]
     ]
     return Calendar(year, races, counts=False), parts, lists

@@ -1,0 +1,70 @@
+"""Which driver, constructor or circuit of ours each source means: by its references, and by its own
+ids, which the table `ids` has.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from racedata.formats import public_name
+from racedata.loader.fill import Filling
+from racedata.loader.parts import LIST_OF, REFERENCE, Row
+from racedata.loader.sql import insertion
+from racedata.values import Value
+
+LISTS = ("drivers", "constructors", "circuits")
+COLUMNS = ("kind", "reference", "source", "id")
+
+
+class Ids(dict[Value, Value]):
+    """The ids of what a source refers to; the reference itself if the database lacks that."""
+
+    def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
+        super().__init__(ids)
+        self.others = others
+
+    def __missing__(self, reference: Value) -> Value:
+        self[reference] = self.others.get(str(reference).lower(), reference)
+        return self[reference]
+
+
+class Register(NamedTuple):
+    """What the sources of the list call the things in the lists."""
+
+    rows: Mapping[tuple[str, str], list[Row]]  # by source and list
+    ids: Mapping[tuple[str, str], Ids]  # by source and list: ours, by reference
+    # by the column with our ids: our references, by id
+    references: Mapping[str, Mapping[Value, Value]]
+
+
+def register_of(filling: Filling) -> Register:
+    """The register for the new database, which has its lists."""
+    sources = [source.name for source in filling.store.sources()]
+    rows = {
+        (source, name): filling.store.list_rows(source, name)
+        for source in sources
+        for name in LISTS
+    }
+    ids = {}
+    for (source, name), found in rows.items():
+        of_list = filling.lists[name]
+        own = ((row[of_list.reference], of_list.find(row)) for row in found)
+        known = {reference: id for reference, id in own if id is not None}
+        ids[source, name] = Ids(known, of_list.ids)
+    references = {
+        id: dict(filling.db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
+        for id, name in REFERENCE.items()
+        if LIST_OF[id] in LISTS
+    }
+    return Register(rows, ids, references)
+
+
+def put_ids(filling: Filling, register: Register) -> None:
+    """Fills the table with the sources' own ids for what the new database has."""
+    found = set()
+    for source in filling.store.sources():
+        for row in filling.store.list_rows(source.name, "ids"):
+            kind, reference, own = (str(row[name]) for name in ("kind", "reference", "id"))
+            id = register.ids[source.name, f"{kind}s"][reference]
+            if ours := register.references[f"{kind}Id"].get(id):
+                found.add((kind, str(ours), public_name(source.name), own))
+    filling.db.executemany(insertion("main.ids", COLUMNS), sorted(found))

@@ -1,0 +1,511 @@
+"""racedata.loader.discrepancies, differences and `racedata check --against`: facts about which
+sources disagree are found, and what is known about them.
+"""
+
+import csv
+import os
+import random
+import shutil
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support import EXPECTED, PACKAGE, SAMPLE
+from support.loads import changed, edit, planted, racedata, select
+from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
+
+from racedata.loader.build import build
+from racedata.loader.check import compare
+from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
+from racedata.loader.differences import (
+    CONVENTIONS,
+    DOUBTS,
+    GROUPS,
+    LACKED_BY_OURS,
+    LACKED_BY_THE_RACE,
+    LACKED_BY_THEIRS,
+)
+from racedata.loader.discrepancies import RESOLVED
+from racedata.loader.existing import open_read_only
+from racedata.loader.load import load
+from racedata.loader.parts import Part
+from racedata.loader.store import Store
+from racedata.loader.stored import build_again, remove
+
+F1DB = EXPECTED / "f1db"
+
+
+def compared(database, source):
+    """The rows by the title of their group, and the last lines of the report."""
+    found, remarks = compare(database, str(source), lambda text: None)
+    return {group.title: [" ".join(row) for row in rows] for group, rows in found}, remarks
+
+
+@pytest.fixture(scope="module")
+def merged(tmp_path_factory):
+    """A database with all kinds of records: the sample and what f1db adds."""
+    path = tmp_path_factory.mktemp("merged") / "merged.db"
+    load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
+    return path
+
+
+@pytest.fixture
+def copy(merged, tmp_path):
+    """Returns a copy of that database, as if from other sources, after some SQL statements."""
+
+    def copy(*statements):
+        path = Path(shutil.copy(merged, tmp_path / "copy.db"))
+        return changed(path, "UPDATE sources SET name = 'another ' || name", *statements)
+
+    return copy
+
+
+PLANTED = planted("differences.txt")
+
+
+@pytest.mark.parametrize(("title", "statement", "row"), PLANTED)
+def test_a_planted_difference_is_the_only_one_and_ready_for_corrections_csv(
+    title, statement, row, copy, merged
+):
+    [title] = [group.title for group in GROUPS if group.title.startswith(title)]
+    assert compared(copy(statement), merged)[0] == {title: [row]}
+
+
+def test_each_group_has_a_difference_that_it_reports():
+    assert all(any(group.title.startswith(title) for title, _, _ in PLANTED) for group in GROUPS)
+
+
+def test_an_unknown_or_ambiguous_value_is_not_a_difference(copy, merged):
+    path = copy(
+        """UPDATE results SET grid = NULL, points = NULL, rank = NULL, milliseconds = NULL
+           WHERE raceId IN (SELECT raceId FROM races WHERE year = 2023)""",
+        "UPDATE results SET laps = 9 WHERE RACE(1957/5) AND DRIVER(moss)",  # has two results
+        # the second of two results, with the number of another car
+        "UPDATE results SET number = 99 WHERE RACE(1957/5) AND DRIVER(moss) AND number = 18",
+        "UPDATE results SET positionOrder = 20 WHERE RACE(2023/18) AND DRIVER(piastri)",  # retired
+        # of several drivers
+        "UPDATE driver_standings SET position = 22 WHERE RACE(2023/18) AND points = '0'",
+        "UPDATE results SET statusId = 1 WHERE RACE(2023/18)",
+    )
+    assert compared(path, merged)[0] == {}
+
+
+def test_records_from_the_same_source_are_not_compared(copy, merged):
+    other_points = "UPDATE results SET points = '99' WHERE RACE(2023/18)"
+    of_source = (
+        "UPDATE sources SET name = substr(name, 9) WHERE name LIKE 'another %' AND sourceId = 1"
+    )
+    found, remarks = compared(copy(other_points, of_source), merged)
+    assert found == {}
+    assert [line.partition(":")[0] for line in remarks] == [
+        "compared with sample",
+        "compared with f1db",
+    ]
+    assert "results" not in remarks[0]  # which are only in the other database's own store
+
+
+def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
+    """f1db has its own ids, and here only some races: wins counted from them are fewer."""
+    found, remarks = compared(sample_database, F1DB)
+    wins = found.pop("A driver or constructor has different points or wins in the standings.")
+    assert wins[0].endswith(" constructor_standings,2023/18/red_bull,wins,17,2,") and all(
+        "wins" in row for row in wins
+    )
+    birth_dates = found.pop("A driver has a different surname or birth date.")
+    assert birth_dates == ["- drivers,gould,dob,1918-09-20,1921-09-20,"]
+    countries = found.pop("A driver, constructor or circuit is from another country.")
+    assert "- constructors,alfa,nationality,Swiss,Italian," in countries
+    spellings = found.pop(
+        "A surname or the name of a constructor is longer or shorter, or spelled differently."
+    )
+    assert "- drivers,menditeguy,surname,Menditeguy,Menditéguy," in spellings
+    other_names = found.pop(
+        "A driver has a different first name, or a constructor or circuit a different name."
+    )
+    assert "- drivers,fangio,forename,Juan,Juan Manuel," in other_names
+    # Leclerc's fastest lap, unless it is corrected
+    found.pop("The database lacks a value for one driver, but has it for others in the race.", None)
+    assert found == {
+        "A driver started from the pit lane in only one of the two.": [
+            "2023/9 Austrian Grand Prix results,2023/9/bottas,grid,14,0,"
+        ],
+        "A driver has a place in only one of the two, or the two have different letters.": [
+            "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
+        ],
+    }
+    assert remarks[-1].startswith(
+        "compared with f1db: 4 races, results of 4 races, fastest laps of 2 races, "
+    )
+
+
+def test_drivers_are_matched_by_birth_date_and_name_and_races_by_their_circuit(
+    sample_database, source
+):
+    edit(source / "drivers.csv", ",norris,", ",lando_norris,")
+    edit(source / "races.csv", ",2023-10-22,", ",2023-10-12,")
+    found, remarks = compared(sample_database, source)
+    [title] = found
+    assert found[title] == [
+        "2023/18 United States Grand Prix races,2023/18,date,2023-10-22,2023-10-12,"
+    ]
+    assert "results of 8 races" in remarks[0] and "148 drivers" in remarks[0]
+
+
+def test_a_known_error_of_the_source_is_not_a_difference(sample_database, source):
+    edit(
+        source / "results.csv", "39,9,17,14,20,16,17,17,17,0,53,", "39,9,17,14,20,16,17,17,17,0,55,"
+    )
+    assert compared(sample_database, source)[0] == {}
+
+
+def run(*arguments, **options):
+    return racedata("check", *arguments, **options)
+
+
+def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(copy, merged):
+    path = copy("UPDATE results SET points = '99' WHERE RACE(2023/18)")
+    finished, everything = (
+        run("--database", path, "--against", merged, *more) for more in ([], ["--all"])
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith(
+        "Each row ends with a line for corrections.csv. Add it if another independent source "
+        "confirms the value.\n\n"
+        "20: A driver has different points.\n"
+        "  One of the two is wrong. An official classification, or a table of points, would settle "
+        "it.\n"
+        f"  race                              {HEADER}\n"
+        "  2023/18 United States Grand Prix  results,2023/18/"
+    )
+    assert "  and 10 more; --all shows them\n\ncompared with " in finished.stdout
+    assert finished.stdout.endswith("\n20 differences of 1 kind\n")
+    assert everything.stdout.count(",points,99,") == 20
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("/none", "/none: not found; expected a folder of CSV files, a zip of them, the URL of"),
+        ("", "--against '': expected one source"),
+        ("jolpica f1db", "--against 'jolpica f1db': expected one source"),
+        (os.devnull, f"{os.devnull}: neither a file nor a folder; expected "),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_one_line_and_exit_status_1(
+    sample_database, tmp_path, monkeypatch, source, said
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    finished = run("--database", sample_database, "--against", source)
+    assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
+    assert finished.stderr.startswith(f"racedata check: {said}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_differences_of_full_dumps_are_known_by_number(dump_database, f1db):
+    found, _ = compared(dump_database, f1db)
+    assert [len(found.get(group.title, [])) for group in DOUBTS] == [
+        *(15, 22, 4),  # of the lists
+        *(13, 28, 70, 53, 2, 48, 52),  # to race times
+        *(101, 306, 219, 468, 56, 272),  # to places in qualifying
+        *(129, 3, 0, 0, 115, 35, 80),
+    ]
+    assert [len(found.get(group.title, [])) for group in CONVENTIONS] == [
+        *(59, 209, 209, 290, 182, 49, 107),
+        *(5, 28, 45),  # of names
+    ]
+    lacking = (LACKED_BY_OURS, LACKED_BY_THE_RACE, LACKED_BY_THEIRS)
+    assert [len(found[group.title]) for group in lacking] == [49, 24, 60]
+
+
+# The tables of a build.
+
+
+@pytest.fixture
+def store():
+    """A store in memory."""
+    with closing(Store(Path(":memory:"))) as store:
+        yield store
+
+
+def discrepancies(path):
+    """The discrepancies of a database: all that is said about a fact, by kind, key and column."""
+    with closing(open_read_only(path)) as db:
+        said: dict[int, dict[str, str]] = {}
+        for record, source, value in db.execute(
+            "SELECT record, source, value FROM discrepancy_values"
+        ):
+            said.setdefault(record, {})[source] = value
+        found = db.execute("SELECT * FROM discrepancies ORDER BY record")
+        names = [name for name, *_ in found.description]
+        rows = [dict(zip(names, row)) for row in found]
+    return {
+        (row["kind"], row["key"], row["columnName"]): row | {"said": said[row["record"]]}
+        for row in rows
+    }
+
+
+def found_in(store, folder, corrections=None):
+    """The discrepancies of a store: what each source says about a fact, and its state."""
+    path = folder / f"{random.randrange(1 << 60)}.db"
+    build(path, store, corrections_at(corrections, lambda text: None), lambda text: None)
+    return discrepancies(path)
+
+
+def a_correction(folder, *lines):
+    file = folder / "corrections.csv"
+    file.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
+    return file
+
+
+def with_laps(laps, *more):
+    """The results of a race, in which moss, who was second, has driven some laps."""
+    part = results(1, "clark", "moss", *more)
+    rows = [[*row] for row in part.rows]
+    rows[1][part.columns.index("laps")] = laps
+    return part._replace(rows=rows)
+
+
+def put_sources(store, **parts):
+    """Puts one part of each source."""
+    put(
+        store,
+        *(a_delivery(a_source(name), a_calendar(RACE), part) for name, part in parts.items()),
+    )
+
+
+RACE = a_race(1, raceId=1)
+LAPS = ("results", "2023/1/moss", "laps")
+
+
+def test_a_fact_about_which_sources_disagree_has_what_each_of_them_says(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47), three=with_laps(40))
+    found = found_in(store, tmp_path)
+    assert [*found] == [LAPS]
+    fact = found[LAPS]
+    assert fact["said"] == {"one": "50", "two": "47", "three": "40"}
+    assert (fact["value"], fact["state"], fact["year"]) == ("50", "open", 2023)
+    assert fact["explanation"].endswith(" would settle it.")
+    about = ("raceId", "driverId", "constructorId", "circuitId")
+    assert [fact[name] is None for name in about] == [False, False, True, False]
+
+
+def test_sources_that_agree_have_no_discrepancy(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(50), three=results(1, "clark", "moss"))
+    assert found_in(store, tmp_path) == {}
+
+
+def test_a_source_that_is_not_in_the_list_is_not_compared(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47))
+    store.order(["one"])
+    assert found_in(store, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("sources", "state", "explanation"),
+    [
+        ({"dump": 50, "f1db": 50, "other": 47}, "resolved", "dump and f1db agree."),
+        ({"dump": 50, "other": 50, "f1db": 47}, "open", ""),  # both descend from Ergast
+        ({"dump": 47, "f1db": 50, "openf1": 50}, "open", ""),  # what counts is alone
+        ({"dump": 50, "f1db": 50, "other": 47, "openf1": 47}, "resolved", ""),
+        ({"dump": 50, "openf1": 47}, "open", ""),
+    ],
+    ids=["two families", "one family", "against us", "one for us", "one each"],
+)
+def test_a_choice_is_resolved_if_independent_sources_agree_with_it(
+    store, tmp_path, sources, state, explanation
+):
+    put_sources(store, **{name: with_laps(laps) for name, laps in sources.items()})
+    fact = found_in(store, tmp_path)[LAPS]
+    assert fact["state"] == state
+    assert fact["explanation"].startswith(explanation)
+
+
+def test_a_corrected_fact_is_resolved_by_its_witnesses(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47))
+    corrected = a_correction(tmp_path, "results,2023/1/moss,laps,50,47,a report and a photograph")
+    fact = found_in(store, tmp_path, corrected)[LAPS]
+    assert (fact["value"], fact["state"]) == ("47", "resolved")
+    assert fact["explanation"] == "a report and a photograph"
+
+
+def test_a_correction_to_what_the_source_has_already_resolves_too(store, tmp_path):
+    put_sources(store, one=with_laps(50), two=with_laps(47))
+    corrected = a_correction(tmp_path, "results,2023/1/moss,laps,47,50,a report and a photograph")
+    assert found_in(store, tmp_path, corrected)[LAPS]["state"] == "resolved"
+
+
+def test_a_row_of_another_driver_resolves_both_rows(store, tmp_path):
+    put_sources(store, one=results(1, "clark", "moss"), two=results(1, "clark", "hill"))
+    open_ones = found_in(store, tmp_path)
+    assert {key: fact["state"] for key, fact in open_ones.items()} == {
+        ("results", "2023/1/hill", "row"): "open",
+        ("results", "2023/1/moss", "row"): "open",
+    }
+    assert open_ones["results", "2023/1/hill", "row"]["said"] == {
+        "one": None,
+        "two": "number=2; positionText=2; laps=50; constructor=lotus; status=Finished",
+    }
+
+
+def test_a_convention_is_explained(store, tmp_path):
+    def timed(milliseconds):
+        part = results(1, "moss")
+        rows = [[*row, milliseconds] for row in part.rows]
+        return part._replace(columns=(*part.columns, "milliseconds"), rows=rows)
+
+    put_sources(store, one=timed(5_000_400), two=timed(5_000_456))
+    [fact] = found_in(store, tmp_path).values()
+    assert (fact["state"], fact["explanation"]) == (
+        "explained",
+        "One of the two has cut or rounded it.",
+    )
+
+
+def test_a_column_that_a_source_lacks_is_no_difference_and_hinders_no_other(store, tmp_path):
+    columns = ("driverId", "constructorId", "positionText", "positionOrder", "statusId")
+    rows = [["clark", "lotus", "R", 1, "Engine"], ["moss", "lotus", "2", 2, "Finished"]]
+    put_sources(store, one=with_laps(50), two=Part(2023, 1, "results", columns, rows))
+    found = found_in(store, tmp_path)
+    assert [*found] == [("results", "2023/1/clark", "positionText")]
+
+
+def fastest_laps(*rows):
+    columns = ("driverId", "number", "positionText", "positionOrder", "fastestLap", "rank")
+    return Part(2023, 1, "fastest_laps", columns, rows)
+
+
+def test_a_driver_who_drove_and_has_no_fastest_lap_lacks_one(store, tmp_path):
+    clark, moss = ["clark", 1, "1", 1, 10, 1], ["moss", 2, "2", 2, 20, 2]
+    put(
+        store,
+        a_delivery(
+            a_source("one"), a_calendar(RACE), results(1, "clark", "moss"), fastest_laps(clark)
+        ),
+        a_delivery(
+            a_source("two"),
+            a_calendar(RACE),
+            results(1, "clark", "moss"),
+            fastest_laps(clark, moss),
+        ),
+    )
+    found = found_in(store, tmp_path)
+    assert {key: fact["said"] for key, fact in found.items()} == {
+        ("fastest_laps", "2023/1/moss", "fastestLap"): {"one": None, "two": "20"},
+        ("fastest_laps", "2023/1/moss", "rank"): {"one": None, "two": "2"},
+    }
+
+
+def test_the_fastest_lap_of_a_driver_with_two_cars_is_not_compared(store, tmp_path):
+    laps = [fastest_laps(["moss", 1, "1", 1, number, 1]) for number in (10, 20)]
+    drivers = results(1, "moss", "moss")
+    put(
+        store,
+        *(
+            a_delivery(a_source(name), a_calendar(RACE), drivers, part)
+            for name, part in zip(("one", "two"), laps)
+        ),
+    )
+    assert found_in(store, tmp_path) == {}
+
+
+def test_the_constructor_of_a_car_is_one_discrepancy_in_the_results(store, tmp_path):
+    def said(name, constructor):
+        columns = ("driverId", "constructorId", "position")
+        rows = [["moss", constructor, 1]]
+        return a_delivery(
+            a_source(name),
+            a_calendar(RACE),
+            results(1, "moss", constructor=constructor),
+            Part(2023, 1, "qualifying", columns, rows),
+        )
+
+    put(store, said("one", "lotus"), said("two", "cooper"))
+    assert [*found_in(store, tmp_path)] == [("results", "2023/1/moss", "constructor")]
+
+
+def test_the_constructor_in_the_qualifying_counts_if_a_source_has_no_results(store, tmp_path):
+    columns = ("driverId", "constructorId", "position")
+    one, two = (
+        Part(2023, 1, "qualifying", columns, [["moss", constructor, 1]])
+        for constructor in ("lotus", "cooper")
+    )
+    put(
+        store,
+        a_delivery(a_source("one"), a_calendar(RACE), results(1, "moss"), one),
+        a_delivery(a_source("two"), a_calendar(RACE), two),
+    )
+    assert [*found_in(store, tmp_path)] == [("qualifying", "2023/1/moss", "constructor")]
+
+
+def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):
+    path = tmp_path / "merged.db"
+    load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
+    fact = discrepancies(path)["results", "2023/9/bottas", "grid"]
+    with (PACKAGE / "loader" / "not_corrected.csv").open(newline="", encoding="utf-8") as file:
+        lines = {(row["table"], row["key"]): row for row in csv.DictReader(file)}
+    line = lines["results", "2023/9/bottas"]
+    assert (fact["value"], fact["state"]) == (line["here"], line["state"])
+    assert fact["explanation"] == line["reason"]
+
+
+def test_the_most_doubtful_comes_first(merged):
+    doubts = select(merged, "SELECT doubt FROM discrepancies ORDER BY record")
+    assert len(doubts) > 10 and doubts == sorted(doubts)
+    assert {row for (row,) in select(merged, "SELECT state FROM discrepancies")} >= {
+        "open",
+        "explained",
+        RESOLVED,
+    }
+
+
+def test_comparing_is_symmetric(store, tmp_path):
+    """Two sources disagree about the same facts, whichever of them counts."""
+    drivers = [f"driver_{n}" for n in range(12)]
+    values = {
+        "number": range(30),
+        "grid": (None, *range(12)),
+        "laps": (None, 0, 49, 50),
+        "positionText": ("1", "2", "R", "D", "W"),
+        "milliseconds": (None, 5_000_000, 5_000_400, 5_061_000),
+    }
+
+    def some_results(source):
+        columns = ("driverId", "statusId", "constructorId", "positionOrder", *values)
+        rows = [
+            [driver, "Finished", random.choice(["lotus", "cooper"]), place]
+            + [random.choice([*some]) for some in values.values()]
+            for place, driver in enumerate(random.sample(drivers, 10), 1)
+        ]
+        return a_delivery(
+            a_source(source),
+            a_calendar(RACE),
+            Part(2023, 1, "results", columns, rows),
+        )
+
+    for _ in range(5):
+        put(store, some_results("one"), some_results("two"))
+        found = []
+        for order in (["one", "two"], ["two", "one"]):
+            store.order(order)
+            facts = found_in(store, tmp_path)
+            found.append({key: fact["said"] for key, fact in facts.items()})
+        assert found[0] == found[1] != {}
+
+
+def test_the_same_store_has_the_same_discrepancies(merged, tmp_path):
+    tables = ("discrepancies", "discrepancy_values", "ids")
+    path = Path(shutil.copytree(merged.parent, tmp_path / "again")) / merged.name
+    before = [select(path, f"SELECT * FROM {table}") for table in tables]
+    build_again(str(path), CORRECTIONS, lambda text: None)
+    assert [select(path, f"SELECT * FROM {table}") for table in tables] == before
+
+
+def test_a_database_is_replaced_if_only_its_discrepancies_differ(tmp_path):
+    path = tmp_path / "racedata.db"
+    other = shutil.copytree(SAMPLE, tmp_path / "other")
+    edit(other / "drivers.csv", ",Norris,", ",Noris,")
+    load([str(SAMPLE), str(other)], str(path), None, lambda text: None)
+    assert discrepancies(path)["drivers", "norris", "surname"]["said"]["other"] == "Noris"
+    lines = remove(str(path), str(other), None, lambda text: None)
+    assert lines and discrepancies(path) == {}
