@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
-from racedata.model import BY_NAME
+from racedata.model import BY_NAME, RACE_TABLES
 from racedata.service import queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
@@ -23,6 +23,8 @@ from racedata.service.serializers import Objects, Row
 from racedata.service.snapshot import Snapshot
 from racedata.service.spreadsheets import Spreadsheet
 from racedata.settings import Settings
+
+PROVENANCE = "provenance"  # the parameter that asks where records are from
 
 
 class Served(NamedTuple):
@@ -96,12 +98,15 @@ class Endpoint:
         selection = served.catalogue.select(request.address)
         if selection.filters is None:
             return Content(selection, 0, [])
-        filters = {**selection.filters, **dict(request.chosen)}
+        chosen = {name: value for name, value in request.chosen if name != PROVENANCE}
+        filters = {**selection.filters, **chosen}
         return Content(selection, *self.page(served, filters, request.limit, request.offset))
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
         selection, total, objects = self.content(served, request)
+        if PROVENANCE in dict(request.chosen):
+            objects = with_provenance(served, self.keys, objects)
         address = request.address
         echoed = {
             name: value for name, value in address.filters.items() if name not in self.not_echoed
@@ -115,6 +120,18 @@ class Endpoint:
             total=total,
             **{self.table: table},
         )
+
+
+def with_provenance(served: Served, keys: Sequence[str], objects: Sequence[Json]) -> list[Json]:
+    """Races or standings lists, each with where its records are from."""
+    (kind,) = (kind.name for kind in RACE_TABLES.values() if [*kind.keys] == [*keys])
+    catalogue = served.catalogue
+    ids = [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
+    found = queries.provenance(served.data, kind, ids)
+    return [
+        {**each, "Provenance": serializers.provenance(found[id])} if id in found else each
+        for id, each in zip(ids, objects)
+    ]
 
 
 def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
@@ -206,11 +223,54 @@ def corrections(served: Served, filters: Filters, limit: int, offset: int) -> To
 def changes(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
     """Matching changes, the newest first."""
     total, rows = queries.notes(served.data, "changes", filters, limit, offset)
-    catalogue = served.catalogue
+    return total, [serializers.change(row, ids_of_note(served, row)) for row in rows]
+
+
+def discrepancies(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    """Matching facts about which sources disagree, the most doubtful first."""
+    total, rows = queries.notes(served.data, "discrepancies", filters, limit, offset)
+    said = queries.values_of_sources(served.data, rows)
+    races = served.catalogue.race_rows
     return total, [
-        serializers.change(row, catalogue.drivers, catalogue.constructors, catalogue.circuits)
+        serializers.discrepancy(
+            row, races.get(row["raceId"]), ids_of_note(served, row), said[row["record"]]
+        )
         for row in rows
     ]
+
+
+def ids_of_note(served: Served, row: Row) -> dict[str, str | None]:
+    catalogue = served.catalogue
+    return serializers.ids_of_note(
+        row, catalogue.drivers, catalogue.constructors, catalogue.circuits
+    )
+
+
+def discrepancy_counts(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    """How many facts sources disagree about, by kind, season and state."""
+    total, rows = queries.discrepancy_counts(served.data, filters, limit, offset)
+    return total, list(map(serializers.discrepancy_count, rows))
+
+
+def ids(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    """What sources call matching drivers, constructors and circuits.
+
+    If a filter names one, the others do not match.
+    """
+    lists: Mapping[str, Ids] = {
+        "drivers": entrants("drivers", queries.DRIVER_STANDINGS),
+        "constructors": entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
+        "circuits": circuits,
+    }
+    rows = queries.ids_of_sources(served.data)
+    if filters:
+        chosen = {
+            (name[:-1], getattr(served.catalogue, name)[id][f"{name[:-1]}Id"])
+            for name in [name for name in lists if name in filters] or lists
+            for id in lists[name](served, filters)
+        }
+        rows = [row for row in rows if (row["kind"], row["reference"]) in chosen]
+    return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
 
 
 def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts: Any) -> Endpoint:
@@ -220,7 +280,11 @@ def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts:
         table.kind.keys,
         summary=summary,
         # Without a season, a page would have to count the records of every race.
-        rules=Rules(table.filters, needs_season=table.kind.is_numbered_by_race),
+        rules=Rules(
+            table.filters,
+            needs_season=table.kind.is_numbered_by_race,
+            parameters=(PROVENANCE,),
+        ),
         schema=schema,
         page=page,
         **facts,
@@ -436,5 +500,31 @@ ENDPOINTS: Sequence[Endpoint] = (
         ),
         schema="Change",
         page=changes,
+    ),
+    Endpoint(
+        "discrepancies",
+        ("DiscrepancyTable", "Discrepancies"),
+        summary="Facts about which sources disagree, the most doubtful first",
+        rules=Rules(frozenset({"circuits", "constructors", "drivers"}), parameters=("state",)),
+        schema="Discrepancy",
+        page=discrepancies,
+    ),
+    Endpoint(
+        "discrepancycounts",
+        ("DiscrepancyTable", "Counts"),
+        summary="About how many facts sources disagree, by kind, season and state",
+        rules=Rules(frozenset({"circuits", "constructors", "drivers"}), parameters=("state",)),
+        schema="DiscrepancyCount",
+        page=discrepancy_counts,
+    ),
+    Endpoint(
+        "ids",
+        ("IdTable", "Ids"),
+        summary="What each source calls drivers, constructors and circuits",
+        rules=Rules(
+            frozenset({"circuits", "constructors", "drivers"}),
+        ),
+        schema="SourceId",
+        page=ids,
     ),
 )

@@ -46,8 +46,8 @@ WITH_FILTER = {
     ],
     "laps": ["/{season}/{round}/drivers/{driverId}/laps"],
 }
-# Endpoints about values, with one path each.
-NOTES = ("corrections", "changes")
+# The endpoints with a single path: seasons, and what is about values.
+ONE_PATH = ("seasons", "corrections", "changes", "discrepancies", "discrepancycounts", "ids")
 # Maps the schema of a filter in a request to the schema of its echo in the answer.
 ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
@@ -97,7 +97,7 @@ def accepted_filters(rules: Rules) -> str:
 def paths_of(endpoint: Endpoint) -> Iterator[str]:
     """The paths of an endpoint, with parameters in braces."""
     fronts = [*([] if endpoint.rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
-    if endpoint.name in NOTES:
+    if endpoint.name in ONE_PATH:
         fronts = fronts[:1]
     yield from (f"{front}/{endpoint.name}" for front in fronts)
     if endpoint.name == "races":  # the only endpoint that needs no name

@@ -4,9 +4,10 @@ SQL text consists of constants only; values are always bound. HTTP and the JSON 
 belong here.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from sqlite3 import Row
 
 from racedata.model import KINDS, Table
@@ -289,13 +290,23 @@ NOTE_COLUMNS: Mapping[str, str] = {
     "season": "year",
     "drivers": "driverId",
     "circuits": "circuitId",
+    "state": "state",
 }
 
 
 def notes(
     data: Snapshot, table: str, filters: Filters, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
-    """The number of `corrections` or `changes` that match, and those of a page."""
+    """The number of `corrections`, `changes` or `discrepancies` that match, and those of a page."""
+    where = where_notes(filters)
+    (total,) = data.row(f"SELECT count(*) FROM {table}{where}", tuple(where.values))
+    sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
+    if limit == 0 or offset >= total:
+        return total, []
+    return total, data.rows(sql, (*where.values, limit, offset))
+
+
+def where_notes(filters: Filters) -> Where:
     where = Where()
     where.equal(NOTE_COLUMNS, filters)
     if "constructors" in filters:
@@ -305,11 +316,56 @@ def notes(
         where.add(f"(constructorId = ? OR {by_entry})", [filters["constructors"]] * 2)
     if "since" in filters:
         where.add("changedAt >= ?", [filters["since"]])
-    (total,) = data.row(f"SELECT count(*) FROM {table}{where}", tuple(where.values))
-    sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
-    if limit == 0 or offset >= total:
-        return total, []
-    return total, data.rows(sql, (*where.values, limit, offset))
+    return where
+
+
+def values_of_sources(data: Snapshot, discrepancies: Iterable[Row]) -> dict[int, list[Row]]:
+    """What each source says about discrepancies, by `record`: the most trusted first."""
+    records = [row["record"] for row in discrepancies]
+    rows = data.rows(
+        f"""SELECT record, source, value FROM discrepancy_values
+            WHERE record IN ({", ".join("?" * len(records))}) ORDER BY record, place""",
+        tuple(records),
+    )
+    return {record: list(found) for record, found in groupby(rows, lambda row: row["record"])}
+
+
+def discrepancy_counts(
+    data: Snapshot, filters: Filters, limit: int, offset: int
+) -> tuple[int, list[Row]]:
+    """How many discrepancies there are of each kind, season and state: the number of these counts,
+    and those of a page.
+    """
+    where = where_notes(filters)
+    groups = f"FROM discrepancies{where} GROUP BY kind, year, state"
+    rows = data.rows(
+        f"SELECT kind, year, state, count(*) AS count {groups} ORDER BY kind, year, state",
+        tuple(where.values),
+    )
+    return len(rows), rows[offset : offset + limit]
+
+
+def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Row]:
+    """Where the records of a kind are from, by raceId: the source, when it said so, whether they
+    are provisional, and how many of their values are corrected and disputed.
+    """
+    marks = ", ".join("?" * len(races))
+    rows = data.rows(
+        f"""SELECT raceId, name AS source, ifnull(fetchedAt, readAt) AS readAt, isProvisional,
+                (SELECT count(*) FROM corrections
+                 WHERE corrections.raceId = origins.raceId AND tableName = kind) AS corrected,
+                (SELECT count(*) FROM discrepancies WHERE discrepancies.raceId = origins.raceId
+                 AND discrepancies.kind = origins.kind AND state = 'open') AS disputed
+            FROM origins JOIN sources USING (sourceId)
+            WHERE kind = ? AND raceId IN ({marks})""",
+        (kind, *races),
+    )
+    return {row["raceId"]: row for row in rows}
+
+
+def ids_of_sources(data: Snapshot) -> list[Row]:
+    """What each source calls drivers, constructors and circuits."""
+    return data.rows("SELECT * FROM ids ORDER BY record")
 
 
 def ids_in_standings(

@@ -195,18 +195,23 @@ def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
     return tuple(group for group in SESSION_GROUPS if group in names)
 
 
-# The form of each parameter that only some endpoints have, and an example.
-CHOSEN = {"since": ("[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?", "2026-09-01")}
+# The parameters that only some endpoints have: the form of each, and what it accepts.
+CHOSEN = {
+    "provenance": ("1", "1"),
+    "since": (
+        "[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?",
+        "a day or a time in UTC, such as 2026-09-01 or 2026-09-01T12:00:00Z",
+    ),
+    "state": ("open|explained|resolved", "open, explained or resolved"),
+}
 
 
 def chosen_parameter(parameters: Parameters, name: str) -> str | None:
     """The text of a parameter that only some endpoints have. Raises HTTPBadRequest."""
-    form, example = CHOSEN[name]
-    value = parameter(parameters, name, f", as in {name}={example}")
+    form, expected = CHOSEN[name]
+    value = parameter(parameters, name)
     if value is not None and not re.fullmatch(form, value):
-        raise falcon.HTTPBadRequest(
-            description=f"{name} is {value[:50]!r}; expected such as {name}={example}."
-        )
+        raise falcon.HTTPBadRequest(description=f"{name} is {value[:50]!r}; expected {expected}.")
     return value
 
 

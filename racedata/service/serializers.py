@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from racedata.formats import Json, hours_to_thousandths, lap_time, short_time
+from racedata.formats import Json, hours_to_thousandths, lap_time, public_name, short_time
 from racedata.model import SESSIONS, Session, Table
 
 Row = Any  # sqlite3.Row, or anything else with columns by name
@@ -319,16 +319,60 @@ def correction(row: Row, race: Row | None) -> Json:
     )
 
 
-def change(row: Row, drivers: Objects, constructors: Objects, circuits: Objects) -> Json:
-    """A value that a build altered. Without a value, there was or is none."""
-    ids = {
+def ids_of_note(
+    row: Row, drivers: Objects, constructors: Objects, circuits: Objects
+) -> dict[str, str | None]:
+    """The ids of the driver, the constructor and the circuit that a note is about."""
+    lists = {"driverId": drivers, "constructorId": constructors, "circuitId": circuits}
+    return {
         name: None if row[name] is None else objects[row[name]][name]
-        for name, objects in (
-            ("driverId", drivers),
-            ("constructorId", constructors),
-            ("circuitId", circuits),
-        )
+        for name, objects in lists.items()
     }
+
+
+def discrepancy(
+    row: Row, race: Row | None, ids: Mapping[str, str | None], said: Iterable[Row]
+) -> Json:
+    """A fact about which sources disagree. Without a `value`, we have none."""
+    return json_object(
+        season=row["year"],
+        round=race and race["round"],
+        raceName=race and race["name"],
+        kind=row["kind"],
+        key=row["key"],
+        **ids,
+        column=row["columnName"],
+        value=row["value"],
+        state=row["state"],
+        explanation=row["explanation"],
+        Sources=[json_object(source=each["source"], value=each["value"]) for each in said],
+    )
+
+
+def provenance(row: Row) -> Json:
+    """Where the records of a race are from."""
+    return json_object(
+        source=public_name(row["source"]),
+        readAt=row["readAt"],
+        provisional="true" if row["isProvisional"] else None,
+        corrected=row["corrected"],
+        disputed=row["disputed"],
+    )
+
+
+def discrepancy_count(row: Row) -> Json:
+    return json_object(kind=row["kind"], season=row["year"], state=row["state"], count=row["count"])
+
+
+def source_id(row: Row) -> Json:
+    """What a source calls a driver, constructor or circuit."""
+    return json_object(
+        kind=row["kind"], id=row["reference"], source=row["source"], sourceId=row["id"]
+    )
+
+
+def change(row: Row, ids: Mapping[str, str | None]) -> Json:
+    """A value that a build altered. Without a value, there was or is none."""
     return json_object(
         revision=row["revision"],
         time=row["changedAt"],

@@ -24,15 +24,20 @@ MILLIS = {"Lap": "time", "PitStop": "duration"}
 Values = list[str | int | None]  # the values of a line; None if unknown
 
 
-class Ids:
-    """The column of a list of objects: the first property of each, joined by semicolons."""
+class Joined:
+    """The column of a list of objects, joined by semicolons: the first property of each, or
+    both of a pair, such as a source and its value.
+    """
 
     def __init__(self, schema: Schema) -> None:
-        self.key = next(iter(properties_of(schema)[0]))
+        properties, _ = properties_of(schema)
+        first, *others = properties
+        self.keys = [first, *(others if len(others) == 1 else ())]
         self.unknown: Values = [None]
 
     def read(self, objects: list[Json]) -> Values:
-        return [";".join(each[self.key] for each in objects)]
+        texts = (": ".join(each[key] for key in self.keys if key in each) for each in objects)
+        return [";".join(texts)]
 
 
 class Columns:
@@ -43,7 +48,7 @@ class Columns:
         # a list in the object that has records, and their columns
         self.records: tuple[str, Columns] | None = None
         # The properties in order; the columns of one that is an object or a list of objects.
-        self._parts: list[tuple[str, Columns | Ids | None]] = []
+        self._parts: list[tuple[str, Columns | Joined | None]] = []
         properties, required = properties_of(schema)
         names_in_line = (
             {*required, *SHORTENED.get(name_of(schema) or "", ())}
@@ -55,7 +60,7 @@ class Columns:
             if items and not name_of(items):
                 self.records = name, Columns(items)
             elif items:
-                self.add(name, Ids(items), [name])
+                self.add(name, Joined(items), [name])
             elif properties_of(properties[name])[0]:
                 nested = Columns(
                     properties[name], is_repeated or name_of(properties[name]) in SHORTENED
@@ -65,7 +70,7 @@ class Columns:
                 self.add(name, None, [name])
         self.unknown: Values = [None] * len(self.names)
 
-    def add(self, name: str, nested: "Columns | Ids | None", names: list[str]) -> None:
+    def add(self, name: str, nested: "Columns | Joined | None", names: list[str]) -> None:
         self._parts.append((name, nested))
         self.names += names
 

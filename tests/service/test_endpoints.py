@@ -11,7 +11,8 @@ import pytest
 import webtest
 from support import EXPECTED, SAMPLE
 from support.answers import Counted, client, request, settings_of
-from support.loads import remember
+from support.loads import built, remember
+from support.refreshes import F1DB
 
 from racedata import __version__
 from racedata.database import SCHEMA_VERSION, store_path
@@ -42,6 +43,9 @@ GOLDEN = {
     "constructorstandings": "/ergast/f1/current/last/constructorStandings.json?limit=2",
     "status": "/ergast/f1/2023/18/status.json",
     "corrections": "/ergast/f1/2023/corrections.json?limit=3&offset=3",
+    "discrepancies": "/ergast/f1/2023/discrepancies.json?state=open",
+    "discrepancycounts": "/ergast/f1/discrepancycounts.json",
+    "ids": "/ergast/f1/2023/18/drivers/alonso/ids.json",
     "changes": "/ergast/f1/2023/18/changes.json?since=2023-10-22",
 }
 
@@ -243,3 +247,78 @@ def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_t
         problem, _ = ask(query)
         assert (problem.status_int, problem.content_type) == (400, "application/problem+json")
         assert problem.json["detail"].startswith(message)
+
+
+@pytest.fixture(scope="module")
+def two_sources(tmp_path_factory):
+    """The sample and what f1db says about two of its races."""
+    return built([SAMPLE, F1DB], tmp_path_factory.mktemp("two") / "racedata.db")
+
+
+def test_a_fact_about_which_sources_disagree_has_what_each_says_and_what_we_say(two_sources):
+    app = client(two_sources)
+
+    def found(address):
+        return app.get(f"/ergast/f1/{address}").json["MRData"]["DiscrepancyTable"]
+
+    (gould,) = found("drivers/gould/discrepancies")["Discrepancies"]
+    assert gould.pop("explanation").startswith("One of the two is wrong, or it is another person.")
+    assert gould == {
+        "kind": "drivers",
+        "key": "gould",
+        "driverId": "gould",
+        "column": "dob",
+        "value": "1918-09-20",
+        "state": "open",
+        "Sources": [
+            {"source": "sample", "value": "1918-09-20"},
+            {"source": "f1db", "value": "1921-09-20"},
+        ],
+    }
+    by_state = {
+        state: found(f"discrepancies?limit=2000&state={state}")["Discrepancies"]
+        for state in ("open", "explained", "resolved")
+    }
+    assert all({each["state"] for each in rows} == {state} for state, rows in by_state.items())
+    counts = found("discrepancycounts")["Counts"]
+    assert {state: len(rows) for state, rows in by_state.items()} == {
+        state: sum(int(each["count"]) for each in counts if each["state"] == state)
+        for state in by_state
+    }
+    line = app.get("/ergast/f1/drivers/gould/discrepancies.csv").text.splitlines()[1]
+    assert line.endswith(",sample: 1918-09-20;f1db: 1921-09-20")
+    assert app.get("/ergast/f1/discrepancies?state=x", status=400).json["detail"] == (
+        "state is 'x'; expected open, explained or resolved."
+    )
+
+
+def test_the_ids_of_sources_are_those_of_what_an_address_selects(two_sources):
+    app = client(two_sources)
+    ids = app.get("/ergast/f1/drivers/alonso/ids").json["MRData"]["IdTable"]["Ids"]
+    assert [(each["source"], each["sourceId"]) for each in ids] == [
+        ("f1db", "fernando-alonso"),
+        ("sample", "3"),
+    ]
+    lines = app.get("/ergast/f1/2023/18/ids.csv").text.splitlines()[1:]
+    assert {line.split(",")[0] for line in lines} == {"circuit", "constructor", "driver"}
+
+
+def test_provenance_is_the_source_of_each_race_or_list_of_standings(two_sources):
+    app = client(two_sources)
+
+    def provenance(address):
+        table = app.get(f"/ergast/f1/{address}").json["MRData"]
+        (objects,) = [value for name, value in table.items() if name.endswith("Table")]
+        (found,) = [value for value in objects.values() if isinstance(value, list)]
+        return [each.get("Provenance") for each in found]
+
+    assert provenance("2023/18/results") == [None]
+    (of_results,) = provenance("2023/18/results?provenance=1")
+    assert of_results.pop("readAt").endswith("Z")
+    assert of_results == {"source": "sample", "corrected": "0", "disputed": "0"}
+    (of_standings,) = provenance("2023/18/constructorstandings?provenance=1")
+    assert (of_standings["source"], of_standings["disputed"]) == ("sample", "3")
+    assert len(provenance("driverstandings/1?provenance=1")) > 1
+    assert provenance("2023/18/results.json?provenance=1&limit=0") == []
+    plain = app.get("/ergast/f1/2023/18/results.csv").body
+    assert app.get("/ergast/f1/2023/18/results.csv?provenance=1").body == plain

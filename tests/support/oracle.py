@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
 from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ NUMBER = "[0-9]{1,18}"
 ID = "[a-z0-9_-]+"
 PLACE = f"{NUMBER}|[defnrw]"
 
+# The endpoints about values and sources.
+NOTES = ("corrections", "changes", "discrepancies", "discrepancycounts", "ids")
 # The form of the value of each filter, and of the endpoints that refuse a value.
 FORMS = {
     **dict.fromkeys(["circuits", "constructors", "drivers", "races", "seasons"], ID),
-    **dict.fromkeys(["corrections", "changes"], ID),
+    **dict.fromkeys(NOTES, ID),
     **dict.fromkeys(["results", "sprint"], PLACE),
     **dict.fromkeys(["grid", "fastest", "status", "laps", "pitstops", "qualifying"], NUMBER),
     **dict.fromkeys(["sprintqualifying", "practice"], NUMBER),
@@ -61,6 +64,9 @@ constructorstandings  - ○ - - - - - - - - - - - - V
 status                ● ● ● ● ● ● v - - - - - - - -
 corrections           - ● ● - - - - - - - - - - - -
 changes               ● ● ● - - - - - - - - - - - -
+discrepancies         ● ● ● - - - - - - - - - - - -
+discrepancycounts     ● ● ● - - - - - - - - - - - -
+ids                   ● ● ● - - - - - - - - - - - -
 """
 LINES = [line.split() for line in MATRIX.strip().splitlines()]
 CELLS = {endpoint: dict(zip(WORDS.split(), marks)) for endpoint, *marks in LINES}
@@ -115,6 +121,9 @@ TABLES = {
     "status": ("StatusTable", "Status", None),
     "corrections": ("CorrectionTable", "Corrections", None),
     "changes": ("ChangeTable", "Changes", None),
+    "discrepancies": ("DiscrepancyTable", "Discrepancies", None),
+    "discrepancycounts": ("DiscrepancyTable", "Counts", None),
+    "ids": ("IdTable", "Ids", None),
 }
 
 # The file of each endpoint that has rows of a race, the columns that order them, and those that
@@ -317,7 +326,7 @@ class Oracle:
         corrections: Path | None = None,
     ) -> None:
         self.corrections = read(corrections.parent, corrections.stem) if corrections else []
-        self.base_url = base_url
+        self.name, self.base_url = folder.name, base_url
         self.finish_times = finish_times
         self.circuits, self.constructors, self.drivers = (
             {
@@ -460,7 +469,21 @@ class Oracle:
             return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
         if endpoint == "corrections":
             return self.matching_corrections(wanted)
-        if endpoint == "changes":  # a first load has none
+        if endpoint == "ids":
+            words = ("circuits", "constructors", "drivers")  # in the order of answers
+            return [
+                {
+                    "kind": word[:-1],
+                    "id": row[f"{word[:-1]}Ref"],
+                    "source": self.name,
+                    "sourceId": row[f"{word[:-1]}Id"],
+                }
+                for word in [word for word in words if word in wanted] or words
+                for row in sorted(
+                    self.things(*self.lists[word], wanted), key=itemgetter(f"{word[:-1]}Ref")
+                )
+            ]
+        if endpoint in NOTES:  # a first load of one source has none
             return []
         of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
         rows = matching(
@@ -577,8 +600,8 @@ class Oracle:
             "constructors": lambda row: pick(row, CONSTRUCTOR),
             "drivers": lambda row: pick(row, DRIVER),
             "status": dict,
+            **dict.fromkeys(NOTES, dict),
             "corrections": lambda row: pick(row["facts"] | row, CORRECTION),
-            "changes": dict,
             "results": self.result_object,
             "sprint": self.result_object,
             "qualifying": self.qualifying_object,
