@@ -48,7 +48,7 @@ def unmeasured(request):
     """Does not measure the coverage of tests with a full dump: they would take twice the time."""
     measured = (
         coverage.Coverage.current()
-        if {"dump", "jolpica", "f1db", "openf1_recorded"} & {*request.fixturenames}
+        if {"dump", "jolpica", "f1db", "f1db_2026", "openf1_recorded"} & {*request.fixturenames}
         else None
     )
     if measured:
@@ -176,6 +176,12 @@ def jolpica():
 def f1db():
     """The zip of a whole release of f1db."""
     return path_named_by("F1DB_DUMP", "a release of f1db")
+
+
+@pytest.fixture(scope="session")
+def f1db_2026():
+    """The zip of a release of f1db of August 2026."""
+    return path_named_by("F1DB_2026_DUMP", "a release of f1db of August 2026")
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,13 @@
 """racedata.loader.changes: each value that a build alters is noted once, with its reason."""
 
+import csv
+import io
 import random
+import re
 import shutil
 import sqlite3
+import zipfile
+from collections import Counter
 from contextlib import closing
 
 import pytest
@@ -239,6 +244,93 @@ def test_changes_of_a_race_that_is_gone_keep_its_name(two_dumps, tmp_path):
     built(gone, database)
     found = noted(database, "key, round, raceName, raceId")
     assert ("2023/sainz", None, "United States Grand Prix", None) in found
+
+
+# The court's decision about Monaco 2026, of 4 September: Gasly's place, and those behind him.
+DECIDED = {
+    "pierre-gasly": 7,
+    "isack-hadjar": 3,
+    "oscar-piastri": 4,
+    "liam-lawson": 5,
+    "arvid-lindblad": 6,
+}
+POINTS = (25, 18, 15, 12, 10, 8, 6)
+
+
+def decided(release, path):
+    """A copy of a release of f1db with that decision, and with the standings from then on."""
+    earned = Counter()  # by driver, and by constructor
+
+    def of_race(row):
+        if (row["year"], row["round"]) == ("2026", "6") and row["driverId"] in DECIDED:
+            place = DECIDED[row["driverId"]]
+            for entrant in (row["driverId"], row["constructorId"]):
+                earned[entrant] += POINTS[place - 1] - int(row["points"])
+            row |= dict.fromkeys(("positionDisplayOrder", "positionNumber", "positionText"), place)
+            row["points"] = POINTS[place - 1]
+        return int(row["raceId"]), int(row["positionDisplayOrder"])
+
+    def of_standings(row):
+        is_later = row["year"] == "2026" and int(row["round"]) >= 6
+        if is_later:
+            row["points"] = (
+                int(row["points"]) + earned[row.get("driverId", row.get("constructorId"))]
+            )
+        place = int(row["positionDisplayOrder"])
+        return int(row["raceId"]), -row["points"] if is_later else place, place
+
+    with zipfile.ZipFile(release) as before, zipfile.ZipFile(path, "w") as after:
+        for name in sorted(before.namelist(), key=lambda name: "standings" in name):
+            text = before.read(name).decode()
+            orders = {
+                "f1db-races-race-results.csv": of_race,
+                "f1db-races-driver-standings.csv": of_standings,
+                "f1db-races-constructor-standings.csv": of_standings,
+            }
+            if name in orders:
+                rows = sorted(csv.DictReader(io.StringIO(text)), key=orders[name])
+                places = Counter()
+                for row in rows if "standings" in name else ():
+                    places[row["raceId"]] += 1
+                    if row["year"] == "2026" and int(row["round"]) >= 6:
+                        of_row = ("positionDisplayOrder", "positionNumber", "positionText")
+                        row |= dict.fromkeys(of_row, places[row["raceId"]])
+                table = io.StringIO()
+                writer = csv.DictWriter(table, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+                text = table.getvalue()
+            after.writestr(name, text)
+
+
+@pytest.mark.long(30)
+def test_a_decision_of_a_court_is_in_the_changes_with_all_later_standings(f1db_2026, tmp_path):
+    release, database = tmp_path / "f1db.zip", tmp_path / "racedata.db"
+    shutil.copy(f1db_2026, release)
+    built(release, database)
+    decided(f1db_2026, release)
+    built(release, database)
+    found = noted(database, "kind, key, columnName, oldValue, value")
+    places = [row[1:] for row in found if row[0] == "results" and row[2] == "positionText"]
+    assert [(key.rpartition("/")[2], old, new) for key, _, old, new in places] == [
+        ("gasly", "3", "7"),
+        ("hadjar", "4", "3"),
+        ("piastri", "5", "4"),
+        ("lawson", "6", "5"),
+        ("arvid_lindblad", "7", "6"),
+    ]
+    assert {row[0] for row in found} == {"results", "driver_standings", "constructor_standings"}
+    assert {row[1].split("/")[1] for row in found} == {"6", "7", "8", "9", "10", "11"}
+    gasly = [row[2:] for row in found if row[:2] == ("driver_standings", "2026/6/gasly")]
+    assert ("points", "35", "26") in gasly and ("position", "8", "9") in gasly
+    title = titles(database)[-1]
+    assert title.startswith("Monaco Grand Prix 2026: Gasly 3rd → 7th, Hadjar 4th → 3rd, Piastri")
+
+
+def titles(database):
+    """The titles of the feed."""
+    feed = client(database).get("/ergast/f1/changes.atom").body
+    return re.findall("<entry>.*?<title>(.*?)</title>", feed.decode())
 
 
 def value_at(record, path):
