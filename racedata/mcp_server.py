@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
-MAX_HEAP = 192 << 20  # bytes; two whole databases in memory take half of it
+MAX_HEAP = 112 << 20  # bytes; two whole databases in memory take half of it
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
 
 

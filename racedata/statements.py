@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from racedata.service.snapshot import free_memory
+
 Row = dict[str, Any]
 
 # The only actions that a statement may need.
@@ -131,6 +133,7 @@ class Statements:
                 )
             raise StatementError(text) from None
         except MemoryError:
+            free_memory()
             raise StatementError(
                 "the statement needs too much memory; expected one that joins less"
             ) from None

@@ -56,7 +56,7 @@ def in_code(text):
 
 HEAD, *ROWS = table("Endpoint")
 ENDPOINTS = {in_code(row[0])[0]: row for row in ROWS}
-OUTSIDE = {"/", "/docs", "/healthz", "/openapi.json"}
+OUTSIDE = {"/", "/docs", "/healthz", "/llms.txt", "/openapi.json"}
 EXAMPLES = {
     BASE + text
     for text in in_code(INTERFACE.partition("## Caching")[0])
