@@ -17,7 +17,8 @@ import orjson
 from racedata.database import SCHEMA, DatabaseError, file_state
 from racedata.direct import Database
 from racedata.formats import Json, public_name, utc_now
-from racedata.model import API_ENDPOINTS, KINDS, RACE_TABLES
+from racedata.licences import SOURCES
+from racedata.model import KINDS, RACE_TABLES
 from racedata.service.health import Health
 from racedata.service.request import page_parameter
 from racedata.statements import Bounds, StatementError
@@ -155,7 +156,7 @@ class Assistant:
             limit = max(1, min(records - 1, records * SIZE // size))
         races = races_in(envelope)
         endpoint = db.parse(path).endpoint
-        kind = (RACE_TABLES.get(endpoint) or API_ENDPOINTS.get(endpoint) or KINDS["results"]).name
+        kind = RACE_TABLES[endpoint].name if endpoint in RACE_TABLES else endpoint
         notes = []
         if offset + limit < total:
             notes.append(
@@ -294,9 +295,8 @@ def origin(db: Database, kinds: Collection[str], races: Collection[str] | None) 
     """Where records are from, and which are provisional or corrected."""
     data, values = db.served.data, bound(kinds, races)
     rows = data.rows(
-        f"""SELECT name, licence, isProvisional FROM sources WHERE sourceId IN (
-            SELECT sourceId FROM origins WHERE kind {OF_KINDS} AND {OF_RACES})
-            OR sourceId = 1 AND json_array_length(?1) = 0 ORDER BY sourceId""",
+        f"""SELECT name, licence FROM sources WHERE sourceId IN (
+            SELECT sourceId FROM origins WHERE kind {OF_KINDS} AND {OF_RACES}) ORDER BY sourceId""",
         values,
     )
     (corrected,) = data.row(
@@ -304,7 +304,7 @@ def origin(db: Database, kinds: Collection[str], races: Collection[str] | None) 
     )
     sources = [
         {"name": public_name(row["name"]), "licence": row["licence"] or "not stated"}
-        for row in rows
+        for row in rows or data.rows(SOURCES)  # lists, such as drivers, are of all sources
     ]
     of_corrections = (
         {"corrected": f"{corrected} values; the table corrections has each with its evidence"}
@@ -340,9 +340,10 @@ def provisional(db: Database, kinds: Collection[str], races: Collection[str] | N
 
 def covered(db: Database, kinds: Collection[str]) -> str:
     """How complete these kinds of records are, in words."""
-    return " ".join(
-        f"No records match. The database has {kind.replace('_', ' ')} of {of['races']} of "
-        f"{of['run']} races from {of['first']} to {of['last']}."
+    facts = [
+        f"{kind.replace('_', ' ')} of {of['races']} of {of['run']} races from {of['first']} to "
+        f"{of['last']}"
         for kind, of in db.served.data.coverage().items()
         if kind in kinds
-    )
+    ]
+    return f"No records match. The database has {', '.join(facts)}." if facts else ""
