@@ -227,7 +227,9 @@ def test_a_new_file_is_noticed_between_two_calls(database, other_database):
         shutil.move(shutil.copy(other_database, f"{database}.new"), database)
         assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
         assert "Leclercq" in str(asked(running.url, "ask", address="/drivers/leclerc"))
-        database.write_bytes(b"no database")
+        damaged = database.with_name("damaged")
+        damaged.write_bytes(b"no database")
+        damaged.replace(database)
         assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
         said = asked(running.url, "coverage")["refused"]
         assert said == "The database file is not an SQLite database."
