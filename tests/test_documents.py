@@ -17,9 +17,11 @@ from support import PACKAGE, ROOT
 from support.answers import is_part
 
 from racedata import __version__
+from racedata.assistants import BOUNDS, RESOURCES, SIZE
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
 from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, source_at
+from racedata.mcp_server import MAX_HEAP
 from racedata.model import KINDS
 from racedata.service.addresses import ENDINGS, FILTERS
 from racedata.service.openapi import PARAMETERS
@@ -28,14 +30,16 @@ from racedata.settings import LoaderSettings, Settings, option, variable_of
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
-PAGES = ["analysts", "clients", "data", "interface", "run", "settings"]
+PAGES = ["analysts", "assistants", "clients", "data", "interface", "run", "settings"]
 NAMES = [
     *("README.md", "CONTRIBUTING.md", "data/README.md", "deploy/README.md"),
     *(f"docs/{page}.md" for page in PAGES),
 ]
 DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 README, CONTRIBUTING = DOCUMENTS["README.md"], DOCUMENTS["CONTRIBUTING.md"]
-ANALYSTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (DOCUMENTS[f"docs/{page}.md"] for page in PAGES)
+ANALYSTS, ASSISTANTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (
+    DOCUMENTS[f"docs/{page}.md"] for page in PAGES
+)
 BASE = Settings().base_address
 
 VALUES = {name: PARAMETERS[name]["example"] for name in FILTERS}
@@ -56,7 +60,7 @@ def in_code(text):
 
 HEAD, *ROWS = table("Endpoint")
 ENDPOINTS = {in_code(row[0])[0]: row for row in ROWS}
-OUTSIDE = {"/", "/docs", "/healthz", "/openapi.json"}
+OUTSIDE = {"/", "/docs", "/healthz", "/llms.txt", "/openapi.json"}
 EXAMPLES = {
     BASE + text
     for text in in_code(INTERFACE.partition("## Caching")[0])
@@ -311,6 +315,24 @@ def test_every_heading_that_a_document_links_to_exists(document):
             if line[:1] == "#"
         ]
         assert anchor in [heading.replace(" ", "-") for heading in headings]
+
+
+def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_start_it():
+    assert [in_code(row[0])[0] for row in table("Tool", ASSISTANTS)[1:]] == [
+        "ask",
+        "sql",
+        "coverage",
+        "changes",
+    ]
+    assert {*re.findall(r"`(racedata://\w+)`", ASSISTANTS)} == {*RESOURCES}
+    configurations = re.findall(r"^```json\n(.*?)^```", ASSISTANTS, re.DOTALL | re.M)
+    of_desktop, of_code = map(json.loads, configurations)
+    for servers in (of_desktop["mcpServers"], of_code["servers"]):
+        command = [servers["racedata"]["command"], *servers["racedata"]["args"]]
+        assert f" -- {shlex.join(command)}\n" in ASSISTANTS
+    numbers = (f"{BOUNDS.rows} rows", f"{BOUNDS.size:,} characters", f"{SIZE:,} characters")
+    for text in (*numbers, f"{BOUNDS.seconds} seconds", f"{MAX_HEAP >> 20} MB"):
+        assert text in ASSISTANTS
 
 
 def test_the_line_for_https_gives_the_only_server_of_nginx_its_name():

@@ -22,7 +22,7 @@ from racedata.service.answers import (
     Validators,
     compressed,
 )
-from racedata.service.pages import home, interface, race, races, season
+from racedata.service.pages import home, interface, llms, race, races, season
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, render
 from racedata.settings import Answers
@@ -42,6 +42,7 @@ class Page(NamedTuple):
 
 HOME = Page("/", "home.html", home.facts)
 DOCS = Page("/docs", "interface.html", interface.facts)
+LLMS = Page("/llms.txt", "llms.txt", llms.facts)  # https://llmstxt.org
 PAGES = (
     Page("/{season:year}", "season.html", season.facts),
     Page("/{season:year}/{round:number}", "race.html", race.facts),
@@ -77,6 +78,7 @@ class Pages:
         app.router_options.converters.update(CONVERTERS)
         app.add_route(HOME.route, HomePage(self))
         app.add_route(DOCS.route, self.document(DOCS, {}))
+        app.add_route(LLMS.route, self.plain(LLMS))
         for page in PAGES:
             app.add_route(page.route, PageResource(self, page))
         app.add_route("/current", Current(self, None))
@@ -93,6 +95,11 @@ class Pages:
         """A page without parameters in its route, whose ETag also depends on `times`."""
         html = self.html(page, page.route, **parameters)
         return Document(self.validators(times), html, CONTENT_TYPE, HEADERS)
+
+    def plain(self, page: Page) -> Document:
+        """A page for programs, without HTML."""
+        text = self.html(page, page.route)
+        return Document(self.validators({}), text, "text/plain; charset=utf-8")
 
     def html(self, page: Page, path: str, **parameters: Any) -> str:
         return self.render(page.template, path, page.facts(self.ask, **parameters))

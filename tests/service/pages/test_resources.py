@@ -93,7 +93,7 @@ def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_
             pages += found - seen
             seen |= found
         else:
-            assert page.startswith(base) or page in ("/healthz", "/openapi.json")
+            assert page.startswith(base) or page in ("/healthz", "/openapi.json", "/llms.txt")
     races = {page for page in seen if re.fullmatch(r"/\d{4}/\d+", page)}
     assert len(races) == int(app.get(f"{base}/races.json?limit=0").json["MRData"]["total"])
 
