@@ -13,7 +13,7 @@ import falcon
 from falcon.routing import BaseConverter
 
 from racedata.service import download
-from racedata.service.addresses import Grammar, Round
+from racedata.service.addresses import Grammar, Round, parse_id
 from racedata.service.answers import (
     Body,
     Cache,
@@ -22,11 +22,22 @@ from racedata.service.answers import (
     Validators,
     compressed,
 )
-from racedata.service.pages import home, interface, race, races, season
+from racedata.service.pages import (
+    circuit,
+    constructor,
+    driver,
+    find,
+    home,
+    interface,
+    race,
+    races,
+    season,
+)
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, render
 from racedata.settings import Answers
 
+LONGEST_ID = 100
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 
 
@@ -45,6 +56,9 @@ DOCS = Page("/docs", "interface.html", interface.facts)
 PAGES = (
     Page("/{season:year}", "season.html", season.facts),
     Page("/{season:year}/{round:number}", "race.html", race.facts),
+    Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
+    Page("/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault),
+    Page("/circuits/{circuit:id}", "circuit.html", circuit.facts, circuit.fault),
 )
 
 
@@ -63,7 +77,14 @@ class Number(Year):
     PATTERN = "[1-9][0-9]{0,17}"
 
 
-CONVERTERS = {"year": Year, "number": Number}
+class Id(BaseConverter):
+    """The id of a driver, constructor or circuit in a route, in small letters: case is ignored."""
+
+    def convert(self, value: str) -> str | None:
+        return parse_id(value.lower()) if len(value) <= LONGEST_ID else None
+
+
+CONVERTERS = {"year": Year, "number": Number, "id": Id}
 
 
 class Pages:
@@ -72,6 +93,7 @@ class Pages:
     def __init__(self, ask: Ask, grammar: Grammar, cache: Cache) -> None:
         self.ask, self.grammar = ask, grammar
         self.answers = CachedAnswers(self.validators({}), cache)
+        self.names = find.Names(ask)
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         app.router_options.converters.update(CONVERTERS)
@@ -79,6 +101,7 @@ class Pages:
         app.add_route(DOCS.route, self.document(DOCS, {}))
         for page in PAGES:
             app.add_route(page.route, PageResource(self, page))
+        app.add_route(find.PATH, FindPage(self))
         app.add_route("/current", Current(self, None))
         app.add_route("/current/last", Current(self, "last"))
         app.add_route("/current/next", Current(self, "next"))
@@ -183,6 +206,31 @@ class HomePage:
         if times != self.times:
             self.times, self.document = self.made(times)
         self.document.on_get(req, resp)
+
+    on_head = on_get
+
+
+class FindPage:
+    """The resource of `/find`: what matches the query `q`, of which it reads the beginning."""
+
+    def __init__(self, pages: Pages) -> None:
+        self.pages = pages
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        pages = self.pages
+        query = " ".join(req.get_param("q", default="")[: find.LONGEST].split())
+        resp.set_headers(HEADERS)
+        pages.answers.respond(
+            req,
+            resp,
+            CONTENT_TYPE,
+            key=(find.PATH, query),
+            make=lambda: Body(
+                compressed(
+                    pages.render("find.html", find.PATH, find.facts(pages.names, query)).encode()
+                )
+            ),
+        )
 
     on_head = on_get
 
