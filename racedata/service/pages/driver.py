@@ -1,7 +1,7 @@
 """The page of a driver, such as `/drivers/alonso`: career, seasons, wins, team mates."""
 
-from collections.abc import Iterator
 from itertools import groupby
+from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_url
@@ -9,16 +9,20 @@ from racedata.service import careers
 from racedata.service.pages import career
 from racedata.service.pages.ask import Ask
 
-# Ahead and behind: how often each of both had the better place.
-Score = tuple[int, int]
+
+class Score(NamedTuple):
+    """How often a driver was ahead of a team mate and behind, of how many times together."""
+
+    ahead: int = 0
+    behind: int = 0
+    together: int = 0
 
 
 class Mate(NamedTuple):
-    """A team mate in a season, and who was ahead how often."""
+    """A team mate in a season."""
 
     driver: Json
     constructor: Json
-    together: int  # races in which both started
     races: Score
     qualifying: Score
 
@@ -41,35 +45,27 @@ def fault(ask: Ask, driver: str) -> str:
     return career.unknown(ask, "drivers", "driver", driver)
 
 
-def mates(ask: Ask, id: int) -> Iterator[tuple[int, Mate]]:
+def mates(ask: Ask, id: int) -> list[tuple[int, Mate]]:
     """The team mates, with the season: the latest first, and in it those with most races."""
     catalogue = ask.catalogue
     races, qualifying = (
-        {(row["year"], row["constructorId"], row["mate"]): row for row in rows}
+        {(row["year"], row["constructorId"], row["mate"]): score(row) for row in rows}
         for rows in (
             careers.compared_in_races(ask.data, id),
             careers.compared_in_qualifying(ask.data, id),
         )
     )
-    found = [
-        (
-            year,
-            Mate(
-                catalogue.drivers[mate],
-                catalogue.constructors[constructor],
-                races[key]["together"] if key in races else 0,
-                score(races.get(key)),
-                score(qualifying.get(key)),
-            ),
-        )
-        for key in {**races, **qualifying}
-        for year, constructor, mate in [key]
-    ]
-    yield from sorted(
+    found = []
+    for key in {**races, **qualifying}:
+        year, constructor, mate = key
+        scores = races.get(key, Score()), qualifying.get(key, Score())
+        pair = catalogue.drivers[mate], catalogue.constructors[constructor]
+        found.append((year, Mate(*pair, *scores)))
+    return sorted(
         found,
-        key=lambda pair: (-pair[0], -pair[1].together, -sum(pair[1].qualifying)),
+        key=lambda found: (-found[0], -found[1].races.together, -found[1].qualifying.together),
     )
 
 
-def score(row: Any) -> Score:
-    return (int(row["ahead"]), int(row["behind"])) if row else (0, 0)
+def score(row: Row) -> Score:
+    return Score(int(row["ahead"]), int(row["behind"]), row["together"])
