@@ -25,6 +25,7 @@ from racedata.service.answers import (
 from racedata.service.pages import (
     circuit,
     constructor,
+    data,
     driver,
     find,
     home,
@@ -34,7 +35,7 @@ from racedata.service.pages import (
     season,
 )
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, render
+from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
 from racedata.settings import Answers
 
 LONGEST_ID = 100
@@ -52,6 +53,7 @@ class Page(NamedTuple):
 
 
 HOME = Page("/", "home.html", home.facts)
+DATA = Page("/data", "data.html", data.facts)
 DOCS = Page("/docs", "interface.html", interface.facts)
 PAGES = (
     Page("/{season:year}", "season.html", season.facts),
@@ -97,11 +99,20 @@ class Pages:
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         app.router_options.converters.update(CONVERTERS)
-        app.add_route(HOME.route, HomePage(self))
+        for page in (HOME, DATA):
+            app.add_route(page.route, FreshPage(self, page))
         app.add_route(DOCS.route, self.document(DOCS, {}))
         for page in PAGES:
             app.add_route(page.route, PageResource(self, page))
+<<<<<<< HEAD
         app.add_route(find.PATH, FindPage(self))
+=======
+        for name, text, content_type in (
+            ("icon.svg", ICON, "image/svg+xml"),
+            ("manifest.webmanifest", MANIFEST, "application/manifest+json"),
+        ):
+            app.add_route(f"/{name}", Document(self.validators({}), text, content_type))
+>>>>>>> pages1
         app.add_route("/current", Current(self, None))
         app.add_route("/current/last", Current(self, "last"))
         app.add_route("/current/next", Current(self, "next"))
@@ -186,16 +197,19 @@ class PageResource:
     on_head = on_get
 
 
-class HomePage:
-    """The resource of `/`, made once per database and again when a refresh has asked a source."""
+class FreshPage:
+    """The resource of a page that says when refreshes last asked the sources: `/` or `/data`.
 
-    def __init__(self, pages: Pages) -> None:
-        self.pages = pages
+    It is made once per database, and again when a refresh has asked a source.
+    """
+
+    def __init__(self, pages: Pages, page: Page) -> None:
+        self.pages, self.page = pages, page
         self.times, self.document = self.made({})
 
     def made(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, Document]:
         """The times at which refreshes last asked the sources, and the page that shows them."""
-        return times, self.pages.document(HOME, times, shown_times=times)
+        return times, self.pages.document(self.page, times, shown_times=times)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         times = {
