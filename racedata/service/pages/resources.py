@@ -104,15 +104,12 @@ class Pages:
         app.add_route(DOCS.route, self.document(DOCS, {}))
         for page in PAGES:
             app.add_route(page.route, PageResource(self, page))
-<<<<<<< HEAD
         app.add_route(find.PATH, FindPage(self))
-=======
         for name, text, content_type in (
             ("icon.svg", ICON, "image/svg+xml"),
             ("manifest.webmanifest", MANIFEST, "application/manifest+json"),
         ):
             app.add_route(f"/{name}", Document(self.validators({}), text, content_type))
->>>>>>> pages1
         app.add_route("/current", Current(self, None))
         app.add_route("/current/last", Current(self, "last"))
         app.add_route("/current/next", Current(self, "next"))
