@@ -16,9 +16,9 @@ def facts(ask: Ask, constructor: str) -> dict[str, Any]:
         "constructor": who,
         "article": public_url(who.get("url", "")),
         "colour": newest_colour(who["constructorId"]),
-        # the seasons in which its driver was champion, with that driver
+        # the seasons in which its driver was champion
         "drivers_titles": [
-            (season["season"], champion["Driver"])
+            season["season"]
             for season in ask("driverstandings", ALL, driverstandings="1")
             for champion in season["DriverStandings"]
             # the last constructor that the driver joined, as in the view driver_championship
