@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.service import careers
+from racedata.service.addresses import Value
 from racedata.service.pages.ask import ALL, Ask
 
 COUNTED = ("starts", "wins", "poles", "podiums")
@@ -75,24 +76,25 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
 
 
 def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[SeasonRow]:
+    who: dict[str, Value] = {career.kind: reference}
     objects = getattr(ask.catalogue, career.partner_kind)
     partners = careers.partners(ask.data, career.column, id, career.partners)
     final = {
         int(each["season"]): each[career.key][0]
-        for each in ask(career.standings, ALL, **{career.kind: reference})
+        for each in ask(career.standings, ALL, None, None, **who)
     }
     for counts in careers.seasons(ask.data, career.column, id):
         year = counts["year"]
         place, is_final = final.get(year), year in final
         if not is_final:
-            lists = ask(career.standings, 1, year, **{career.kind: reference})
+            lists = ask(career.standings, 1, year, None, **who)
             place = lists[0][career.key][0] if lists else None
         place = place or {}
         yield SeasonRow(
             year,
             counts,
             [objects[each] for each in partners[year]],
-            place.get("positionText", "").replace("-", "–"),
+            place.get("positionText", ""),
             place.get("points", ""),
             is_final and place.get("position") == "1",
             is_final or year < ask.catalogue.calendar_season,
@@ -101,7 +103,8 @@ def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[S
 
 def wins(ask: Ask, career: Career, reference: str) -> list[tuple[str, list[Json]]]:
     """The races that were won, with the winners, by season, the latest first."""
-    races = ask("results", ALL, results="1", **{career.kind: reference})
+    won: dict[str, Value] = {career.kind: reference, "results": "1"}
+    races = ask("results", ALL, None, None, **won)
     by_season = groupby(races, key=lambda race: race["season"])
     return [(season, [*of_season]) for season, of_season in by_season][::-1]
 

@@ -115,11 +115,11 @@ def fastest(laps: Sequence[Lap]) -> list[Lap]:
 
 
 def periods(seasons: Sequence[int]) -> str:
-    """`1950–1954, 1960`."""
+    """`1950 to 1954, 1960`."""
     runs: list[list[int]] = []
     for season in seasons:
         if runs and runs[-1][-1] == season - 1:
             runs[-1].append(season)
         else:
             runs.append([season])
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

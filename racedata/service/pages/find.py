@@ -152,10 +152,10 @@ def quality_of(name: Name, words: Iterable[str]) -> int | None:
 
 
 def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:
-    """`2001–2025, 425 starts`, and this number."""
+    """`2001 to 2025, 425 starts`, and this number."""
     if row is None or not row["races"]:
         return f"no {noun}", 0
-    years = f"{row['first']}–{row['last']}" if row["first"] < row["last"] else row["first"]
+    years = f"{row['first']} to {row['last']}" if row["first"] < row["last"] else row["first"]
     return f"{years}, {counted(row['races'], noun)}", row["races"]
 
 

@@ -52,7 +52,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         # when a refresh last asked a source; empty if the database is newer
         "last_check": last_check if last_check > built else "",
         "weekend": weekend,  # that runs or comes; None without a later race
-        "newest": weekend and weekend["newest"] or of_last,
+        "newest": (weekend and weekend["newest"]) or of_last,
         "last_race": last,
         "last_places": last_places,
         # the source of the last result, if that is provisional
@@ -74,17 +74,20 @@ def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
     sessions = races.sessions(
         race, races.loaded([], qualifying, sprint, sprint_qualifying, practice)
     )
+    found = {
+        "qualifying": races.qualified(qualifying),
+        "sprint": races.places(sprint),
+        "sprintqualifying": races.qualified(sprint_qualifying),
+        "practice": races.practised(practice),
+    }
     newest = None
     for session in sessions:
         if session.anchor:
-            places = {
-                "qualifying": lambda: races.qualified(qualifying),
-                "sprint": lambda: races.places(sprint),
-                "sprintqualifying": lambda: races.qualified(sprint_qualifying),
-                "practice": lambda session=session: races.practised(
-                    each for each in practice if session.label.endswith(each["session"])
-                ),
-            }[session.anchor]()
+            # only a practice has a number, which its label ends with
+            number = session.label[-1]
+            places = [
+                each for each in found[session.anchor] if each.get("session", number) == number
+            ]
             newest = Newest(session.label, race, session.anchor, places[:FIRST], False)
     return {"race": race, "start": races.start(race), "sessions": sessions, "newest": newest}
 

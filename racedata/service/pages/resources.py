@@ -59,7 +59,9 @@ PAGES = (
     Page("/{season:year}", "season.html", season.facts),
     Page("/{season:year}/{round:number}", "race.html", race.facts),
     Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
-    Page("/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault),
+    Page(
+        "/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault
+    ),
     Page("/circuits/{circuit:id}", "circuit.html", circuit.facts, circuit.fault),
 )
 
