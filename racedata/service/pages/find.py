@@ -34,7 +34,7 @@ class Name(NamedTuple):
     # a space before each.
     main: str
     words: str
-    others: str = ""  # words by which it can also be found, such as the town of a circuit
+    others: str  # words by whose beginning it can also be found, such as the town of a circuit
 
 
 class Races(NamedTuple):
@@ -133,7 +133,7 @@ def name_of(
     others: str = "",
 ) -> Name:
     detail = ", ".join(filter(None, details))
-    return Name(text, link, detail, weight, plain(main), f" {plain(text)}", plain(others))
+    return Name(text, link, detail, weight, plain(main), f" {plain(text)}", f" {plain(others)}")
 
 
 def quality_of(name: Name, words: Iterable[str]) -> int | None:
@@ -144,7 +144,7 @@ def quality_of(name: Name, words: Iterable[str]) -> int | None:
             continue
         if f" {word}" in name.words:
             quality += BEGINS_WORD
-        elif word in name.words or word in name.others:
+        elif word in name.words or f" {word}" in name.others:
             quality += INSIDE
         else:
             return None
