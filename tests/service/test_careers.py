@@ -8,7 +8,10 @@ from support.loads import changed, select
 from racedata.service import careers
 from racedata.service.snapshot import Snapshot
 
-COLUMNS = {"driverId": ("drivers", "driverRef"), "constructorId": ("constructors", "constructorRef")}
+COLUMNS = {
+    "driverId": ("drivers", "driverRef"),
+    "constructorId": ("constructors", "constructorRef"),
+}
 RACE = "year || '/' || round"
 
 
@@ -46,7 +49,8 @@ def check_seasons_and_points(database, column):
     for id, reference in ids_of(database, column):
         for row in careers.seasons(data, column, id):
             expected = views.pop((reference, row["year"]))
-            assert {name: row[name] for name in row.keys() if name != "year"} == {
+            assert {**dict(row), "year": None} == {
+                "year": None,
                 **dict.fromkeys(("starts", "wins", "poles", "podiums"), 0),
                 **dict.fromkeys(("first", "last"), None),
                 **expected,

@@ -1,8 +1,7 @@
 """What the pages of a driver and of a constructor share: careers in numbers, seasons, wins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
-from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -11,6 +10,8 @@ from racedata.service.addresses import Value
 from racedata.service.pages.ask import ALL, Ask
 
 COUNTED = ("starts", "wins", "poles", "podiums")
+# of a season with a place in the championship, but without results
+NOTHING = dict.fromkeys(("entered", *COUNTED), 0)
 
 
 class Career(NamedTuple):
@@ -46,7 +47,7 @@ class SeasonRow(NamedTuple):
     """A season of a career."""
 
     year: int
-    counts: Row  # as careers.seasons returns it
+    counts: Mapping[str, Any]  # as careers.seasons returns it, or NOTHING
     partners: list[Json]  # constructors of a driver, drivers of a constructor
     place: str  # in the championship; empty if it had none
     points: str
@@ -83,8 +84,8 @@ def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[S
         int(each["season"]): each[career.key][0]
         for each in ask(career.standings, ALL, None, None, **who)
     }
-    for counts in careers.seasons(ask.data, career.column, id):
-        year = counts["year"]
+    counted = {row["year"]: row for row in careers.seasons(ask.data, career.column, id)}
+    for year in sorted({*counted, *final}):
         place, is_final = final.get(year), year in final
         if not is_final:
             lists = ask(career.standings, 1, year, None, **who)
@@ -92,8 +93,8 @@ def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[S
         place = place or {}
         yield SeasonRow(
             year,
-            counts,
-            [objects[each] for each in partners[year]],
+            dict(counted.get(year, NOTHING)),
+            [objects[each] for each in partners.get(year, ())],
             place.get("positionText", ""),
             place.get("points", ""),
             is_final and place.get("position") == "1",

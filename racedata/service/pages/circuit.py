@@ -75,7 +75,7 @@ def most(winners: Iterable[Json]) -> list[tuple[Json, int]]:
 
 
 def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
-    """The layouts, the newest first, with the fastest race laps on them."""
+    """The layouts, the last used first, with the fastest race laps on them."""
     catalogue = ask.catalogue
     layouts = outlines.layouts_of(circuit)
     laps: dict[str | None, list[Lap]] = {}
@@ -88,7 +88,9 @@ def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
             catalogue.races[row["raceId"]],
         )
         laps.setdefault(layout.name if layout else None, []).append(lap)
-    known: list[Layout | None] = [*reversed(layouts)]
+    known: list[Layout | None] = [
+        *sorted(layouts, key=lambda layout: layout.seasons[-1], reverse=True)
+    ]
     return [
         Track(layout, periods(layout.seasons) if layout else "", fastest(laps.get(name, [])))
         for layout in known + [None] * (None in laps)
