@@ -41,7 +41,7 @@ def test_a_circuit_without_a_layout_has_a_page_without_an_outline(database):
 def test_a_race_on_a_layout_that_nobody_noted_is_shown_apart(database):
     app = client(changed(database, "UPDATE races SET year = 2099 WHERE RACE(2023/18)"))
     page = words_of(app.get("/circuits/americas").text)
-    assert "Earlier layouts Layout not known Fastest race lap 1:38.139" in page
+    assert "Other layouts Layout not known Fastest race lap 1:38.139" in page
 
 
 def test_a_race_is_on_the_layout_of_its_season_or_else_on_that_which_fits_its_laps():
