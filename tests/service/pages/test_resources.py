@@ -24,6 +24,11 @@ GOLDEN = {
     "race-2023-9": "/2023/9",
     "race-2023-18": "/2023/18",
     "race-2023-19": "/2023/19",
+    "driver-alonso": "/drivers/alonso",
+    "driver-moss": "/drivers/moss",
+    "constructor-vanwall": "/constructors/vanwall",
+    "circuit-americas": "/circuits/americas",
+    "find-gr": "/find?q=gr",
 }
 
 
@@ -33,7 +38,7 @@ def test_the_words_and_links_of_a_page_are_the_expected_ones(sample, name):
     assert lines_of(sample.get(GOLDEN[name]).text) == expected.splitlines()
 
 
-@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
+@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18", "/drivers/alonso"])
 def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed(sample, address):
     headers = sample.get(address).headers
     assert headers["Cache-Control"] == "no-cache"
@@ -111,6 +116,13 @@ def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_
         ("/" + "9" * 5000, "There is nothing at this address. "),
         ("/2023/" + "9" * 5000, "There is nothing at this address. "),
         ("/2023\n", "There is nothing at this address. "),
+        ("/drivers/nobody", "No driver here has the id nobody. "),
+        ("/constructors/alonso", "No constructor here has the id alonso. "),
+        ("/circuits/nowhere", "No circuit here has the id nowhere. "),
+        ("/drivers/" + "a" * 101, "There is nothing at this address. "),
+        ("/drivers/alönso", "There is nothing at this address. "),
+        ("/drivers/a.b", "There is nothing at this address. "),
+        ("/drivers", "There is nothing at this address. "),
     ],
 )
 def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(sample, address, said):
@@ -129,6 +141,8 @@ def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(samp
         ("/foo", "There is nothing at this address."),
         ("/0000", "There is nothing at this address."),
         ("/2021/last", "There is nothing at this address."),
+        ("/drivers/nobody", "No driver here has the id nobody."),
+        ("/drivers/<b>", "There is nothing at this address."),
         ("/foo//<b>", "There is nothing at this address."),
         ("/racedata.db", "This service does not offer its database for download."),
     ],
@@ -146,9 +160,25 @@ def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(sample,
     assert (problem.content_type, problem.headers["Vary"]) == ("application/problem+json", "Accept")
 
 
+@pytest.mark.parametrize("kind", ["drivers/alonso", "constructors/red_bull", "circuits/americas"])
+def test_the_case_of_an_id_does_not_matter(sample, kind):
+    page, _, id = kind.partition("/")
+    assert sample.get(f"/{page}/{id.upper()}").body == sample.get(f"/{kind}").body
+
+
 @pytest.mark.parametrize(
     "address",
-    ["/2023/", "/2023/18/", "/current/last/", "/docs/", "/docs//", "//healthz/", "/f%C3%B6/"],
+    [
+        "/2023/",
+        "/2023/18/",
+        "/drivers/alonso/",
+        "/find/",
+        "/current/last/",
+        "/docs/",
+        "/docs//",
+        "//healthz/",
+        "/f%C3%B6/",
+    ],
 )
 def test_a_slash_at_the_end_redirects_to_the_address_without_it(sample, address):
     answer = sample.get(address, status=301)
