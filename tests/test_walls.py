@@ -113,9 +113,10 @@ MAY_IMPORT = {
     "gunicorn": "server worker",
     "falcon": "answers app download health pages.resources request ratelimit.middleware",
     "jinja2": "pages.rendering",
+    "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
-    "sqlite3": "catalogue pages.home queries snapshot",
+    "sqlite3": "catalogue pages.data queries snapshot",
 }
 
 
