@@ -113,6 +113,7 @@ MAY_IMPORT = {
     "gunicorn": "server worker",
     "falcon": "answers app download health pages.resources request ratelimit.middleware",
     "jinja2": "pages.rendering",
+    "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
     "sqlite3": "careers catalogue pages.data pages.driver pages.find queries snapshot",

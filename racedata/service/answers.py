@@ -263,7 +263,7 @@ class Resource:
         if address.ending == CSV:
             text = self.endpoint.spreadsheet.write(objects)
         else:  # only races have calendars
-            text = self.calendars.write(objects, address, request.sessions)
+            text = self.calendars.write(objects, address, request.sessions, request.alarm)
         return Body(compressed(text), total)  # JSON has the total in its envelope
 
 

@@ -1,7 +1,6 @@
 """The page of a race, such as `/2023/18`: its results, and those of the sessions before it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -67,7 +66,7 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         ),
         "result": result,
         "podium": podium(result.places) if result else [],
-        "climber": climber(result.places) if result else None,
+        "climbers": climbers(result.places) if result else [],
         "fastest_laps": fastest_laps(results),
         "qualifying": qualifying(at_qualifying),
         "sprint": classification(at_sprint),
@@ -86,12 +85,21 @@ def classification(results: list[Json]) -> Classification | None:
     notes = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
     if any(each.get("grid") == "0" for each in results):
         notes.append("grid 0: pit lane or no start")
-    places = [
-        {**each, "total": races.total_time(each), "gained": races.gained(each)}
-        for each in races.places(results)
-    ]
-    fastest = [each for each in results if each.get("FastestLap", {}).get("rank") == "1"]
-    return Classification(places, [lap_of(each) for each in fastest], notes)
+    places = races.places(results)
+    fastest = []
+    for each in places:
+        is_fastest = each.get("FastestLap", {}).get("rank") == "1"
+        if is_fastest:
+            fastest.append(lap_of(each))
+        gained = races.gained(each)
+        each.update(
+            podium="podium" if each["positionText"] in PODIUM else "",
+            best="Fastest lap" if is_fastest else "",
+            way="up" if gained > 0 else "down",
+            gained=f"{abs(gained)} {'up' if gained > 0 else 'down'}" if gained else "",
+            total=races.total_time(each),
+        )
+    return Classification(places, fastest, notes)
 
 
 def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
@@ -101,10 +109,11 @@ def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
     ]
 
 
-def climber(places: Sequence[Json]) -> Json | None:
-    """Who gained most places; None if nobody did."""
-    most = max(places, key=lambda each: each["gained"])
-    return most if most["gained"] > 0 else None
+def climbers(places: Sequence[Json]) -> list[Json]:
+    """Who gained most places: several drivers if they gained as many; empty if nobody did."""
+    gained = [races.gained(each) for each in places]
+    most = max(gained)
+    return [{**place, "gained": most} for place, count in zip(places, gained) if count == most > 0]
 
 
 def fastest_laps(results: Sequence[Json]) -> list[Json]:
@@ -145,9 +154,10 @@ def practice(results: list[Json]) -> Qualifying | None:
     rows: dict[str, Json] = {}
     for each in results:
         id = each["Driver"]["driverId"]
-        row = rows.setdefault(id, races.place(each, **dict.fromkeys(heads, "")))
+        if id not in rows:
+            rows[id] = races.place(each, **dict.fromkeys(heads, ""))
         if "Time" in each:
-            row[f"P{each['session']}"] = each["Time"]["time"]
+            rows[id][f"P{each['session']}"] = each["Time"]["time"]
             millis = int(each["Time"]["millis"])
             best[id] = min(best.get(id, millis), millis)
     order = sorted(best, key=best.__getitem__)
@@ -158,20 +168,17 @@ def practice(results: list[Json]) -> Qualifying | None:
 
 def stops(stops: list[Json], places: Sequence[Json]) -> Iterator[Json]:
     """A row for each driver who stopped, in the order of the result: the laps and durations."""
-    of_drivers = {
-        id: [*of_driver]
-        for id, of_driver in groupby(
-            sorted(stops, key=lambda each: (each["driverId"], int(each["stop"]))),
-            key=lambda each: each["driverId"],
-        )
-    }
+    of_drivers: dict[str, list[str]] = {}
+    for stop in stops:
+        of_drivers.setdefault(stop["driverId"], []).append(stop_in_words(stop))
     for each in places:
         made = of_drivers.pop(each["Driver"]["driverId"], None)
         if made:
-            yield {**each, "stops": str(len(made)), "made": [*map(stop_in_words, made)]}
+            yield {**each, "stops": str(len(made)), "made": ", ".join(made)}
 
 
 def stop_in_words(stop: Json) -> str:
-    """`lap 12: 23.456`, or what of it is known."""
-    parts = [f"lap {stop['lap']}"] if "lap" in stop else []
-    return ": ".join([*parts, *([stop["duration"]] if "duration" in stop else [])])
+    """`lap 12: 23.456`, on one line; or what of it is known."""
+    parts = [f"lap\N{NO-BREAK SPACE}{stop['lap']}"] if "lap" in stop else []
+    parts += [stop["duration"]] if "duration" in stop else []
+    return ":\N{NO-BREAK SPACE}".join(parts)

@@ -132,7 +132,14 @@ class Pages:
 
     def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
         settings = self.ask.settings
-        return render(template, path, base=settings.base_link, contact=settings.contact, **facts)
+        return render(
+            template,
+            path,
+            base=settings.base_link,
+            contact=settings.contact,
+            this_season=self.ask.catalogue.calendar_season,
+            **facts,
+        )
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """Answers at an address without a route.

@@ -1,7 +1,7 @@
 """The page of a season, such as `/2023`: its races, their winners, and both championships."""
 
-from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from racedata.formats import Json
@@ -33,15 +33,23 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
     }
 
 
-def most_wins(winners: Iterable[list[Json]]) -> list[tuple[Json, int]]:
+def most_wins(winners: Iterable[list[Json]]) -> list[Json]:
     """The winners of races with their number of wins, most first. Each has all constructors."""
-    wins: Counter[str] = Counter()
     found: dict[str, Json] = {}
-    for place in (each for of_race in winners for each in of_race):
-        id = place["Driver"]["driverId"]
-        wins[id] += 1
-        known = found.setdefault(id, {**place, "Constructors": []})
+    for place in chain.from_iterable(winners):
+        known = found.setdefault(
+            place["Driver"]["driverId"], {**place, "Constructors": [], "wins": 0}
+        )
+        known["wins"] += 1
         known["Constructors"] += [
             each for each in place["Constructors"] if each not in known["Constructors"]
         ]
-    return [(found[id], count) for id, count in wins.most_common()]
+    wins = [each["wins"] for each in found.values()]
+    return [
+        {
+            **each,
+            "wins": str(each["wins"]),
+            "positionText": str(1 + sum(more > each["wins"] for more in wins)),
+        }
+        for each in sorted(found.values(), key=lambda each: -int(each["wins"]))
+    ]
