@@ -7,7 +7,9 @@ import shutil
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from support import ROOT
 from support.apis import served
 from support.processes import OFF, service
@@ -62,6 +64,10 @@ def luminance(browser, selector, colour):
         ("2023", "table", "United States Grand Prix"),
         ("2023/9", "table", "Leclerc"),
         ("2021/10", "table", "Hamilton"),
+        ("drivers/hamilton", "#mates ~ table", "George Russell"),
+        ("constructors/ferrari", "#seasons ~ table", "Leclerc"),
+        ("circuits/americas", ".winners", "Verstappen"),
+        ("find?q=a", ".found", "Alonso"),
     ],
 )
 def test_each_page_fits_the_width_of_the_screen_without_broken_words_or_errors(
@@ -284,3 +290,50 @@ def test_the_script_for_developers_runs_in_a_browser(browser, site):
         browser.get(other.url)
         shown = f"{script}; laps(2023, 18).then((laps) => arguments[0](laps.size), arguments[0])"
         assert browser.execute_async_script(shown) == 56
+
+
+@pytest.mark.parametrize("off", [False, True], ids=["script", "no script"])
+def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, site, off):
+    emulate(browser, 390)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
+    try:
+        browser.get(site + "2023/18")
+        # the link that skips the navigation, its four links, and then the field
+        for _ in range(6):
+            ActionChains(browser).send_keys(Keys.TAB).perform()
+        browser.switch_to.active_element.send_keys("pere", Keys.ENTER)
+        assert browser.current_url == site + "find?q=pere"
+        field = browser.find_element(By.NAME, "q")
+        assert field.get_attribute("value") == "pere"
+        assert browser.find_element(By.CSS_SELECTOR, ".found a").text == "Sergio Pérez"
+        for _ in range(8):  # also the button
+            ActionChains(browser).send_keys(Keys.TAB).perform()
+        browser.switch_to.active_element.send_keys(Keys.ENTER)
+        assert browser.current_url == site + "drivers/perez"
+        assert browser.find_element(By.TAG_NAME, "h1").text == "Sergio Pérez"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_the_outline_of_a_circuit_and_the_colour_of_a_team_are_drawn(browser, site):
+    emulate(browser, 1280)
+    browser.get_log("browser")
+    browser.get(site + "circuits/americas")
+    outline = browser.find_element(By.CSS_SELECTOR, ".newest path").rect
+    assert outline["width"] > 100 < outline["height"]
+    mark = browser.find_element(By.CSS_SELECTOR, ".winners .mark rect")
+    assert mark.value_of_css_property("fill").startswith("rgb(")
+    assert mark.rect["width"] == 4
+    assert browser.get_log("browser") == []
+
+
+def test_links_lead_from_a_race_to_a_driver_his_team_and_a_circuit(browser, site):
+    browser.get(site + "2023/18")
+    for link, address in (
+        ("Max Verstappen", "drivers/max_verstappen"),
+        ("Red Bull", "constructors/red_bull"),
+        ("Austrian", "2023/9"),
+        ("Red Bull Ring", "circuits/red_bull_ring"),
+    ):
+        browser.find_element(By.LINK_TEXT, link).click()
+        assert browser.current_url == site + address
