@@ -115,7 +115,7 @@ def test_a_season_says_who_won_how_often_with_all_their_constructors(database):
     won = """UPDATE results SET DRIVER(fangio), CONSTRUCTOR(ferrari)
              WHERE RACE(1957/5) AND DRIVER(brooks) AND positionText = '1'"""
     page = words_of(client(changed(database, won)).get("/1957").text)
-    assert f"{said} 1 Juan Fangio Maserati, Ferrari 2 2 Stirling Moss Vanwall 1" in page
+    assert f"{said} 1 Juan Fangio Maserati , Ferrari 2 2 Stirling Moss Vanwall 1" in page
 
 
 def test_a_race_links_to_the_race_of_that_name_in_other_years(sample):
