@@ -385,7 +385,7 @@ def test_without_scripts_nothing_is_said_that_only_a_script_knows(browser, site)
         assert not browser.find_element(By.ID, "upcoming").is_displayed()
         weekend = browser.find_element(By.ID, "weekend").text
         assert "Sessions, in UTC" in weekend and "Sat 28 Oct 2023, 21:00" in weekend
-        browser.find_element(By.LINK_TEXT, "All of race").click()
+        browser.find_element(By.LINK_TEXT, "Whole table: race").click()
         assert browser.current_url == site + "2023/18#race"
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
