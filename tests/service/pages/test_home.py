@@ -164,7 +164,7 @@ def test_the_page_has_the_first_three_of_the_newest_session_and_a_link_to_the_ot
     )
     newest = html[html.index('<div id="newest"') : html.index("Championships</h2>")]
     assert f"<h2>{label}</h2>" in newest
-    assert f'<a href="./2023/{anchor}">All of {label.lower()}</a>' in newest
+    assert f'<a href="./2023/{anchor}">Whole table: {label.lower()}</a>' in newest
     assert f"Pos Driver Time {first}" in words_of(newest)
     assert newest.count('<th scope="row">') == 3
     weekend = html[html.index('<div class="beside" id="weekend">') : html.index('id="newest"')]
