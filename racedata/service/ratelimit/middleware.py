@@ -14,12 +14,12 @@ from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
-OUTSIDE = ("/openapi.json", "/racedata.db")  # what counts outside the base address
+OUTSIDE = ("/find", "/openapi.json", "/racedata.db")  # what counts outside the base address
 COUNTED = "racedata.counted"  # key of the WSGI environment: the headers of a counted request
 
 
 class RateLimits:
-    """Counts requests under the base address and for files, and refuses with 429.
+    """Counts requests under the base address, for files and for `/find`, and refuses with 429.
 
     The headers are those of the IETF draft "RateLimit header fields for HTTP"
     (draft-ietf-httpapi-ratelimit-headers).
