@@ -53,10 +53,6 @@ def in_words(utc: str) -> str:
     return f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in utc else "")
 
 
-def names(objects: Iterable[Json]) -> str:
-    return ", ".join([each["name"] for each in objects])
-
-
 def entrant(place: Json, root: str, season: int) -> str:
     """The content of a cell: a driver, if there is one, with the constructors, as links."""
     driver = place.get("Driver")
@@ -113,7 +109,6 @@ TEMPLATES.filters.update(
     filled=filled,
     full_name=full_name,
     in_words=in_words,
-    names=names,
     number="{:,}".format,
     place=place_of,
 )
