@@ -53,10 +53,6 @@ def in_words(utc: str) -> str:
     return f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in utc else "")
 
 
-def names(objects: Iterable[Json]) -> str:
-    return ", ".join([each["name"] for each in objects])
-
-
 def short_name(race: str) -> str:
     """The name of a race in a list of races: `Monaco` for the Monaco Grand Prix."""
     return race.removesuffix(" Grand Prix")
@@ -118,7 +114,6 @@ TEMPLATES.filters.update(
     filled=filled,
     full_name=full_name,
     in_words=in_words,
-    names=names,
     number="{:,}".format,
     place=place_of,
     short_name=short_name,
