@@ -234,7 +234,7 @@ class Settings(SharedSettings):
         It is a URL if the settings imply one, otherwise a path.
         """
         is_implied = self.base_url.endswith(self.base_address)
-        return self.base_url.removesuffix(self.base_address) if is_implied else "/"
+        return self.base_url.removesuffix(self.base_address) or "/" if is_implied else "/"
 
     @property
     def rate_limits(self) -> list[Rate]:
