@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
-from racedata.formats import counted, listed, utc_now
+from racedata.formats import counted, listed
 from racedata.loader.changes import fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
 from racedata.loader.correct import (
@@ -33,6 +33,13 @@ from racedata.loader.report import (
     licence,
     seasons_of,
     unknown_values,
+)
+from racedata.loader.same_bytes import (
+    SAMPLE_NAME,
+    SAMPLE_TIME,
+    build_time,
+    fix_state,
+    is_only_sample,
 )
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
@@ -116,8 +123,11 @@ def build(
         copy_tables(stage, progress)
         for _, sql in indexes:
             db.execute(sql)
+        fix_state(store)
         describe(db, store, filling.base.is_sample)
-        if old and old.is_sample == filling.base.is_sample:  # a first load is no change
+        if is_only_sample(store):
+            store.drop_changes(after=-1)
+        elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
             progress("noting what has changed")
             put_changes(store, db, old.store, filling.why)
         fill_changes(store, db)
@@ -217,8 +227,11 @@ def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
     """Fills the tables that describe the database."""
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
-    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (utc_now(), is_sample, *store.state))
+    built_at = SAMPLE_TIME if is_only_sample(store) else build_time()
+    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (built_at, is_sample, *store.state))
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
+    if is_sample:
+        db.execute("UPDATE sources SET name = ?1, address = ?1 WHERE sourceId = 1", (SAMPLE_NAME,))
     db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
         db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (contribution(db, id), id))

@@ -46,13 +46,12 @@ from racedata.loader.program import add_database_argument, run
 from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
 from racedata.loader.replacement import copy_attributes, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
+from racedata.loader.same_bytes import SAMPLE, SAMPLE_TIME
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
 from racedata.loader.stage import Stage, staged
 from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
 from racedata.loader.update import put_whole
-
-SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
 
 def load(
@@ -154,6 +153,8 @@ def put_groups(
         has_ids |= stage.has_ids
         for number, source in stage.stored_sources(is_sample):
             progress(f"storing {source.name}")
+            if is_sample:
+                source = source._replace(read_at=SAMPLE_TIME)
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
             put_whole(store, delivery, corrected)
 
@@ -175,9 +176,7 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
     if dumps := dumps_in(configured()):
         return dumps
     if existing:
-        loaded = existing.loaded_sources
-        # the sample may be in another folder now
-        return [SAMPLE, *loaded[1:]] if existing.is_sample else loaded
+        return existing.loaded_sources
     if store_path(path).exists():  # only the database is lost
         with closing(opened_store(path)) as store:
             loaded = [source.address for source in store.sources() if source.is_loaded]
