@@ -231,7 +231,7 @@ def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
     db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (built_at, is_sample, *store.state))
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
     if is_sample:
-        db.execute("UPDATE sources SET name = ?1, address = ?1 WHERE sourceId = 1", (SAMPLE_NAME,))
+        db.execute("UPDATE sources SET address = name WHERE name = ?", (SAMPLE_NAME,))
     db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
         db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (contribution(db, id), id))

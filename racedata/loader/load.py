@@ -46,7 +46,7 @@ from racedata.loader.program import add_database_argument, run
 from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
 from racedata.loader.replacement import copy_attributes, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
-from racedata.loader.same_bytes import SAMPLE, SAMPLE_TIME
+from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
 from racedata.loader.stage import Stage, staged
 from racedata.loader.store import Store, opened_store
@@ -153,8 +153,6 @@ def put_groups(
         has_ids |= stage.has_ids
         for number, source in stage.stored_sources(is_sample):
             progress(f"storing {source.name}")
-            if is_sample:
-                source = source._replace(read_at=SAMPLE_TIME)
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
             put_whole(store, delivery, corrected)
 

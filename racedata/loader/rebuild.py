@@ -202,7 +202,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         for number, source in sources_in(existing.db, "main")
     ]
     if existing.is_sample:
-        sources[0] = 1, sources[0][1]._replace(name=SAMPLE, address=SAMPLE, is_sample=True)
+        sources[0] = 1, sources[0][1]._replace(address=SAMPLE, is_sample=True)
     for number, source in sources:
         put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
     loaded = [source.address for _, source in sources if source.is_loaded]

@@ -15,7 +15,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.store import Store
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
-# In the database, the sample has this name and address, wherever the package is.
+# Its name, and its address in a database: the package may be anywhere.
 SAMPLE_NAME = "sample"
 SAMPLE_TIME = "2026-11-26T00:00:00Z"  # when its files were last changed, and so when it was built
 
@@ -46,7 +46,7 @@ def fix_state(store: Store) -> None:
     """
     id, changes = store.state
     if is_only_sample(store) or os.environ.get(EPOCH):
-        facts = [(source.is_sample or source.name, source.checksum) for source in store.sources()]
+        facts = [(source.name, source.checksum) for source in store.sources()]
         digest = hashlib.sha256(repr(facts).encode()).hexdigest()
         store.state = f"{SAMPLE_NAME if is_only_sample(store) else 'sources'}-{digest[:16]}", 1
     elif id.startswith(SAMPLE_NAME):
