@@ -14,6 +14,7 @@ from typing import NamedTuple
 from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import counted, listed
+from racedata.loader.allowed import check_licence, is_only_open
 from racedata.loader.changes import fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
 from racedata.loader.correct import (
@@ -43,7 +44,7 @@ from racedata.loader.same_bytes import (
 )
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
-from racedata.loader.store import Store
+from racedata.loader.store import Store, StoredSource
 from racedata.model import COMPUTED, KINDS, RECORDS, TABLES, Table
 
 INDEXES = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL"
@@ -107,6 +108,8 @@ def build(
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")
         filling = Filling(stage, store, choice, corrected)
+        for source in filling.sources:
+            check_licence(source.address, source.licence)
         filling.fill_results()
         stage.index("results")
         # Other records of a car take its driver and constructor from the results.
@@ -125,7 +128,7 @@ def build(
             db.execute(sql)
         fix_state(store)
         describe(db, store, filling.base.is_sample)
-        if is_only_sample(store):
+        if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
             store.drop_changes(after=-1)
         elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
             progress("noting what has changed")
@@ -153,6 +156,16 @@ def build(
         db.execute("ANALYZE")  # statistics for the query planner
     write_checksum(path)
     return report
+
+
+def names_others(
+    store: Store, sources: Sequence[StoredSource], old: ExistingDatabase | None
+) -> bool:
+    """Whether the changes would have values of sources other than these, perhaps not open ones."""
+    named = {name for each in store.changes() for name in (each.old_source, each.source) if name}
+    if old:
+        named |= {name for (name,) in old.db.execute("SELECT name FROM sources")}
+    return not named <= {source.name for source in sources}
 
 
 def remarks_of(choice: Choice) -> list[str]:

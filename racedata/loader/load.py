@@ -18,6 +18,7 @@ from racedata.database import (
     is_missing,
     store_path,
 )
+from racedata.loader.allowed import add_licence_argument
 from racedata.loader.build import build
 from racedata.loader.copies import install_copy
 from racedata.loader.corrections import (
@@ -34,6 +35,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.listed import (
     after_load,
+    check_licences,
     configured,
     dumps_in,
     list_that_counts,
@@ -75,6 +77,8 @@ def load(
         return load_whole(whole, database, progress, replace)
     with rebuilding(database, may_replace=replace) as new, ExitStack() as reading:
         loaded = loaded_before(path, new.existing)
+        # without APIs: the address of one may be that of a zip
+        check_licences(dumps_in(sources or loaded))
         groups = [
             reading.enter_context(
                 read(group, progress, may_fail=bool(at) and group[0].address in loaded)
@@ -288,6 +292,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     add_database_argument(parser)
     add_corrections_argument(parser)
+    add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
 
     def work(progress: Progress) -> list[str]:
