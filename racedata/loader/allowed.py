@@ -8,7 +8,7 @@ from typing import Any
 from racedata.formats import without_query
 from racedata.licences import is_open
 from racedata.loader.errors import LoadError
-from racedata.settings import LICENCES, LoaderSettings, SettingError
+from racedata.settings import LICENCES, LoaderSettings
 
 VARIABLE = "RACEDATA_LICENCE"
 
@@ -37,11 +37,7 @@ def add_licence_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def is_only_open() -> bool:
-    """Raises LoadError if a setting is wrong."""
-    try:
-        return LoaderSettings.read(os.environ).licence == "open"
-    except SettingError as error:
-        raise LoadError(str(error)) from None
+    return LoaderSettings.read(os.environ).licence == "open"
 
 
 def check_licence(address: str, licence: str | None) -> None:
