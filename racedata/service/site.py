@@ -24,6 +24,7 @@ from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.openapi import WITH_FILTER
+from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
 from racedata.settings import SettingError, Settings
@@ -139,8 +140,9 @@ class Site:
         while waiting:
             address = waiting.pop()
             answer = self.ask(address)
-            if answer.status == 302:  # has the bytes of the page to which the service sends
-                answer = self.ask(path_of(address, answer.headers["location"]))
+            if answer.status == 302:  # a web server has no such answer, so a page leads there
+                page = render("moved.html", address, location=answer.headers["location"])
+                answer = Answer(200, {"content-type": CONTENT_TYPE}, page.encode())
             if answer.status != 200:
                 continue
             links = [*self.links(address, answer)]
