@@ -236,3 +236,15 @@ def test_a_full_database_is_a_copy_of_some_50000_files(full_database, tmp_path):
     some = random.sample(sorted(files - OWN), 3_000)
     assert_equal_to_the_service(folder, full_database, some, URL)
     assert "; 0 written, 0 deleted " in export(full_database, folder, "--base-url", URL)
+
+
+@pytest.mark.parametrize("path", ["/Ergast", ""])
+def test_a_copy_may_have_another_base_address(sample_database, tmp_path, path):
+    folder = tmp_path / "copy"
+    export(sample_database, folder, RACEDATA_BASE_PATH=path)
+    base = f"{path}/f1".strip("/")
+    files = files_of(folder)
+    assert {f"{base}/2023/18/results.json", f"{base}.json", "2023/18/index.html"} <= files
+    text = (folder / f"{base}/2023/5.json").read_text(encoding="utf-8")
+    assert f'"url":"/{base}/2023/5/races.json"' in text
+    assert not {f"{base}/results", "ergast/f1/results", "racedata.db"} & files
