@@ -15,8 +15,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import requests
 from support import ROOT, SAMPLE
+from support.answers import settings_of
 from support.oracle import TABLES, Oracle, parse
-from support.processes import OFF, nginx_with_copy, run_racedata, service
+from support.processes import OFF, nginx_with_copy, service
+
+from racedata.service import site
 
 with warnings.catch_warnings():
     # pytz 2022, which ergast-py requires and pandas imports, on Python 3.12 or newer
@@ -465,9 +468,8 @@ def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_asks, expected,
 def host_of_copy(source, attempts, tmp_path_factory):
     """The start of the addresses of a static copy behind nginx."""
     folder = tmp_path_factory.mktemp("copy")
-    copy, database = folder / "copy", str(source[1])
-    assert run_racedata("export", "site", str(copy), "--database", database).returncode == 0
-    with nginx_with_copy(folder, copy) as address:
+    site.export(settings_of(database=source[1]), str(folder / "copy"))
+    with nginx_with_copy(folder, folder / "copy") as address:
         yield "http://{}:{}".format(*address)
 
 
