@@ -30,14 +30,14 @@ from racedata.settings import LoaderSettings, Settings, option, variable_of
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
-PAGES = ["analysts", "assistants", "clients", "data", "interface", "run", "settings"]
+PAGES = ["analysts", "assistants", "clients", "data", "interface", "run", "settings", "static"]
 NAMES = [
     *("README.md", "CONTRIBUTING.md", "data/README.md", "deploy/README.md"),
     *(f"docs/{page}.md" for page in PAGES),
 ]
 DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 README, CONTRIBUTING = DOCUMENTS["README.md"], DOCUMENTS["CONTRIBUTING.md"]
-ANALYSTS, ASSISTANTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (
+ANALYSTS, ASSISTANTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS, _ = (
     DOCUMENTS[f"docs/{page}.md"] for page in PAGES
 )
 BASE = Settings().base_address
