@@ -131,6 +131,18 @@ def healthcheck(arguments: Sequence[str]) -> None:
     write(healthcheck.health_line(arguments))
 
 
+def export(arguments: Sequence[str]) -> None:
+    """`site` exports what the service answers; anything else is the name of a dump."""
+    if arguments[:1] == ["site"]:
+        from racedata.service import site
+
+        write(site.report(arguments[1:]))
+        return
+    from racedata.loader import export
+
+    export.main(arguments)
+
+
 def write(text: str = "") -> None:
     """Writes to stdout, after the output of argparse. Exits with one line if that fails."""
     try:
@@ -157,7 +169,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "racedata.loader.check:main",
         "report facts in the database that contradict each other",
     ),
-    "export": ("racedata.loader.export:main", "write the data as files, for other programs"),
+    "export": ("racedata.cli:export", "write the data as files, for other programs"),
     "serve": ("racedata.cli:serve", "serve the database over HTTP"),
     "healthcheck": ("racedata.cli:healthcheck", "check that a running service answers"),
 }

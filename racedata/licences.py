@@ -22,6 +22,12 @@ STRICTNESS = (FREE, NAMED, SHARED_ALIKE)
 WITH_NAMES = re.compile("(.*); name (.*), and say that it was changed")
 
 
+def is_open(licence: str | None) -> bool:
+    """Whether data under this licence may be used for anything: with names, or freely."""
+    match = WITH_NAMES.fullmatch(licence or "")
+    return KNOWN.get(match[1] if match else licence or "") in (FREE, NAMED)
+
+
 def licence_of_file(sources: Iterable[tuple[str, str | None]]) -> str:
     """The licence of data from these sources: their public names, and their licences."""
     licences, unclear = {FREE}, []

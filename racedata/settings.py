@@ -117,6 +117,8 @@ URL = matching(
     "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a trailing "
     "slash",
 )
+LICENCES = ("any", "open")
+LICENCE = matching("|".join(LICENCES), "any or open")
 TIMES = matching("total|gap", "total or gap")
 STORE = matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0")
 CONTACT = matching(
@@ -187,6 +189,7 @@ class LoaderSettings(SharedSettings):
     """The settings of the loader. Its commands check all of them at the start."""
 
     sources: str = setting("", str, "the sources to load and to follow, the most trusted first; empty for the default list")
+    licence: str = setting("any", LICENCE, "which sources may be used: any, or open for only those under CC BY or CC0")
     corrections: str = setting("", str, "a file of corrections, none or default; empty for the last choice", variable="CORRECTIONS")
     jolpica_token: str = setting("", TOKEN, "your token for Jolpica-F1's latest dump; it is sent only to Jolpica's own host", variable="JOLPICA_TOKEN", is_secret=True)
 
@@ -234,7 +237,7 @@ class Settings(SharedSettings):
         It is a URL if the settings imply one, otherwise a path.
         """
         is_implied = self.base_url.endswith(self.base_address)
-        return self.base_url.removesuffix(self.base_address) if is_implied else "/"
+        return self.base_url.removesuffix(self.base_address) or "/" if is_implied else "/"
 
     @property
     def rate_limits(self) -> list[Rate]:

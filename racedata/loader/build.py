@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
-from racedata.formats import counted, listed, utc_now
+from racedata.formats import counted, listed
+from racedata.loader.allowed import check_licence, is_only_open
 from racedata.loader.changes import fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
 from racedata.loader.correct import (
@@ -36,9 +37,16 @@ from racedata.loader.report import (
     seasons_of,
     unknown_values,
 )
+from racedata.loader.same_bytes import (
+    SAMPLE_NAME,
+    SAMPLE_TIME,
+    build_time,
+    fix_state,
+    is_only_sample,
+)
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
-from racedata.loader.store import Store
+from racedata.loader.store import Store, StoredSource
 from racedata.model import COMPUTED, KINDS, RECORDS, TABLES, Table
 
 INDEXES = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL"
@@ -103,6 +111,8 @@ def build(
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")
         filling = Filling(stage, store, choice, corrected)
+        for source in filling.sources:
+            check_licence(source.address, source.licence)
         filling.fill_results()
         stage.index("results")
         # Other records of a car take its driver and constructor from the results.
@@ -119,8 +129,11 @@ def build(
         copy_tables(stage, progress)
         for _, sql in indexes:
             db.execute(sql)
+        fix_state(store)
         describe(db, store, filling.base.is_sample)
-        if old and old.is_sample == filling.base.is_sample:  # a first load is no change
+        if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
+            store.drop_changes(after=-1)
+        elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
             progress("noting what has changed")
             put_changes(store, db, old.store, filling.why)
         fill_changes(store, db)
@@ -151,6 +164,16 @@ def build(
         db.execute("ANALYZE")  # statistics for the query planner
     write_checksum(path)
     return report
+
+
+def names_others(
+    store: Store, sources: Sequence[StoredSource], old: ExistingDatabase | None
+) -> bool:
+    """Whether the changes would have values of sources other than these, perhaps not open ones."""
+    named = {name for each in store.changes() for name in (each.old_source, each.source) if name}
+    if old:
+        named |= {name for (name,) in old.db.execute("SELECT name FROM sources")}
+    return not named <= {source.name for source in sources}
 
 
 def remarks_of(choice: Choice) -> list[str]:
@@ -225,8 +248,11 @@ def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
     """Fills the tables that describe the database."""
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
-    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (utc_now(), is_sample, *store.state))
+    built_at = SAMPLE_TIME if is_only_sample(store) else build_time()
+    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (built_at, is_sample, *store.state))
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
+    if is_sample:
+        db.execute("UPDATE sources SET address = name WHERE name = ?", (SAMPLE_NAME,))
     db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
         db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (contribution(db, id), id))

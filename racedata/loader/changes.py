@@ -8,9 +8,10 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from racedata.formats import public_name, utc_now
+from racedata.formats import public_name
 from racedata.loader.correction_lines import columns_of
 from racedata.loader.matching import calendar, match_calendars
+from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import column_names
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store, StoredChange
@@ -154,7 +155,7 @@ def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], wh
         store.renumber_changes(season, rounds)
     # If there are too many, those of the oldest races go.
     found = sorted(comparison.changes(), key=lambda each: [part or 0 for part in each.about[:2]])
-    now, revision = utc_now(), store.state[1]
+    now, revision = build_time(), store.state[1]
     store.put_changes(each.stored(revision, now) for each in found)
 
 

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from racedata.formats import utc_now, without_query
 from racedata.hints import COMMAND
-from racedata.loader.existing import ExistingDatabase
+from racedata.licences import SOURCES
+from racedata.loader.allowed import check_licence
+from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.foreign import Refused
 
 
@@ -26,6 +28,9 @@ class Copy(NamedTuple):
 
 def install_copy(copy: Copy, new: Path, existing: ExistingDatabase | None) -> None:
     """Writes the copy to `new`. Raises Refused if it may not replace the existing database."""
+    with closing(open_read_only(copy.path)) as db:
+        for name, licence in db.execute(SOURCES):
+            check_licence(f"{without_query(copy.address)}: {name}", licence)
     if existing:
         check_age(copy, existing)
     with copy.path.open("rb") as source, new.open("wb") as target:

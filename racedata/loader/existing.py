@@ -16,6 +16,7 @@ from racedata import database
 from racedata.formats import counted, plural
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import BATCH
+from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage, sources_in
 from racedata.model import BY_NAME, TABLES, Table
@@ -85,7 +86,9 @@ class ExistingDatabase:
             self.is_sample = bool(is_sample)  # whether its base is the sample
             # the addresses of the sources of the last load, in its order
             found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
-            self.loaded_sources: list[str] = [address for (address,) in found]
+            self.loaded_sources: list[str] = [
+                SAMPLE if address == SAMPLE_NAME else address for (address,) in found
+            ]
             self.db.execute("SELECT 1 FROM origins LIMIT 1")  # which a newer database always has
             # the id and the number of changes of the store that it was built from
             self.store: tuple[str, int] = "", 0

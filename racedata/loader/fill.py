@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress, repeat
 from typing import Any
 
-from racedata.formats import utc_now
 from racedata.hints import COMMAND
 from racedata.loader.choose import Choice, ChosenRace, why
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, LISTS, OF_CAR, PARTS, REFERENCE, Row
+from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import insertion
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
@@ -92,7 +92,7 @@ class Filling:
             for source in in_order(store.sources())
             if source.is_loaded or source.name in used
         ]
-        self.now = utc_now()
+        self.now = build_time()
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
         self.kept = {source.name for source in self.sources if source.has_ids} or {self.base.name}

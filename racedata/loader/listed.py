@@ -7,6 +7,7 @@ Otherwise, it is the default. The list has addresses: a source that was never re
 import os
 from collections.abc import Sequence
 
+from racedata.loader.allowed import check_licence
 from racedata.loader.sources import DEFAULT_LIST, Source, addresses_in, source_at
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
@@ -88,6 +89,13 @@ def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
     apis = [address for address in new if is_ahead(source_at(address))]
     joined = [*apis, *addresses, *(address for address in new if address not in apis)]
     return sorted(joined, key=lambda address: source_at(address).is_provisional)
+
+
+def check_licences(addresses: Sequence[str]) -> None:
+    """Raises LoadError if one of these sources is known not to be allowed, before it is asked."""
+    for address in addresses:
+        if licence := source_at(address).licence:
+            check_licence(address, licence)
 
 
 def is_ahead(source: Source) -> bool:

@@ -18,6 +18,7 @@ from racedata.database import (
     is_missing,
     store_path,
 )
+from racedata.loader.allowed import add_licence_argument
 from racedata.loader.build import build
 from racedata.loader.copies import install_copy
 from racedata.loader.corrections import (
@@ -34,6 +35,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.listed import (
     after_load,
+    check_licences,
     configured,
     dumps_in,
     list_that_counts,
@@ -46,13 +48,12 @@ from racedata.loader.program import add_database_argument, run
 from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
 from racedata.loader.replacement import copy_attributes, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
+from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
 from racedata.loader.stage import Stage, staged
 from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
 from racedata.loader.update import put_whole
-
-SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
 
 def load(
@@ -76,6 +77,8 @@ def load(
         return load_whole(whole, database, progress, replace)
     with rebuilding(database, may_replace=replace) as new, ExitStack() as reading:
         loaded = loaded_before(path, new.existing)
+        # without APIs: the address of one may be that of a zip
+        check_licences(dumps_in(sources or loaded))
         groups = [
             reading.enter_context(
                 read(group, progress, may_fail=bool(at) and group[0].address in loaded)
@@ -175,9 +178,7 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
     if dumps := dumps_in(configured()):
         return dumps
     if existing:
-        loaded = existing.loaded_sources
-        # the sample may be in another folder now
-        return [SAMPLE, *loaded[1:]] if existing.is_sample else loaded
+        return existing.loaded_sources
     if store_path(path).exists():  # only the database is lost
         with closing(opened_store(path)) as store:
             loaded = [source.address for source in store.sources() if source.is_loaded]
@@ -291,6 +292,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     add_database_argument(parser)
     add_corrections_argument(parser)
+    add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
 
     def work(progress: Progress) -> list[str]:

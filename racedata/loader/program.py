@@ -56,7 +56,7 @@ def run(
             lines = work(progress)
     except KeyboardInterrupt:
         fault = "interrupted"
-    except FAULTS as error:
+    except (*FAULTS, SettingError) as error:
         fault = fault_text(error, database)
     progress("")
     if lines and not fault:

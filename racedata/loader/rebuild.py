@@ -26,6 +26,7 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.listed import after_load, after_refresh, put_list
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import full_disk_named, replacement
+from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
 from racedata.loader.store import Store, opened_store
@@ -197,9 +198,11 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         store.forget(source.name)
     store.db.execute("DELETE FROM sources")
     sources = [
-        (number, source._replace(is_sample=number == 1 and existing.is_sample, has_ids=number == 1))
+        (number, source._replace(has_ids=number == 1))
         for number, source in sources_in(existing.db, "main")
     ]
+    if existing.is_sample:
+        sources[0] = 1, sources[0][1]._replace(address=SAMPLE, is_sample=True)
     for number, source in sources:
         put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
     loaded = [source.address for _, source in sources if source.is_loaded]

@@ -14,16 +14,18 @@ from pathlib import Path
 
 from racedata import values
 from racedata.database import OLDEST_VERSION, is_older
+from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
-from racedata.loader.listed import configured, wanted_list
-from racedata.loader.load import SAMPLE, load, load_or_rebuild, load_unread
+from racedata.loader.listed import check_licences, configured, wanted_list
+from racedata.loader.load import load, load_or_rebuild, load_unread
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
 from racedata.loader.rebuild import is_behind, rebuild, store_of
 from racedata.loader.refresh import Refresh, followed_source
+from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import (
     DEFAULT_LIST,
     NAMES,
@@ -43,6 +45,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     """
     path, corrections = parsed.database, parsed.corrections
     addresses = parsed.addresses or listed_at(path)
+    check_licences(addresses)
     names = [source_at(address).name for address in addresses]
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
@@ -130,6 +133,7 @@ def main(arguments: Sequence[str]) -> None:
         faults: list[str] = []
         addresses = parsed.addresses or listed_at(parsed.database)
         whole_database(addresses)
+        check_licences(addresses)
         is_listed = not (parsed.addresses or parsed.season or whole_database(addresses))
         if is_listed and (line := load_unread(parsed.database, parsed.corrections, progress)):
             faults.append(say(line))
@@ -189,6 +193,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     add_database_argument(parser)
     add_corrections_argument(parser)
+    add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected only one of them")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from racedata.database import SCHEMA
 from racedata.formats import HTTP, in_utf8, without_query
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
@@ -105,10 +106,12 @@ class Stage:
 
     def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
         """The sources of the rows, with their numbers."""
-        return [
-            (number, source._replace(is_sample=is_sample, has_ids=self.has_ids))
-            for number, source in sources_in(self.db, "stage")
-        ]
+        found = []
+        for number, source in sources_in(self.db, "stage"):
+            if is_sample:
+                source = source._replace(name=SAMPLE_NAME, read_at=SAMPLE_TIME, is_sample=True)
+            found.append((number, source._replace(has_ids=self.has_ids)))
+        return found
 
     def put_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
         """Notes what the source calls a kind of things, such as `driver`: references and its ids.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from racedata.formats import listed
+from racedata.loader.allowed import check_licence
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.correction_lines import NOTED
 from racedata.loader.corrections import CorrectedRows
@@ -105,6 +106,7 @@ def put_news(
     `may_shrink` says whether it may have fewer races and entrants than before. `are_cancelled` gets
     the times since when a calendar has lacked races.
     """
+    check_licence(delivery.source.address, delivery.source.licence)
     source = delivery.source._replace(has_ids=False)  # those of a load are kept
     old = store.source(source.name)
     if old and old.place is not None:  # what a load said about it stays

@@ -53,8 +53,8 @@ def test_without_a_database_nothing_is_remembered(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_notes_count_until_the_database_is_from_another_store(tmp_path):
-    database, other = built(SAMPLE, tmp_path / "x.db"), built(SAMPLE, tmp_path / "y.db")
+def test_notes_count_until_the_database_is_from_another_store(tmp_path, source):
+    database, other = built(SAMPLE, tmp_path / "x.db"), built(source, tmp_path / "y.db")
     memory.remember(database, ONE, {"release": 3})
     assert noted(database, ONE) == {"release": 3}
     other.replace(database)

@@ -312,7 +312,7 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
         take_apart(existing, store)
         assert store.state == existing.store
         names = [source.name for source in store.sources()]
-        assert names == ["https://example.org/f1?key=1", str(SAMPLE), "f1db"]
+        assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
         assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
         build(database.with_name("again.db"), store, [], lambda text: None)
     assert rows_of(database.with_name("again.db")) == before

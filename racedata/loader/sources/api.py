@@ -17,7 +17,7 @@ from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
-from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed
+from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed, licence_of
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
@@ -43,6 +43,7 @@ class ApiSource(Source):
         if urlsplit(self.address).hostname == urlsplit(JOLPICA).hostname:
             pace.limits = JOLPICA_LIMITS
         self.url_of_zip = address
+        self.licence = licence_of(self.address)
 
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
         """An API is not loaded whole: for a load, this is the URL of a zip."""

@@ -25,6 +25,13 @@ from racedata.model import BY_NAME, KINDS, RACE_TABLES, STANDINGS, Table
 from racedata.values import Value, plain_text, whole_number
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
+
+
+def licence_of(url: str) -> str:
+    host = urllib.parse.urlsplit(url).hostname or ""
+    return LICENCES.get(host, f"not stated by {host}")
+
+
 LATE = 3  # how many of the latest races may still get laps
 SHOWN = 80  # maximum characters of a wrong value in an error
 
@@ -286,11 +293,10 @@ class SeasonFetch:
             self.old.newest(),
         ]
         fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
-        host = urllib.parse.urlsplit(self.api.url).hostname or ""
         source = StoredSource(
             name=in_utf8(self.api.url),
             address=in_utf8(self.api.url),
-            licence=LICENCES.get(host, f"not stated by {host}"),
+            licence=licence_of(self.api.url),
             checksum=None,
             read_at=fetched_at,
             is_api=True,

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
-from racedata.formats import HTTP, timestamp, utc_now, without_query
+from racedata.formats import HTTP, timestamp, without_query
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.files.archives import Dump, checksum_of, opened, unzipped
 from racedata.loader.http import Request, Secret
 from racedata.loader.parts import Tables
+from racedata.loader.same_bytes import build_time
 from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace
@@ -155,5 +156,5 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
             else str(error)
         )
         raise LoadError(f"{dump.address}: {fault}") from None
-    stage.name_source(facts, utc_now(), is_loaded)
+    stage.name_source(facts, build_time(), is_loaded)
     return list(facts.remarks)

@@ -14,6 +14,7 @@ from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import NotFetched, Request
 from racedata.loader.schedule import Expected
+from racedata.loader.sources import f1db
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Task
@@ -35,6 +36,8 @@ class Unusable(NamedTuple):
 
 class F1dbRelease(DumpSource):
     """A release, or a copy of one: a zip next to a file of checksums."""
+
+    licence = f1db.LICENCE
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)

@@ -15,6 +15,7 @@ from racedata.formats import HTTP
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request, Secret, WrongStatus
+from racedata.loader.sources import jolpica
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.settings import LoaderSettings
@@ -25,6 +26,8 @@ INDEX_BYTES = 1_000_000
 
 class JolpicaDump(DumpSource):
     """The dump in an index: Jolpica's own, or another one, named by `jolpica:` and its URL."""
+
+    licence = jolpica.LICENCE
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:

@@ -37,6 +37,7 @@ from racedata.loader.stage import Fill
 from racedata.loader.store import StoredSource
 
 NAME = "openf1"
+LICENCE = "not stated by OpenF1"
 OPENF1 = "https://api.openf1.org/v1"
 LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
 
@@ -57,6 +58,8 @@ OF_WEEKEND = 8  # maximum requests for a weekend: see Weekend
 
 class OpenF1(Source):
     """The API of OpenF1, or a copy of it: `openf1:` and its address."""
+
+    licence = LICENCE
 
     kinds = (*CLASSIFIED, "pit_stops", "lap_times")
     publishes_after_race = False
@@ -317,7 +320,7 @@ class OpenF1(Source):
         source = StoredSource(
             name=NAME,
             address=self.address,
-            licence="not stated by OpenF1",
+            licence=LICENCE,
             checksum=None,
             read_at=at,
             is_provisional=True,

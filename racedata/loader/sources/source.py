@@ -66,6 +66,9 @@ class Source:
     # how often it is asked while it is followed; None: when the calendar says so
     interval: ClassVar[timedelta | None] = None
 
+    # the licence of its data, if that is known before it is read
+    licence: str | None = None
+
     def __init__(self, address: str, pace: Pace) -> None:
         self.address, self.pace = address, pace
 

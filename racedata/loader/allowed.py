@@ -1,0 +1,49 @@
+"""Which sources are allowed: with `--licence open`, only those under CC BY or CC0."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from racedata.formats import without_query
+from racedata.licences import is_open
+from racedata.loader.errors import LoadError
+from racedata.settings import LICENCES, LoaderSettings
+
+VARIABLE = "RACEDATA_LICENCE"
+
+
+class SetVariable(argparse.Action):
+    """An option that sets its variable, which all parts of a command read."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        value: str | Sequence[Any] | None,
+        option: str | None = None,
+    ) -> None:
+        os.environ[VARIABLE] = str(value)
+
+
+def add_licence_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--licence",
+        action=SetVariable,
+        choices=LICENCES,
+        default=argparse.SUPPRESS,
+        help=f"open refuses every source that is not under CC BY or CC0 ({VARIABLE}; default: any)",
+    )
+
+
+def is_only_open() -> bool:
+    return LoaderSettings.read(os.environ).licence == "open"
+
+
+def check_licence(address: str, licence: str | None) -> None:
+    """Raises LoadError if a source with this licence is not allowed."""
+    if is_only_open() and not is_open(licence):
+        what = f"its licence is {licence or 'not stated'}"
+        raise LoadError(
+            f"{without_query(address)}: {what}; expected CC BY or CC0, as {VARIABLE}=open says"
+        )

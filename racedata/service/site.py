@@ -1,0 +1,297 @@
+"""Writes a static copy of the service: `racedata export site FOLDER`.
+
+Any web server can serve its files, without a program. Each file has the bytes of the service's
+answer with the largest `limit`. So a client gets all records, whatever parameters it adds.
+site_folder.py has the rules of the folder.
+"""
+
+import argparse
+import gc
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import unescape
+from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from racedata import __version__
+from racedata.database import DatabaseError
+from racedata.service.addresses import CSV, ICS, JSON
+from racedata.service.app import App, create_app
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.openapi import WITH_FILTER
+from racedata.service.pages.rendering import CONTENT_TYPE, render
+from racedata.service.site_folder import FolderError, SiteFolder, site_folder
+from racedata.service.snapshot import Snapshot
+from racedata.settings import SettingError, Settings
+
+LIMIT = 2000  # records; a longer list has no file
+WORDS = ("current", "current/last", "current/next")  # seasons and rounds that change
+# Clients spell these so, and a web server does not know that capitals do not matter (D1).
+SPELLINGS = {
+    "driverstandings": "driverStandings",
+    "constructorstandings": "constructorStandings",
+}
+# Where a crawl of all other addresses begins; the rest is linked.
+SEEDS = ("/", "/docs", "/openapi.json", *(f"/{word}" for word in WORDS))
+README, HEADERS, NOT_FOUND = "README.txt", "_headers", "404.html"
+TOTAL = re.compile(rb'"total":"([0-9]+)"')
+
+
+class Answer(NamedTuple):
+    """An answer of the service."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def total(self) -> int:
+        """How many records the whole list has; 0 if it is no list."""
+        if "x-total-count" in self.headers:
+            return int(self.headers["x-total-count"])
+        found = TOTAL.search(self.body, 0, 1000)
+        return int(found[1]) if found else 0
+
+    @property
+    def is_page(self) -> bool:
+        return self.headers["content-type"].startswith("text/html")
+
+
+def settings_of_copy(settings: Settings) -> Settings:
+    """The settings of the service that a copy is of: it has no limits. Without a base URL,
+    `MRData.url` is a path.
+    """
+    return replace(
+        settings,
+        base_url=settings.base_url or settings.base_address,
+        max_limit=LIMIT,
+        default_limit=LIMIT,
+        burst_limit=None,
+        sustained_limit=None,
+        download=False,
+        cache_size=0,  # each answer is made once
+    )
+
+
+class Site:
+    """The service over a database, in this process, and the addresses that a copy has."""
+
+    def __init__(self, settings: Settings, data: Snapshot) -> None:
+        self.settings, self.data = settings_of_copy(settings), data
+        self.app: App = create_app(self.settings, data)
+        self.left_out: list[str] = []  # addresses of lists that are too long
+
+    def ask(self, address: str, query: str = "") -> Answer:
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": "GET",
+            "SCRIPT_NAME": "",
+            "PATH_INFO": address,
+            "QUERY_STRING": query,
+            "SERVER_NAME": "localhost",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "HTTP_HOST": "localhost",
+            "HTTP_ACCEPT": "text/html",
+            "wsgi.url_scheme": "http",
+            "wsgi.input": None,
+            "wsgi.errors": sys.stderr,
+        }
+        started: list[Any] = []
+        body = b"".join(self.app(environ, lambda *given: started.extend(given)))  # type: ignore[arg-type]
+        return Answer(int(started[0].split()[0]), dict(started[1]), body)
+
+    # The endpoints.
+
+    def addresses(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """The addresses of all endpoints after the base address, with their endings."""
+        catalogue = Catalogue(self.data)
+        fronts = ["", *(f"/{word}" for word in WORDS)]
+        for season, rounds in catalogue.rounds.items():
+            fronts += [f"/{season}", *(f"/{season}/{round}" for round in rounds)]
+        for endpoint in ENDPOINTS:
+            endings = [*endpoint.rules.endings]
+            for front in fronts:
+                if front or not endpoint.rules.needs_season:
+                    yield f"{front}/{endpoint.name}", endings
+                if endpoint.name == "races":  # the only endpoint that needs no name
+                    yield front, endings
+            for path in WITH_FILTER.get(endpoint.name, ()):
+                if "{season}" not in path:
+                    name = path.split("/")[1]
+                    for id in catalogue.ids[name]:
+                        yield re.sub("{.*}", id, path), endings
+
+    def lists(self) -> Iterator[str]:
+        """The addresses of the files of all endpoints, with their endings."""
+        base = self.settings.base_address
+        for address, endings in self.addresses():
+            yield from (f"{base}{address}{ending}" for ending in endings)
+
+    # Everything else.
+
+    def crawl(self) -> Iterator[tuple[str, Answer, list[str]]]:
+        """All pages and what they link to, outside the base address; and their links below it."""
+        waiting, seen = [*SEEDS], {*SEEDS}
+        while waiting:
+            address = waiting.pop()
+            answer = self.ask(address)
+            if answer.status == 302:  # a web server has no such answer, so a page leads there
+                page = render("moved.html", address, location=answer.headers["location"])
+                answer = Answer(200, {"content-type": CONTENT_TYPE}, page.encode())
+            if answer.status != 200:
+                continue
+            links = [*self.links(address, answer)]
+            found = {link for link in links if not self.is_below(link)} - seen
+            waiting += sorted(found)
+            seen |= found
+            yield address, answer, [link for link in links if self.is_below(link)]
+
+    def links(self, address: str, answer: Answer) -> Iterator[str]:
+        """The paths of this service to which a page links."""
+        if answer.is_page:
+            for link in re.findall('href="([^"]*)"', answer.body.decode()):
+                link = unescape(link)
+                if link.startswith(self.settings.base_url):
+                    link = self.settings.base_address + link[len(self.settings.base_url) :]
+                if path := path_of(address, link):
+                    yield path
+
+    def is_below(self, address: str) -> bool:
+        """Whether an address is that of an endpoint."""
+        return f"{address}/".startswith(f"{self.settings.base_address}/") or any(
+            address.startswith(self.settings.base_address + ending) for ending in (JSON, CSV, ICS)
+        )
+
+    # The copy.
+
+    def write(self, folder: SiteFolder) -> None:
+        """Writes all files. Raises FolderError or OSError."""
+        pages: list[tuple[str, bytes]] = []
+        linked: dict[str, None] = {}
+        for address, answer, below in self.crawl():
+            pages += [(name, answer.body) for name in names_of(address, answer.is_page)]
+            linked |= dict.fromkeys(below)
+        lists = dict.fromkeys([*self.lists(), *(each for each in linked if has_ending(each))])
+        names = {name for address in lists for name in names_of(address, False)}
+        folder.expect({*names, *(name for name, _ in pages), README, HEADERS, NOT_FOUND})
+        for name, content in pages:
+            folder.put(name, content)
+        for address in lists:
+            answer = self.ask(address, f"limit={LIMIT}")
+            if answer.total > LIMIT:
+                self.left_out.append(address)
+            elif answer.status == 200:
+                for name in names_of(address, False):
+                    folder.put(name, answer.body)
+        folder.put(NOT_FOUND, self.ask("/404").body)
+        folder.put(HEADERS, self.headers().encode())
+        folder.put(README, self.readme().encode())
+
+    def headers(self) -> str:
+        """A file that some hosts read: the headers that their own rules do not give."""
+        types = {CSV: "text/csv; charset=utf-8", ICS: "text/calendar; charset=utf-8"}
+        lines = ["/*", "  Access-Control-Allow-Origin: *", "  X-Content-Type-Options: nosniff"]
+        for ending, type in types.items():
+            lines += [f"{self.settings.base_address}/*{ending}", f"  Content-Type: {type}"]
+        return "\n".join([*lines, "/healthz", "  Content-Type: application/json", ""])
+
+    def readme(self) -> str:
+        lists = sorted({each.rpartition(".")[0] for each in self.left_out})
+        return README_TEXT.format(
+            version=__version__,
+            built=self.data.build()["builtAt"],
+            licence=self.data.licence(),
+            limit=f"{LIMIT:,}",
+            lists="\n".join(f"    {each}" for each in lists) or "    none",
+        )
+
+
+README_TEXT = """\
+A static copy of a service of racedata {version}
+over the database that was built at {built}
+
+Licence of the data: {licence}.
+
+Each file has the bytes of the service's answer with limit={limit}. Parameters change nothing: a
+list is always whole, and a calendar always has all sessions. docs/static.md describes how to
+publish a copy.
+
+These lists have more than {limit} records, so they have no file:
+{lists}
+"""
+
+
+def path_of(address: str, link: str) -> str:
+    """The path to which a link on the page at an address leads; empty if that is elsewhere."""
+    parts = urlsplit(urljoin(f"http://localhost{address}", link))
+    return parts.path if (parts.scheme, parts.netloc) == ("http", "localhost") else ""
+
+
+def has_ending(address: str) -> bool:
+    return address.endswith((JSON, CSV, ICS))
+
+
+def names_of(address: str, is_page: bool) -> list[str]:
+    """The files with the answer at an address.
+
+    A page has two, because its links are relative to an address without a slash at the end. Many
+    hosts have `2023.html` at `/2023`, and others can be told that it is in `2023/index.html`.
+    """
+    name = address.strip("/")
+    if is_page:
+        return [f"{name}/index.html", f"{name}.html"] if name else ["index.html"]
+    return [name, *(name.replace(*each) for each in SPELLINGS.items() if each[0] in name)]
+
+
+def export(settings: Settings, path: str) -> str:
+    """Writes a copy to the folder at a path. Returns a report.
+
+    Raises DatabaseError, FolderError or OSError.
+    """
+    begun = time.monotonic()
+    site = Site(settings, Snapshot.read(settings.database))
+    gc.freeze()  # as in app.application: these objects are never freed
+    with site_folder(path) as folder:
+        site.write(folder)
+        deleted = folder.finish()
+    left_out = len({each.rpartition(".")[0] for each in site.left_out})
+    return (
+        f"{path}: {len(folder.kept):,} files, {folder.size:,} bytes; {folder.written:,} written, "
+        f"{deleted:,} deleted in {time.monotonic() - begun:.0f} seconds\n"
+        f"{left_out:,} lists have more than {LIMIT:,} records and no file; see {README}\n"
+    )
+
+
+def report(arguments: Sequence[str]) -> str:
+    """The report of the command. Exits with one line if it fails."""
+    parser = argparse.ArgumentParser(
+        prog="racedata export site",
+        description="Write all answers as files, so that any web server can serve them.",
+        epilog="A second export writes only what has changed, and deletes what is gone. Settings "
+        "in the environment count as for `racedata serve`.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "folder", metavar="FOLDER", help="a new or empty folder, or an earlier copy"
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="start of MRData.url and of links to answers, such as "
+        "https://f1.example.org/ergast/f1 (RACEDATA_BASE_URL; default: a path)",
+    )
+    parser.add_argument("--database", metavar="FILE", help="the database file (RACEDATA_DATABASE)")
+    parsed = parser.parse_args(arguments)
+    options = {name: value for name, value in vars(parsed).items() if value is not None}
+    folder = options.pop("folder")
+    try:
+        return export(Settings.read(os.environ, options), folder)
+    except (SettingError, DatabaseError, FolderError) as error:
+        sys.exit(f"racedata export site: {error}")
+    except OSError as error:
+        sys.exit(f"racedata export site: {error.filename or folder}: {error.strerror}")

@@ -1,0 +1,182 @@
+"""racedata.loader.allowed: with `--licence open`, no command takes a source that is not open."""
+
+import shutil
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.apis import answers_of, served
+from support.loads import built, edit, refused, rows_of, run_loader, select, without
+from support.processes import run_racedata
+from support.refreshes import F1DB, run_refresh
+
+from racedata.licences import SOURCES, licence_of_file
+from racedata.loader.sources import DEFAULT_LIST
+
+OPEN = {"RACEDATA_LICENCE": "open"}
+EXPECTED = "expected CC BY or CC0, as RACEDATA_LICENCE=open says"
+OF_SAMPLE = "its licence is CC BY-NC-SA 3.0 and 4.0"
+
+
+@pytest.fixture
+def open_database(tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    return built(F1DB, folder / "racedata.db", None)
+
+
+@pytest.fixture
+def only_open(monkeypatch):
+    monkeypatch.setenv("RACEDATA_LICENCE", "open")
+
+
+def assert_refused(run, said):
+    assert (run.returncode, run.stdout) == (1, "")
+    assert f"{said}; {EXPECTED}" in run.stderr and run.stderr.count("\n") == 1
+
+
+def licensed(source, text):
+    (source / "licence.txt").write_text(text, encoding="utf-8")
+    return source
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("CC BY-NC-SA 4.0", "its licence is CC BY-NC-SA 4.0"),
+        ("CC BY-SA 4.0\nand more", "its licence is CC BY-SA 4.0"),
+        ("CC BY-NC-SA 4.0; name f1db, and say that it was changed", "its licence is CC BY-NC-SA"),
+        ("not stated, because of x", "its licence is not stated, because of x"),
+        ("", "its licence is not stated"),
+        ("cc by 4.0", "its licence is cc by 4.0"),
+    ],
+)
+def test_a_dump_whose_licence_is_not_open_is_refused_by_load_and_refresh(
+    source, open_database, only_open, text, said
+):
+    licensed(source, text)
+    for run in (
+        lambda: run_loader(source, open_database),
+        lambda: run_refresh(open_database, source),
+    ):
+        with refused(open_database):
+            ended = run()
+        assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+        assert f"{source}: {said}" in ended.stderr and EXPECTED in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["CC BY 4.0", "CC0 1.0", "CC BY 4.0; name x, f1db, and say that it was changed"]
+)
+def test_an_open_dump_is_loaded_and_the_licence_of_the_whole_is_open(
+    source, tmp_path, only_open, text
+):
+    run = run_loader(licensed(source, text), tmp_path / "x.db", F1DB)
+    assert (run.returncode, run.stderr) == (0, "")
+    licence = licence_of_file(select(tmp_path / "x.db", SOURCES))
+    assert licence.startswith("CC BY 4.0; name ")
+    assert f"licence of the whole: {licence}\n" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("openf1", "openf1: its licence is not stated by OpenF1"),
+        (DEFAULT_LIST[0], f"{DEFAULT_LIST[0]}: its licence is CC BY-NC-SA 4.0"),
+        ("https://f1.example.org/f1", "/f1: its licence is not stated by f1.example.org"),
+        ("jolpica", "jolpica: its licence is CC BY-NC-SA 4.0"),
+    ],
+)
+@pytest.mark.parametrize("follow", [[], ["--follow"]], ids=["once", "follow"])
+def test_a_source_whose_licence_is_known_is_refused_before_any_request(
+    open_database, address, said, follow
+):
+    words = ["refresh", "--from", address, "--licence", "open", *follow]
+    with refused(open_database):
+        assert_refused(run_racedata(*words, "--database", str(open_database)), said)
+
+
+def test_no_request_reaches_an_api_that_is_not_open(open_database, sample_database, only_open):
+    with served(answers_of(client(sample_database))) as api:
+        assert_refused(
+            run_refresh(open_database, api.url), "its licence is not stated by 127.0.0.1"
+        )
+        assert api.paths == []
+
+
+def test_the_default_list_is_refused_because_not_all_of_it_is_open(open_database):
+    said = f"{DEFAULT_LIST[0]}: its licence is CC BY-NC-SA 4.0"
+    for words in (["refresh"], ["refresh", "--follow"]):
+        run = run_racedata(*words, "--database", str(open_database), **OPEN)
+        assert_refused(run, said)
+
+
+def test_a_dump_with_a_name_is_refused_by_load_before_any_request(tmp_path):
+    database = tmp_path / "x.db"
+    run = run_racedata("load", "f1db", "jolpica", "--licence=open", "--database", str(database))
+    assert_refused(run, "jolpica: its licence is CC BY-NC-SA 4.0")
+    assert not database.exists()
+
+
+def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path):
+    for words in (["load"], ["serve", "--follow"], ["load", str(SAMPLE)]):
+        environ = {**OPEN, "RACEDATA_SOURCES": str(F1DB)} if "serve" in words else OPEN
+        run = run_racedata(*words, "--database", str(tmp_path / "x.db"), **environ)
+        assert run.returncode in (1, 3)
+        assert f"{SAMPLE}: {OF_SAMPLE}; {EXPECTED}" in run.stderr
+        assert [*tmp_path.iterdir()] == []
+
+
+def test_a_database_that_is_not_open_is_not_copied(
+    open_database, sample_database, tmp_path, only_open
+):
+    other = shutil.copy(sample_database, tmp_path / "other.db")
+    with refused(open_database):
+        assert_refused(run_loader(other, open_database), f"{other}: sample: {OF_SAMPLE}")
+    with refused(open_database):
+        assert_refused(run_refresh(open_database, str(other)), f"{other}: sample: {OF_SAMPLE}")
+    assert run_loader(open_database, tmp_path / "x.db").returncode == 0
+    assert rows_of(tmp_path / "x.db") == rows_of(open_database)
+
+
+def test_a_build_is_refused_while_the_list_has_a_source_that_is_not_open(source, tmp_path):
+    database = built([F1DB, source], tmp_path / "x.db", None)
+    with refused(database):
+        run = run_racedata("build", "--database", str(database), **OPEN)
+        assert_refused(run, f"{source}: {OF_SAMPLE}")
+    words = ["load", str(F1DB), "--only", "--database", str(database)]
+    assert run_racedata(*words, **OPEN).returncode == 0
+    assert select(database, "SELECT name FROM sources") == [("f1db",)]
+
+
+def test_an_open_load_replaces_the_sample(tmp_path, only_open, monkeypatch):
+    monkeypatch.delenv("RACEDATA_LICENCE")
+    database = built(SAMPLE, tmp_path / "x.db")
+    monkeypatch.setenv("RACEDATA_LICENCE", "open")
+    assert run_loader(F1DB, database).returncode == 0
+    assert select(database, "SELECT name FROM sources") == [("f1db",)]
+
+
+def test_changes_have_no_values_of_sources_that_are_not_open(source, tmp_path):
+    database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
+    built(dump, database, None)
+    built(F1DB, database, None)
+    assert select(database, "SELECT count(*) > 0 FROM changes") == [(1,)]
+    words = ["load", str(F1DB), "--database", str(database)]
+    assert run_racedata(*words, **OPEN).returncode == 0
+    assert select(database, "SELECT * FROM changes") == []
+
+
+def test_changes_between_open_builds_are_noted(source, tmp_path, only_open):
+    database = built(licensed(source, "CC BY 4.0"), tmp_path / "x.db", None)
+    edit(source / "drivers.csv", ",Leclerc,", ",Leclercq,")
+    built(source, database, None)
+    assert select(database, "SELECT oldValue, value FROM changes") == [("Leclerc", "Leclercq")]
+
+
+def test_a_wrong_licence_is_one_line(tmp_path):
+    environ = {"RACEDATA_LICENCE": "free"}
+    said = "RACEDATA_LICENCE='free': expected any or open"
+    for words in (["load"], ["serve", "--follow"]):
+        run = run_racedata(*words, "--database", str(tmp_path / "x.db"), **environ)
+        assert said in run.stderr and "Traceback" not in run.stderr

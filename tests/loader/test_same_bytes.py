@@ -1,0 +1,133 @@
+"""racedata.loader.same_bytes: builds of the same sources have the same bytes, wherever and whenever
+they are made.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support import PACKAGE, SAMPLE
+from support.answers import client
+from support.loads import built, edit, refused, run_loader, select, signals_kept, without
+from support.processes import run_racedata
+from support.refreshes import F1DB
+
+from racedata.database import store_path
+from racedata.formats import is_timestamp, utc_now
+from racedata.loader.load import provide
+from racedata.loader.same_bytes import SAMPLE_TIME, build_time
+
+BUILD = "SELECT builtAt, storeId, revision FROM build"
+
+
+def loaded(database, *sources, **environ):
+    words = ["load", *map(str, sources), "--database", str(database)]
+    run = run_racedata(*words, **environ)
+    assert (run.returncode, run.stderr) == (0, "")
+    return database.read_bytes()
+
+
+def test_the_sample_has_the_same_bytes_in_each_build(tmp_path):
+    database = built(SAMPLE, tmp_path / "x.db")
+    first = database.read_bytes()
+    assert built(SAMPLE, database).read_bytes() == first
+    assert built(SAMPLE, tmp_path / "y.db").read_bytes() == first
+    with signals_kept():
+        provide(str(tmp_path / "z.db"))
+    assert (tmp_path / "z.db").read_bytes() == first
+    ((at, _, revision),) = select(database, BUILD)
+    assert (at, revision) == (SAMPLE_TIME, 1)
+    assert select(database, "SELECT readAt, count(*) FROM sources") == [(SAMPLE_TIME, 1)]
+
+
+def test_the_sample_has_the_same_bytes_if_the_package_is_elsewhere(tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "other" / "racedata", ignore=ignored)
+    subprocess.run(
+        [sys.executable, "-m", "racedata", "load", "--database", tmp_path / "x.db"],
+        cwd=tmp_path / "other",
+        check=True,
+        capture_output=True,
+    )
+    here = built(SAMPLE, tmp_path / "y.db")
+    assert (tmp_path / "x.db").read_bytes() == here.read_bytes()
+    answers = [client(path).get("/ergast/f1/2023.json") for path in (tmp_path / "x.db", here)]
+    tags = {answer.headers["ETag"] for answer in answers}
+    assert len(tags) == 1
+
+
+def test_a_copy_of_the_sample_notes_when_and_from_which_store_it_was_built(source, tmp_path):
+    first, second = (select(built(source, tmp_path / name), BUILD) for name in ("x.db", "y.db"))
+    assert first != second
+    assert SAMPLE_TIME < first[0][0] <= utc_now()
+
+
+def test_a_store_gets_an_id_of_its_own_when_it_gets_more_than_the_sample(tmp_path):
+    ids = set()
+    for name in ("x.db", "y.db"):
+        database = built(SAMPLE, tmp_path / name, None)
+        ((_, of_sample, _),) = select(database, BUILD)
+        built(F1DB, database, None)
+        ((_, id, _),) = select(database, BUILD)
+        ids |= {of_sample, id}
+    assert len(ids) == 3
+
+
+def test_the_sample_has_no_changes_even_if_it_replaces_other_data(tmp_path, source):
+    edit(source / "drivers.csv", ",Leclerc,", ",Leclercq,")
+    database = built(source, tmp_path / "x.db")
+    built(without(SAMPLE, tmp_path / "dump", 2023, 18), database)
+    assert select(database, "SELECT count(*) > 0 FROM changes") == [(1,)]
+    assert select(built(SAMPLE, database), "SELECT * FROM changes") == []
+
+
+def test_with_a_fixed_time_two_builds_of_the_same_sources_have_the_same_bytes(source, tmp_path):
+    fixed = dict(SOURCE_DATE_EPOCH="1700000000")
+    one, two = (loaded(tmp_path / name, source, F1DB, **fixed) for name in ("x.db", "y.db"))
+    assert one == two
+    ((at, id, revision),) = select(tmp_path / "x.db", BUILD)
+    assert (at, revision) == ("2023-11-14T22:13:20Z", 1)
+    assert select(tmp_path / "x.db", "SELECT DISTINCT readAt FROM sources") == [(at,)]
+    assert loaded(tmp_path / "x.db", source, F1DB, **fixed) == one
+    # other sources are another store, even at the same time
+    loaded(tmp_path / "z.db", F1DB, **fixed)
+    assert select(tmp_path / "z.db", BUILD)[0][1] != id
+
+
+def test_a_build_with_a_fixed_time_is_in_step_with_its_store(source, tmp_path):
+    loaded(tmp_path / "x.db", source, SOURCE_DATE_EPOCH="1700000000")
+    before = (tmp_path / "x.db").read_bytes()
+    run = subprocess.run(
+        [sys.executable, "-m", "racedata", "build", "--database", tmp_path / "x.db"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout == f"{tmp_path / 'x.db'}: nothing new\n"
+    assert (tmp_path / "x.db").read_bytes() == before
+    assert store_path(tmp_path / "x.db").exists()
+
+
+def test_without_a_fixed_time_it_is_now(monkeypatch):
+    before = utc_now()
+    for text in (None, ""):
+        if text is not None:
+            monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
+        assert before <= build_time() <= utc_now()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert build_time() == "1970-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("text", ["-1", "1e9", "now", "999999999999"])
+def test_a_wrong_fixed_time_is_refused(text, source, database, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
+    with refused(database):
+        run = run_loader(source, database)
+        assert run.returncode == 1
+        assert f"SOURCE_DATE_EPOCH={text!r}: expected seconds since 1970" in run.stderr
+
+
+def test_the_time_of_the_sample_is_one():
+    assert is_timestamp(SAMPLE_TIME) and re.fullmatch(".*T00:00:00Z", SAMPLE_TIME)
+    assert utc_now() >= SAMPLE_TIME

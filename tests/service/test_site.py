@@ -1,0 +1,238 @@
+"""racedata.service.site: which files a static copy has, and that each has the service's bytes."""
+
+import csv
+import random
+import re
+from dataclasses import replace
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+import webtest
+from support import SAMPLE
+from support.answers import links_of, settings_of
+from support.loads import built, with_many_lap_times
+from support.processes import run_racedata
+
+from racedata.service.app import create_app
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.pages.resources import DOCS, HOME, PAGES
+from racedata.service.site import HEADERS, NOT_FOUND, README
+from racedata.service.site_folder import MANIFEST
+from racedata.service.snapshot import Snapshot
+
+BASE = "/ergast/f1"
+URL = "https://f1.example.org/ergast/f1"
+OWN = {README, HEADERS, NOT_FOUND, MANIFEST}
+# The settings of a service that answers as a copy does.
+LIKE_A_COPY = dict(burst_limit="off", sustained_limit="off", default_limit=2000)
+
+
+def export(database, folder, *options, **environ):
+    """The report of an export, which must succeed."""
+    ended = run_racedata("export", "site", folder, "--database", database, *options, **environ)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def address_of(file):
+    """Where the service has what is in a file."""
+    name = file.removesuffix("index.html") if file.endswith("index.html") else file
+    return "/" + name.removesuffix(".html").rstrip("/")
+
+
+def assert_equal_to_the_service(folder, database, files, base_url):
+    settings = replace(settings_of(**LIKE_A_COPY), base_url=base_url)
+    app = webtest.TestApp(create_app(settings, Snapshot.read(str(database))))
+    for file in files:
+        answer = app.get(f"{address_of(file)}?limit=2000", headers={"Accept": "text/html"})
+        content = (folder / file).read_bytes()
+        if answer.status_int == 302:
+            assert f'url={answer.headers["Location"]}">'.encode() in content
+        else:
+            assert answer.body == content, file
+
+
+@pytest.fixture(scope="module")
+def copied(sample_database, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site") / "copy"
+    export(sample_database, folder, "--base-url", URL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(copied):
+    return files_of(copied)
+
+
+def test_each_file_has_the_bytes_of_the_services_answer(copied, sample_database, files):
+    assert len(files) > 4_000 and files > OWN
+    assert_equal_to_the_service(copied, sample_database, sorted(files - OWN), URL)
+
+
+def test_each_endpoint_has_files_for_each_season_and_round_even_if_they_have_no_records(
+    copied, files
+):
+    with (SAMPLE / "races.csv").open(encoding="utf-8") as lines:
+        races = {(row["year"], row["round"]) for row in csv.DictReader(lines)}
+    fronts = {f"/{year}" for year, _ in races} | {f"/{year}/{round}" for year, round in races}
+    fronts |= {"", "/current", "/current/last", "/current/next"}
+    for endpoint in ENDPOINTS:
+        for front in fronts:
+            if front or not endpoint.rules.needs_season:
+                for ending in endpoint.rules.endings:
+                    assert f"ergast/f1{front}/{endpoint.name}{ending}" in files
+    for front in fronts:
+        assert f"ergast/f1{front}.json" in files
+    assert '"total":"0"' in (copied / "ergast/f1/1957/1/laps.json").read_text()
+    assert (copied / "ergast/f1/1957/1/laps.csv").read_text().count("\n") == 1
+
+
+def test_drivers_constructors_and_circuits_have_files(files):
+    for name in (
+        "drivers/alonso.json",
+        "drivers/alonso/results.csv",
+        "constructors/ferrari.csv",
+        "circuits/monza/races.ics",
+    ):
+        assert f"ergast/f1/{name}" in files
+
+
+def test_names_that_clients_write_with_a_capital_have_files(copied):
+    for name, spelling in (("driverstandings", "driverStandings"), ("standings", "Standings")):
+        file = copied / f"ergast/f1/2023/constructor{name.removeprefix('driver')}.json"
+        other = file.with_name(f"constructor{spelling.removeprefix('driver')}.json")
+        assert file.read_bytes() == other.read_bytes()
+
+
+def test_each_route_of_the_pages_has_files(files):
+    for page in (HOME, DOCS, *PAGES):
+        pattern = re.sub("{[^}]*}", "[^/]+", page.route).strip("/")
+        assert [file for file in files if re.fullmatch(f"({pattern}/)?index.html", file)]
+        if pattern:
+            assert [file for file in files if re.fullmatch(f"{pattern}.html", file)]
+    assert {"current.html", "current/last.html", "openapi.json", "healthz"} <= files
+
+
+def test_each_link_of_a_page_leads_to_a_file(copied, files):
+    found = 0
+    for file in sorted(files - OWN):
+        if file.endswith("index.html"):
+            at = "https://f1.example.org" + address_of(file)
+            for link in links_of((copied / file).read_text(encoding="utf-8")):
+                url = urlsplit(urljoin(at, link))
+                if url.netloc == "f1.example.org":
+                    path = url.path.strip("/")
+                    assert {path, f"{path}.html", f"{path}index.html"} & files, (at, link)
+                    found += 1
+    assert found > 700
+
+
+def test_without_a_base_url_the_answers_have_paths(sample_database, tmp_path):
+    export(sample_database, tmp_path / "copy")
+    files = sorted(files_of(tmp_path / "copy") - OWN)
+    text = (tmp_path / "copy/ergast/f1/2023/5/results.json").read_text(encoding="utf-8")
+    assert '"url":"/ergast/f1/2023/5/results.json"' in text
+    some = [*random.sample(files, 200), "index.html", "openapi.json", "2023.html"]
+    assert_equal_to_the_service(tmp_path / "copy", sample_database, some, BASE)
+
+
+def test_the_setting_of_the_service_is_the_base_url(sample_database, tmp_path):
+    export(sample_database, tmp_path / "copy", RACEDATA_BASE_URL=URL)
+    text = (tmp_path / "copy/ergast/f1/2023/5.json").read_text(encoding="utf-8")
+    assert f'"url":"{URL}/2023/5/races.json"' in text
+
+
+def test_a_list_of_more_than_2000_records_has_no_file_and_is_named(source, tmp_path):
+    with_many_lap_times(source)
+    report = export(built(source, tmp_path / "x.db"), tmp_path / "copy")
+    files = files_of(tmp_path / "copy")
+    readme = (tmp_path / "copy" / README).read_text(encoding="utf-8")
+    left_out = re.findall("    (/ergast/f1/.*)", readme)
+    assert left_out and report.splitlines()[-1].startswith(f"{len(left_out)} lists have more")
+    for address in left_out:
+        assert not {address.strip("/") + ending for ending in (".json", ".csv")} & files
+    app = webtest.TestApp(create_app(settings_of(), Snapshot.read(str(tmp_path / "x.db"))))
+    for address in left_out:
+        assert int(app.get(f"{address}.json?limit=1").json["MRData"]["total"]) > 2000
+
+
+def test_the_readme_has_the_licence_of_the_data(copied):
+    readme = (copied / README).read_text(encoding="utf-8")
+    assert (
+        "Licence of the data: CC BY-NC-SA 4.0; name sample, and say that it was changed" in readme
+    )
+    assert readme.endswith("no file:\n    none\n")
+
+
+def test_hosts_that_read_them_get_headers_and_a_page_for_what_is_missing(copied):
+    assert "/ergast/f1/*.ics\n  Content-Type: text/calendar; charset=utf-8\n" in (
+        copied / HEADERS
+    ).read_text(encoding="utf-8")
+    assert "There is nothing at this address" in (copied / NOT_FOUND).read_text(encoding="utf-8")
+
+
+def test_a_second_export_writes_nothing_and_another_database_only_what_differs(
+    copied, sample_database, other_database, tmp_path
+):
+    folder, fresh = tmp_path / "copy", tmp_path / "fresh"
+    export(sample_database, folder, "--base-url", URL)
+
+    def states():
+        found = {file: (folder / file).stat() for file in files_of(folder) - {MANIFEST}}
+        return {file: (each.st_ino, each.st_mtime_ns) for file, each in found.items()}
+
+    before = states()
+    assert "; 0 written, 0 deleted " in export(sample_database, folder, "--base-url", URL)
+    assert states() == before
+    export(other_database, folder, "--base-url", URL)
+    export(other_database, fresh, "--base-url", URL)
+    assert files_of(folder) == files_of(fresh)
+    for file in files_of(folder):
+        assert (folder / file).read_bytes() == (fresh / file).read_bytes()
+    # most lists name neither the driver nor the town
+    assert len(states().items() & before.items()) > 2_000
+
+
+@pytest.mark.parametrize(
+    ("options", "environ", "said"),
+    [
+        (["--base-url", "f1.example.org"], {}, "--base-url='f1.example.org': expected nothing, or"),
+        ([], {"RACEDATA_SERIES": "f/1"}, "RACEDATA_SERIES='f/1': expected letters"),
+        (["--database", "none.db"], {}, "none.db"),
+    ],
+)
+def test_a_wrong_setting_or_database_is_one_line_and_no_folder(tmp_path, options, environ, said):
+    folder = tmp_path / "copy"
+    ended = run_racedata("export", "site", folder, *options, **environ)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("racedata export site: ") and said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert not folder.exists()
+
+
+def test_help_and_an_unknown_option():
+    shown = run_racedata("export", "site", "--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("usage: racedata export site")
+    assert "export site" in " ".join(run_racedata("export", "--help").stdout.split())
+    assert run_racedata("export", "site", "folder", "--none").returncode == 2
+
+
+@pytest.mark.long(60)
+def test_a_full_database_is_a_copy_of_some_50000_files(full_database, tmp_path):
+    folder = tmp_path / "copy"
+    export(full_database, folder, "--base-url", URL)
+    files = files_of(folder)
+    assert 50_000 < len(files) < 80_000
+    assert 200e6 < sum((folder / file).stat().st_size for file in files) < 400e6
+    readme = (folder / README).read_text(encoding="utf-8")
+    for address in ("results", "qualifying", "2023/laps"):
+        assert f"\n    /ergast/f1/{address}\n" in readme
+    assert "ergast/f1/races.json" in files and "ergast/f1/drivers.csv" in files
+    some = random.sample(sorted(files - OWN), 3_000)
+    assert_equal_to_the_service(folder, full_database, some, URL)
+    assert "; 0 written, 0 deleted " in export(full_database, folder, "--base-url", URL)
