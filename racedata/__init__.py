@@ -1,3 +1,3 @@
 """Formula One data over HTTP, in the JSON format of Ergast, from one read-only SQLite file."""
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"
