@@ -43,7 +43,7 @@ VERSIONS = {
     "deploy/Containerfile": r'image\.version="(.*)"',
     "deploy/home-assistant/config.yaml": r'(?m)^version: "(.*)"',
     "deploy/home-assistant/build.yaml": r"racedata:([\d.]+)",
-    "deploy/listing/server.json": r'"version": "(.*)"',
+    "deploy/listing/server.json": r'(?:"version": "|==)([\d.]+)',
 }
 # The image for each architecture, and what the kernel calls it.
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -179,8 +179,9 @@ def build_database(source: str, path: Path, seconds: int, previous: Path | None)
     path.with_suffix(".sources.db").unlink()
     # Whoever refreshes a copy asks where f1db is published, not where this machine had it.
     path.write_bytes(path.read_bytes()[:-CHECKSUM_BYTES])
-    with closing(sqlite3.connect(path)) as db, db:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("UPDATE sources SET address = ? WHERE name = 'f1db'", (PUBLISHED["f1db"],))
+        db.execute("VACUUM")  # otherwise, the page would still have parts of the other address
     write_checksum(path)
 
 
@@ -222,9 +223,14 @@ def changes_since(path: Path, previous: Path | None) -> str:
     return "\n".join([*lines, ""])
 
 
-def export(path: Path, target: Path) -> None:
-    """Writes the database as a dump in Ergast's layout."""
-    run(sys.executable, "-m", "racedata", "export", "--database", path, target)
+def export(path: Path, folder: Path) -> None:
+    """Writes the database as a dump in Ergast's layout, and what such a dump cannot have.
+
+    f1db has no addresses of pages, which Ergast's tables require, so most is in the second file.
+    """
+    file, rest = (folder / f"{path.stem}-{name}.zip" for name in ("ergast", "more"))
+    words = ("export", "--database", path, file, "--more", rest)
+    run(sys.executable, "-m", "racedata", *words)
 
 
 def write_parquet(path: Path, folder: Path) -> None:
@@ -335,7 +341,7 @@ def add_data(source: str, dist: Path, seconds: int, previous: Path | None) -> No
     check_licence(database)
     if previous:
         check_rows(database, previous)
-    export(database, dist / "racedata-open-ergast.zip")
+    export(database, dist)
     write_parquet(database, dist)
     (dist / "DATA-CHANGES.md").write_text(changes_since(database, previous), encoding="utf-8")
 
