@@ -28,14 +28,16 @@ from racedata.settings import LoaderSettings, Settings, option, variable_of
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
-PAGES = ["analysts", "clients", "data", "interface", "run", "settings"]
+PAGES = ["analysts", "clients", "data", "interface", "run", "settings", "static"]
 NAMES = [
     *("README.md", "CONTRIBUTING.md", "data/README.md", "deploy/README.md"),
     *(f"docs/{page}.md" for page in PAGES),
 ]
 DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 README, CONTRIBUTING = DOCUMENTS["README.md"], DOCUMENTS["CONTRIBUTING.md"]
-ANALYSTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (DOCUMENTS[f"docs/{page}.md"] for page in PAGES)
+ANALYSTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS, _ = (
+    DOCUMENTS[f"docs/{page}.md"] for page in PAGES
+)
 BASE = Settings().base_address
 
 VALUES = {name: PARAMETERS[name]["example"] for name in FILTERS}

@@ -111,7 +111,7 @@ def test_no_module_of_the_loader_outside_sources_names_a_source(module):
 # The modules of the service that may import a package.
 MAY_IMPORT = {
     "gunicorn": "server worker",
-    "falcon": "answers app download health pages.resources request ratelimit.middleware",
+    "falcon": "answers app download health pages.resources request ratelimit.middleware site",
     "jinja2": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
@@ -163,6 +163,8 @@ MAY_NOT_IMPORT = {
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
     "racedata.service.pages.resources": FILES | SQL,
     "racedata.service.snapshot": WEB,
+    "racedata.service.site": SQL | FILES - {"os", "racedata.database"},  # it asks the application
+    "racedata.service.site_folder": WEB | SQL | {"racedata.database"},  # it gets bytes
     "racedata.service.worker": ONLINE,  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time

@@ -142,8 +142,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata export",
         description="Write the data as a dump for other programs.",
-        epilog="An export replaces an earlier export, but no other file. `racedata export site` "
-        "writes all answers of the service as files for a web server.",
+        epilog="An export replaces an earlier export, but no other file. `racedata export site "
+        "FOLDER --base-url URL` writes all answers of the service as files for a web server.",
     )
     parser.add_argument(
         "file",

@@ -17,9 +17,11 @@ from html import unescape
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from falcon.inspect import inspect_routes
+
 from racedata import __version__
 from racedata.database import DatabaseError
-from racedata.service.addresses import CSV, ICS, JSON
+from racedata.service.addresses import CSV, ENDINGS, ICS, after_base
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
@@ -36,8 +38,6 @@ SPELLINGS = {
     "driverstandings": "driverStandings",
     "constructorstandings": "constructorStandings",
 }
-# Where a crawl of all other addresses begins; the rest is linked.
-SEEDS = ("/", "/docs", "/openapi.json", *(f"/{word}" for word in WORDS))
 README, HEADERS, NOT_FOUND = "README.txt", "_headers", "404.html"
 TOTAL = re.compile(rb'"total":"([0-9]+)"')
 
@@ -135,8 +135,12 @@ class Site:
     # Everything else.
 
     def crawl(self) -> Iterator[tuple[str, Answer, list[str]]]:
-        """All pages and what they link to, outside the base address; and their links below it."""
-        waiting, seen = [*SEEDS], {*SEEDS}
+        """All that has a route outside the base address, or a link from a page; and the links of
+        each page below it.
+        """
+        routes = {route.path for route in inspect_routes(self.app)}
+        seen = {path for path in routes if "{" not in path and not self.is_below(path)}
+        waiting = sorted(seen)
         while waiting:
             address = waiting.pop()
             answer = self.ask(address)
@@ -163,9 +167,7 @@ class Site:
 
     def is_below(self, address: str) -> bool:
         """Whether an address is that of an endpoint."""
-        return f"{address}/".startswith(f"{self.settings.base_address}/") or any(
-            address.startswith(self.settings.base_address + ending) for ending in (JSON, CSV, ICS)
-        )
+        return after_base(address, self.settings.base_address.lower()) is not None
 
     # The copy.
 
@@ -233,7 +235,7 @@ def path_of(address: str, link: str) -> str:
 
 
 def has_ending(address: str) -> bool:
-    return address.endswith((JSON, CSV, ICS))
+    return address.endswith(ENDINGS)
 
 
 def names_of(address: str, is_page: bool) -> list[str]:

@@ -13,6 +13,7 @@ from support.answers import links_of, settings_of
 from support.loads import built, with_many_lap_times
 from support.processes import run_racedata
 
+from racedata.service import site
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.pages.resources import DOCS, HOME, PAGES
@@ -68,6 +69,7 @@ def files(copied):
     return files_of(copied)
 
 
+@pytest.mark.long(6)
 def test_each_file_has_the_bytes_of_the_services_answer(copied, sample_database, files):
     assert len(files) > 4_000 and files > OWN
     assert_equal_to_the_service(copied, sample_database, sorted(files - OWN), URL)
@@ -175,6 +177,7 @@ def test_hosts_that_read_them_get_headers_and_a_page_for_what_is_missing(copied)
     assert "There is nothing at this address" in (copied / NOT_FOUND).read_text(encoding="utf-8")
 
 
+@pytest.mark.long(8)
 def test_a_second_export_writes_nothing_and_another_database_only_what_differs(
     copied, sample_database, other_database, tmp_path
 ):
@@ -224,8 +227,8 @@ def test_help_and_an_unknown_option():
 
 @pytest.mark.long(60)
 def test_a_full_database_is_a_copy_of_some_50000_files(full_database, tmp_path):
-    folder = tmp_path / "copy"
-    export(full_database, folder, "--base-url", URL)
+    folder, settings = tmp_path / "copy", settings_of(database=full_database, base_url=URL)
+    site.export(settings, str(folder))
     files = files_of(folder)
     assert 50_000 < len(files) < 80_000
     assert 200e6 < sum((folder / file).stat().st_size for file in files) < 400e6
@@ -235,4 +238,16 @@ def test_a_full_database_is_a_copy_of_some_50000_files(full_database, tmp_path):
     assert "ergast/f1/races.json" in files and "ergast/f1/drivers.csv" in files
     some = random.sample(sorted(files - OWN), 3_000)
     assert_equal_to_the_service(folder, full_database, some, URL)
-    assert "; 0 written, 0 deleted " in export(full_database, folder, "--base-url", URL)
+    assert "; 0 written, 0 deleted " in site.export(settings, str(folder))
+
+
+@pytest.mark.parametrize("path", ["/Ergast", ""])
+def test_a_copy_may_have_another_base_address(sample_database, tmp_path, path):
+    folder = tmp_path / "copy"
+    export(sample_database, folder, RACEDATA_BASE_PATH=path)
+    base = f"{path}/f1".strip("/")
+    files = files_of(folder)
+    assert {f"{base}/2023/18/results.json", f"{base}.json", "2023/18/index.html"} <= files
+    text = (folder / f"{base}/2023/5.json").read_text(encoding="utf-8")
+    assert f'"url":"/{base}/2023/5/races.json"' in text
+    assert not {f"{base}/results", "ergast/f1/results", "racedata.db"} & files

@@ -133,6 +133,7 @@ def test_a_place_that_cannot_be_a_folder_is_one_line(tmp_path, sample_database, 
     assert str(folder) in ended.stderr and ended.stderr.count("\n") == 1
 
 
+@pytest.mark.long(10)
 def test_an_export_that_was_killed_is_mended_by_the_next_one(
     sample_database, other_database, tmp_path
 ):

@@ -251,6 +251,27 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
 
 
 @contextmanager
+def nginx_with_copy(folder: Path, copy: Path) -> Iterator[Site]:
+    """nginx with deploy/nginx-static.conf over a static copy; yields its (host, port)."""
+    address = ("127.0.0.1", free_port())
+    site = (ROOT / "deploy" / "nginx-static.conf").read_text(encoding="utf-8")
+    for deployed, here in [
+        ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
+        ("root /var/www/f1;", f"root {copy};"),
+    ]:
+        if deployed not in site:
+            raise ValueError(f"deploy/nginx-static.conf lacks {deployed}")
+        site = site.replace(deployed, here)
+    user = "user root;" if os.geteuid() == 0 else ""
+    configuration = (
+        f"{user} events {{ }} http {{ access_log off; {temporary_paths(folder)} "
+        f"include /etc/nginx/mime.types; {site} }}"
+    )
+    with running_nginx("static", configuration, folder, address):
+        yield address
+
+
+@contextmanager
 def site_with_nginx(
     database: Path, folder: Path, **settings: str
 ) -> Iterator[tuple[Site, Gunicorn]]:

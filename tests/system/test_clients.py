@@ -15,8 +15,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import requests
 from support import ROOT, SAMPLE
+from support.answers import settings_of
 from support.oracle import TABLES, Oracle, parse
-from support.processes import OFF, service
+from support.processes import OFF, nginx_with_copy, service
+
+from racedata.service import site
 
 with warnings.catch_warnings():
     # pytz 2022, which ergast-py requires and pandas imports, on Python 3.12 or newer
@@ -113,6 +116,39 @@ get_driver_standings; get_driver_standings
 get_constructor_standings; get_constructor_standings
 get_lap_times season=2023 round=18; get_laps season=2023 round=18
 get_pit_stops season=2023 round=18; get_pit_stops season=2023 round=18
+"""
+
+# Lists that have files in a static copy.
+FASTF1_OF_A_COPY = """
+get_seasons: -
+get_race_schedule: season=2023; season=1957; season=; season=current round=last
+get_driver_info: -; season=2023; driver=hamilton; season=2023 round=18
+get_constructor_info: -; season=2005; constructor=ferrari
+get_circuits: -; season=2023
+get_finishing_status: -; season=2023 round=18
+get_race_results: season=2023 round=18; season=current round=last; driver=alonso
+get_qualifying_results: season=2005 round=1
+get_sprint_results: season=2023 round=18
+get_driver_standings: season=1957; season=2023 round=9
+get_constructor_standings: season=2023; season=2023 round=9
+get_lap_times: season=2023 round=18
+get_pit_stops: season=2023 round=18
+"""
+ERGAST_PY_OF_A_COPY = """
+get_seasons: -
+get_circuits: season=2023
+get_races: season=2023
+get_race: season=current round=last
+get_drivers: season=2023
+get_constructors: season=2023
+get_result: season=2023 round=18
+get_qualifying: season=2023 round=18
+get_sprint: season=2023 round=18
+get_driver_standing: season=2023 round=9
+get_constructor_standing: season=2023
+get_laps: season=2023 round=18
+get_pit_stops: season=2023 round=18
+get_statuses: season=2023
 """
 
 # What FastF1 finds nothing for, and how it asks.
@@ -426,6 +462,37 @@ def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_asks, expected,
     assert_read(ergast_py_asks(call, limit=limit), expected()[1])
     for offset in range(limit, total, limit):
         assert_read(ergast_py_asks(call, limit=limit, offset=offset), expected()[1])
+
+
+@pytest.fixture(scope="module")
+def host_of_copy(source, attempts, tmp_path_factory):
+    """The start of the addresses of a static copy behind nginx."""
+    folder = tmp_path_factory.mktemp("copy")
+    site.export(settings_of(database=source[1]), str(folder / "copy"))
+    with nginx_with_copy(folder, folder / "copy") as address:
+        yield "http://{}:{}".format(*address)
+
+
+@pytest.mark.parametrize("call", calls(FASTF1_OF_A_COPY))
+def test_fastf1_reads_the_same_from_a_static_copy(fastf1_asks, host_of_copy, call, monkeypatch):
+    live = fastf1_asks(call)
+    monkeypatch.setattr(fastf1.ergast.interface, "BASE_URL", f"{host_of_copy}/ergast/f1")
+    copied = fastf1_asks(call)
+    assert counted(frames(copied)) == counted(frames(live))
+    assert (copied.total_results, copied.is_complete) == (live.total_results, True)
+
+
+@pytest.mark.parametrize("call", calls(ERGAST_PY_OF_A_COPY))
+def test_ergast_py_reads_the_same_from_a_static_copy(
+    ergast_py_asks, host_of_copy, call, monkeypatch
+):
+    live, template = ergast_py_asks(call, limit=2000), ergast_py.requester.URITemplate
+    monkeypatch.setattr(
+        ergast_py.requester,
+        "URITemplate",
+        lambda url: template(url.replace("https://api.jolpi.ca", host_of_copy)),
+    )
+    assert counted(ergast_py_asks(call, limit=2000)) == counted(live)
 
 
 def test_a_refused_request_is_reported(fastf1_asks, ergast_py_asks):

@@ -125,7 +125,7 @@ time.sleep = lambda seconds: (waits.append(seconds), sleep(seconds))
 
 def sensors_for_home_assistant(base):
     """What each of the sensors shows, by its name."""
-    (text,) = code(CLIENTS, "yaml")
+    text = code(CLIENTS, "yaml")[0]
     shown = {}
     for rest in yaml.safe_load(text.replace("http://racedata.lan:8000", base))["rest"]:
         answer = requests.get(rest["resource"]).json()

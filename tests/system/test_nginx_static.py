@@ -1,0 +1,95 @@
+"""A static copy behind a real nginx with deploy/nginx-static.conf."""
+
+import gzip
+import http.client
+from contextlib import closing
+
+import pytest
+from support.processes import nginx_with_copy, run_racedata
+
+
+@pytest.fixture(scope="module")
+def copy(sample_database, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("static") / "copy"
+    ended = run_racedata("export", "site", str(folder), "--database", str(sample_database))
+    assert ended.returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def connection(copy):
+    with (
+        nginx_with_copy(copy.parent, copy) as address,
+        closing(http.client.HTTPConnection(*address, timeout=10)) as connection,
+    ):
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def get(connection):
+    def get(path, **headers):
+        """The response to a request and its body. `_` in names of headers means `-`."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request("GET", path, headers=sent)
+        response = connection.getresponse()
+        return response, response.read()
+
+    return get
+
+
+def test_each_file_is_served_whatever_the_parameters(copy, get):
+    names = [path for path in copy.rglob("*") if path.is_file() and path.name[0] not in "._"]
+    assert len(names) > 4_000
+    for path in names:
+        response, body = get(f"/{path.relative_to(copy)}?limit=2000&offset=0")
+        assert (response.status, body) == (200, path.read_bytes()), path
+
+
+@pytest.mark.parametrize(
+    ("address", "file", "type"),
+    [
+        ("/ergast/f1/2023.json", "ergast/f1/2023.json", "application/json"),
+        ("/ergast/f1/2023", "ergast/f1/2023.json", "application/json"),
+        ("/ergast/f1/2023/", "ergast/f1/2023.json", "application/json"),
+        ("/ergast/f1/2023/18/results", "ergast/f1/2023/18/results.json", "application/json"),
+        (
+            "/ergast/f1/2023/driverStandings.json",
+            "ergast/f1/2023/driverstandings.json",
+            "application/json",
+        ),
+        ("/ergast/f1/2023/18.csv", "ergast/f1/2023/18.csv", "text/csv; charset=utf-8"),
+        ("/ergast/f1/current.ics", "ergast/f1/current.ics", "text/calendar; charset=utf-8"),
+        ("/", "index.html", "text/html; charset=utf-8"),
+        ("/2023", "2023/index.html", "text/html; charset=utf-8"),
+        ("/2023/18", "2023/18/index.html", "text/html; charset=utf-8"),
+        ("/current/last", "current/last.html", "text/html; charset=utf-8"),
+        ("/docs", "docs.html", "text/html; charset=utf-8"),
+        ("/openapi.json", "openapi.json", "application/json"),
+        ("/healthz", "healthz", "application/json"),
+        ("/README.txt", "README.txt", "text/plain; charset=utf-8"),
+    ],
+)
+def test_addresses_of_the_service_lead_to_files_with_its_types(copy, get, address, file, type):
+    response, body = get(address)
+    assert (response.status, response.headers["Content-Type"]) == (200, type)
+    assert body == (copy / file).read_bytes()
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_answers_are_compressed_and_not_sent_again(copy, get):
+    for name in ("2023/18/laps.json", "2023/18/laps.csv", "current.ics"):
+        response, body = get(f"/ergast/f1/{name}", Accept_Encoding="gzip")
+        assert response.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(body) == (copy / "ergast/f1" / name).read_bytes()
+        assert len(body) * 3 < (copy / "ergast/f1" / name).stat().st_size
+        again, _ = get(f"/ergast/f1/{name}", If_None_Match=response.headers["ETag"])
+        assert again.status == 304
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/.racedata-site", "/_headers", "/ergast/f1/1949.json", "/2023/99", "/ergast"],
+)
+def test_what_the_copy_does_not_have_is_not_found(get, address):
+    assert get(address)[0].status == 404
