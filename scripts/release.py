@@ -158,7 +158,8 @@ def normalise_tar(path: Path, seconds: int) -> None:
             info.type, info.size, info.mtime = member.type, member.size, seconds
             info.mode = 0o755 if member.isdir() else 0o644
             new.addfile(info, old.extractfile(member))
-    path.write_bytes(gzip.compress(content.getvalue(), mtime=seconds))
+    files = content.getvalue()
+    path.write_bytes(gzip.compress(files, mtime=seconds) if path.suffix == ".gz" else files)
 
 
 # The data.
@@ -266,6 +267,7 @@ def build_images(root: Path, dist: Path, seconds: int, environ: Mapping[str, str
         words = (f"ARCH={name}", f"BASE={environ.get('BASE', '')}", f"EPOCH={seconds}")
         run("make", "--no-print-directory", "image", *words)
         run("buildah", "push", "--quiet", f"racedata:{name}", f"oci-archive:{dist / file}")
+        normalise(dist / file, seconds)
 
 
 def lacks_for_image(name: str) -> str:

@@ -144,7 +144,7 @@ def a_wheel(path, names, hour):
 
 
 def a_tar(path, names, seconds):
-    with tarfile.open(path, "w:gz") as archive:
+    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
         for name in names:
             info = tarfile.TarInfo(name)
             info.mtime, info.uname, info.mode, info.size = seconds, f"user{seconds}", 0o600, 3
@@ -166,7 +166,8 @@ def in_tar(path):
 
 
 @pytest.mark.parametrize(
-    ("make", "name", "content"), [(a_wheel, "x.whl", in_wheel), (a_tar, "x.tar.gz", in_tar)]
+    ("make", "name", "content"),
+    [(a_wheel, "x.whl", in_wheel), (a_tar, "x.tar.gz", in_tar), (a_tar, "x.oci.tar", in_tar)],
 )
 def test_archives_of_the_same_files_get_the_same_bytes(tmp_path, make, name, content):
     found = []
