@@ -7,6 +7,9 @@ override export SOURCE := $(value SOURCE)
 override export CORRECTIONS := $(value CORRECTIONS)
 override export BASE := $(value BASE)
 override export FOLDER := $(value FOLDER)
+override export F1DB := $(value F1DB)
+override export PREVIOUS := $(value PREVIOUS)
+override export SUMS := $(value SUMS)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
@@ -16,7 +19,7 @@ endif
 # .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -88,18 +91,24 @@ coverage: .venv/installed-test  ## run the tests of `make test` and the long one
 
 check: lint coverage  ## lint and coverage: must pass before a change is merged
 
-dist: python  ## build the source distribution and the wheel into dist/
-	@test -e build/dist/bin/twine || { $(PYTHON) -m venv build/dist && \
-		build/dist/bin/pip install --quiet --disable-pip-version-check build twine; }
+# setuptools builds the packages of a release, so it is the same for everybody.
+build/dist/bin/twine: deploy/requirements.lock | python
+	@$(PYTHON) -m venv build/dist && build/dist/bin/pip install --quiet --disable-pip-version-check build twine \
+		"$$(grep -o '^setuptools==[0-9.]*' deploy/requirements.lock)"
+	@touch $@
+
+dist: build/dist/bin/twine  ## build the source distribution and the wheel into dist/
 	@rm -rf dist
 	@build/dist/bin/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
 	@build/dist/bin/twine check --strict dist/*
 
 # `--isolation chroot` and `--network host` also work inside a container. The build uses this machine's CA certificates.
-image:  ## build the container image `racedata` with buildah: BASE=image (a Python image; see deploy/Containerfile)
+# EPOCH is the time that all of its files have: see scripts/release.py.
+image:  ## build the container image `racedata` with buildah: BASE=image (a Python image; see deploy/Containerfile), ARCH=arm64 (an image `racedata:arm64`)
 	@mkdir -p build
-	@buildah bud --layers --isolation chroot --network host --format docker --volume /etc/ssl/certs:/etc/ssl/certs:ro \
-		$(if $(value BASE),--build-arg BASE="$$BASE") --tag racedata --file deploy/Containerfile \
+	@buildah bud $(if $(value EPOCH),--no-cache --timestamp "$(EPOCH)" --build-arg SOURCE_DATE_EPOCH="$(EPOCH)",--layers) \
+		$(if $(value ARCH),--arch "$(ARCH)") --isolation chroot --network host --format docker --volume /etc/ssl/certs:/etc/ssl/certs:ro \
+		$(if $(value BASE),--build-arg BASE="$$BASE") --tag racedata$(if $(value ARCH),:$(ARCH)) --file deploy/Containerfile \
 		--ignorefile deploy/Containerfile.dockerignore . >build/image.log 2>&1 \
 		|| { tail -n 20 build/image.log >&2; exit 1; }
 
@@ -124,7 +133,7 @@ build/lock/bin/uv: | python
 COMPILE = build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
 	--custom-compile-command "make lock" setup.cfg
 LOCK = $(COMPILE) --extra redis --generate-hashes build/lock/build.in --output-file
-LOCK_TESTS = $(COMPILE) --extra test --extra system --extra real --extra image --output-file
+LOCK_TESTS = $(COMPILE) --extra test --extra system --extra real --extra image --extra release --output-file
 
 build/lock/build.in: pyproject.toml build/lock/bin/uv
 	@build/lock/bin/python -c 'import tomllib; \
@@ -134,17 +143,18 @@ lock: build/lock/build.in  ## write the newest versions to deploy/requirements.l
 	@$(LOCK) deploy/requirements.lock --upgrade
 	@$(LOCK_TESTS) tests/requirements.lock --upgrade
 
-# The tests compare the version with docs/run.md and the image, and the lock with setup.cfg.
-release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: version, changelog, documents, lock, wheel, audit, image (needs the network)
-	@grep -m 1 "^## " CHANGELOG.md | grep -qF "[$$(.venv/bin/racedata --version | cut -d " " -f 2)] - 2" || \
-		{ echo "CHANGELOG.md: expected the version of racedata/__init__.py and its date at the top" >&2; exit 1; }
+# The tests compare the lock with setup.cfg.
+release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: commit, version, changelog, address, documents, lock, wheel, audit, image (needs the network)
+	@.venv/bin/python scripts/release.py --check
 	@.venv/bin/pytest --quiet tests/test_documents.py tests/test_makefile.py
 	@cp deploy/requirements.lock build/lock/new.lock && $(LOCK) build/lock/new.lock
 	@cmp -s deploy/requirements.lock build/lock/new.lock || \
 		{ echo "deploy/requirements.lock does not match setup.cfg; run: make lock" >&2; exit 1; }
-	@! grep -n "project.invalid" setup.cfg >&2 || { echo "setup.cfg: expected the address of the project" >&2; exit 1; }
 	@$(MAKE) --no-print-directory dist test-image audit
-	@git diff --quiet HEAD || { echo "expected no uncommitted changes" >&2; exit 1; }
+
+release: .venv/installed-test .venv/installed-release build/dist/bin/twine  ## make a release in dist/: F1DB=zip (a file or URL), PREVIOUS=database (of the last release), SUMS=file (another run's, to compare), OFFLINE=1 (without release-check), BASE as for the image
+	@$(if $(value OFFLINE),,$(MAKE) --no-print-directory release-check)
+	@.venv/bin/python scripts/release.py
 
 audit: python  ## check the packages in the image for known vulnerabilities (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from racedata.direct import open_database as open_database
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"
 __all__ = ["__version__", "open_database"]
 
 

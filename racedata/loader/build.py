@@ -129,7 +129,8 @@ def build(
         copy_tables(stage, progress)
         for _, sql in indexes:
             db.execute(sql)
-        fix_state(store)
+        before = old.store[0] if old and not old.is_sample else None
+        fix_state(store, [line.correction for line in lines], before)
         describe(db, store, filling.base.is_sample)
         if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
             store.drop_changes(after=-1)

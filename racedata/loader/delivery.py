@@ -35,11 +35,11 @@ def delivery_of(
     lists = {name: tables.list_rows(name) for name in (*LISTS, "seasons")}
     if number == 1:
         lists["corrections"] = [dict(zip(NOTED, row)) for row in tables.rows("corrections", NOTED)]
-    names = (source.name, public_name(source.name))
+    name = public_name(source.name)  # the sample's is not its path
     lists["ids"] = [
         dict(zip(OWN_ID, row))
         for row in tables.rows("ids", (*OWN_ID, "source"))
-        if row[-1] in names
+        if public_name(str(row[-1])) == name
     ]
     return Delivery(
         source,

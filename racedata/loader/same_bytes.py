@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,17 +38,28 @@ def is_only_sample(store: Store) -> bool:
     return all(source.is_sample for source in store.sources())
 
 
-def fix_state(store: Store) -> None:
-    """Gives a store the state that follows from its sources, if its database is to have the same
-    bytes as others.
+def fix_state(store: Store, facts: Sequence[object], before: str | None) -> None:
+    """Gives a store the state that follows from its sources and these facts, if its database is to
+    have the same bytes as others.
 
-    A store that has had only the sample gets an id of its own when it gets more: the sample's is
-    the same on all machines.
+    `before` is the id of the database that this build replaces. If that has other sources, its id
+    stays and its revision rises, so that whoever follows it learns what has changed. A store that
+    has had only the sample gets an id of its own when it gets more: the sample's is the same on all
+    machines.
     """
     id, changes = store.state
-    if is_only_sample(store) or os.environ.get(EPOCH):
-        facts = [(source.name, source.checksum) for source in store.sources()]
-        digest = hashlib.sha256(repr(facts).encode()).hexdigest()
-        store.state = f"{SAMPLE_NAME if is_only_sample(store) else 'sources'}-{digest[:16]}", 1
+    named = [(source.name, source.checksum) for source in store.sources()]
+    if is_only_sample(store):
+        store.state = f"{SAMPLE_NAME}-{digest(named)}", 1
+    elif os.environ.get(EPOCH):
+        own = f"sources-{digest([*named, *facts])}"
+        if before is None:
+            store.state = own, 1
+        elif before == own:
+            store.state = own, changes - 1
     elif id.startswith(SAMPLE_NAME):
         store.state = secrets.token_hex(8), changes
+
+
+def digest(facts: Sequence[object]) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]

@@ -10,7 +10,7 @@ import sys
 import pytest
 from support import PACKAGE, SAMPLE
 from support.answers import client
-from support.loads import built, changed, refused, run_loader, select, signals_kept
+from support.loads import built, changed, edit, refused, run_loader, select, signals_kept
 from support.processes import run_racedata
 from support.refreshes import F1DB
 
@@ -95,6 +95,22 @@ def test_with_a_fixed_time_two_builds_of_the_same_sources_have_the_same_bytes(so
     # other sources are another store, even at the same time
     loaded(tmp_path / "z.db", F1DB, **fixed)
     assert select(tmp_path / "z.db", BUILD)[0][1] != id
+
+
+def test_with_a_fixed_time_a_build_that_replaces_another_has_the_next_revision(source, tmp_path):
+    before = tmp_path / "before.db"
+    fixed = dict(SOURCE_DATE_EPOCH="1700000000")
+    loaded(before, source, **fixed)
+    ((_, id, _),) = select(before, BUILD)
+    edit(source / "drivers.csv", ",Leclerc,", ",Leclercq,")
+    built = []
+    for name in ("x.db", "y.db"):
+        shutil.copy(before, tmp_path / name)
+        built.append(loaded(tmp_path / name, source, **fixed))
+    assert built[0] == built[1]
+    assert select(tmp_path / "x.db", "SELECT storeId, revision FROM build") == [(id, 2)]
+    what = "SELECT revision, key, columnName, oldValue, value FROM changes"
+    assert select(tmp_path / "x.db", what) == [(2, "leclerc", "surname", "Leclerc", "Leclercq")]
 
 
 def test_a_build_with_a_fixed_time_is_in_step_with_its_store(source, tmp_path):

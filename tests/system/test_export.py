@@ -1,19 +1,28 @@
-"""An export, loaded by programs that are not of this project: the sqlite3 shell and DuckDB.
+"""An export, loaded by programs that are not of this project: the sqlite3 shell and DuckDB. And the
+Parquet files of scripts/release.py.
 
 The tables are those of Ergast's documentation, with its names and types.
 """
 
 import shutil
 import subprocess
+import sys
 import zipfile
 from contextlib import closing
 
 import duckdb
 import pytest
+from support import ROOT
 from support.ergast_tables import FILES, create
 from support.loads import select
 
 from racedata.loader.export import export
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import release
+
+VIEWS = "SELECT name FROM sqlite_schema WHERE type = 'view'"
 
 WINNERS = """SELECT year, round, surname, results.time, points FROM results
     JOIN races USING (raceId) JOIN drivers USING (driverId)
@@ -76,12 +85,29 @@ def test_duckdb_reads_every_view_as_sqlite_does(sample_database):
     from duckdb_extensions import import_extension
 
     import_extension("sqlite_scanner")
-    views = select(sample_database, "SELECT name FROM sqlite_schema WHERE type = 'view'")
+    views = select(sample_database, VIEWS)
     assert views
     with closing(duckdb.connect()) as db:
         db.execute(f"ATTACH '{sample_database}' AS racedata (TYPE sqlite, READ_ONLY)")
         db.execute("USE racedata")
         for (view,) in views:
             rows = db.execute(f"SELECT * FROM {view}").fetchall()
+            expected = select(sample_database, f"SELECT * FROM {view}")
+            assert sorted(map(repr, rows)) == sorted(map(repr, expected))
+
+
+def test_a_release_has_each_view_as_a_parquet_file_the_same_each_time(sample_database, tmp_path):
+    views = [view for (view,) in select(sample_database, VIEWS)]
+    contents = []
+    for name in ("x", "y"):
+        folder = tmp_path / name
+        folder.mkdir()
+        release.write_parquet(sample_database, folder)
+        assert sorted(path.stem for path in folder.iterdir()) == sorted(views)
+        contents.append([(folder / f"{view}.parquet").read_bytes() for view in views])
+    assert contents[0] == contents[1]
+    with closing(duckdb.connect()) as db:
+        for view in views:
+            rows = db.execute(f"SELECT * FROM '{folder / view}.parquet'").fetchall()
             expected = select(sample_database, f"SELECT * FROM {view}")
             assert sorted(map(repr, rows)) == sorted(map(repr, expected))

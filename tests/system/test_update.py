@@ -134,7 +134,7 @@ def test_an_update_and_its_rollback_change_all_that_belongs_to_a_version(tmp_pat
     )
 
     machine.calls.unlink()
-    machine.run(commands("Going back", "git reset").replace("v0.3.0", OLD))
+    machine.run(commands("Going back", "git reset").replace("v1.0.0", OLD))
     assert machine.version() == OLD[1:]
     assert sorted(path.name for path in machine.units.iterdir()) == sorted(UNITS)
     assert all((machine.units / name).read_text().startswith(f"# {OLD}") for name in UNITS)

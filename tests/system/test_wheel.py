@@ -29,6 +29,11 @@ PACKAGE = {
     for path in (ROOT / "racedata").rglob("*")
     if path.is_file() and "__pycache__" not in path.parts
 }
+BUILD_PACKAGES = """import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import release
+release.build_packages(release.ROOT, Path(sys.argv[2]), release.time_of(release.ROOT))"""
 LICENCES = ("racedata/sample/licence.txt", "racedata/service/outlines-licence.txt")
 SETTINGS = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
 
@@ -110,6 +115,18 @@ def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist
     assert {
         name for name in names if not name.startswith(("racedata_f1.egg-info/", "tests/test_"))
     } == PACKAGE | {*("LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg")}
+
+
+def test_the_packages_of_a_release_have_the_same_bytes_each_time(dist, tmp_path):
+    command = [sys.executable, "-c", BUILD_PACKAGES, ROOT / "scripts"]
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        run(*command, tmp_path / name, folder=ROOT)
+    x, y = ({path.name: path.read_bytes() for path in (tmp_path / n).iterdir()} for n in "xy")
+    assert x == y
+    assert sorted(x) == sorted(
+        path.name for path in dist.iterdir() if path.suffix in (".whl", ".gz")
+    )
 
 
 def test_the_metadata_has_name_version_licence_and_a_description(wheel):

@@ -1,0 +1,176 @@
+"""The add-on for Home Assistant in deploy/home-assistant/, without a Supervisor: its configuration,
+and the service that its script starts. And the entries in deploy/listing/.
+"""
+
+import configparser
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+import yaml
+from support import EXPECTED, ROOT, SAMPLE
+from support.processes import OFF, free_port, listens, until
+
+FOLDER, LISTING = ROOT / "deploy" / "home-assistant", ROOT / "deploy" / "listing"
+CONFIG = yaml.safe_load((FOLDER / "config.yaml").read_text())
+BUILD = yaml.safe_load((FOLDER / "build.yaml").read_text())
+
+# From developers.home-assistant.io, "Add-on configuration": the required keys, those that this
+# add-on uses, and the words for the types of options.
+TYPE = r"(str|bool|int|float|email|url|password|port|list\([^)]+\)|match\(.+\))\??"
+ARCHITECTURES = ["aarch64", "amd64"]
+URL = r"^http://\[HOST\]:\[PORT:8000\]/"
+SCHEMA = {
+    "type": "object",
+    "required": ["name", "version", "slug", "description", "arch"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string"},
+        "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+        "slug": {"type": "string", "pattern": "^[-_.A-Za-z0-9]+$"},
+        "description": {"type": "string"},
+        "arch": {"type": "array", "minItems": 1, "items": {"enum": ARCHITECTURES}},
+        "startup": {"enum": ["initialize", "system", "services", "application", "once"]},
+        "boot": {"enum": ["auto", "manual", "manual_only"]},
+        "ports": {
+            "type": "object",
+            "patternProperties": {r"^\d+/(tcp|udp)$": {"type": ["integer", "null"]}},
+            "additionalProperties": False,
+        },
+        "ports_description": {"type": "object", "additionalProperties": {"type": "string"}},
+        "webui": {"type": "string", "pattern": URL},
+        "watchdog": {"type": "string", "pattern": URL},
+        "map": {"type": "array", "items": {"pattern": "^(share|media|ssl|backup)(:r[ow])?$"}},
+        "options": {"type": "object"},
+        "schema": {"type": "object", "additionalProperties": {"pattern": f"^{TYPE}$"}},
+    },
+}
+# From the registry of MCP servers, server.schema.json of 2025-12-11: what this entry uses.
+ARGUMENT = {
+    "type": "object",
+    "required": ["type", "value"],
+    "properties": {"type": {"enum": ["positional", "named"]}, "value": {"type": "string"}},
+    "if": {"properties": {"type": {"const": "named"}}},
+    "then": {"required": ["name"]},
+}
+SERVER = {
+    "type": "object",
+    "required": ["$schema", "name", "description", "version"],
+    "additionalProperties": False,
+    "properties": {
+        "$schema": {"pattern": r"^https://.*/2025-12-11/server\.schema\.json$"},
+        "name": {"pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "maxLength": 200},
+        "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "description": {"type": "string", "minLength": 1, "maxLength": 100},
+        "version": {"type": "string", "maxLength": 255},
+        "packages": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["registryType", "identifier", "version", "transport"],
+                "additionalProperties": False,
+                "properties": {
+                    "registryType": {"type": "string"},
+                    "identifier": {"type": "string"},
+                    "version": {"type": "string", "not": {"const": "latest"}},
+                    "runtimeHint": {"type": "string"},
+                    "runtimeArguments": {"type": "array", "items": ARGUMENT},
+                    "packageArguments": {"type": "array", "items": ARGUMENT},
+                    "transport": {"const": {"type": "stdio"}},
+                },
+            },
+        },
+    },
+}
+
+
+def test_the_configuration_has_the_keys_and_types_of_an_add_on():
+    jsonschema_rs.Draft202012Validator(SCHEMA).validate(CONFIG)
+    assert {*CONFIG["ports_description"]} == {*CONFIG["ports"]} == {"8000/tcp"}
+    assert sorted(BUILD["build_from"]) == sorted(CONFIG["arch"])
+
+
+def test_each_option_has_a_type_and_a_description_and_a_default_that_fits():
+    types = CONFIG["schema"]
+    documented = re.findall(r"^\| `(\w+)` \|", (FOLDER / "DOCS.md").read_text(), re.M)
+    assert [*CONFIG["options"]] == [*types] == documented
+    for name, value in CONFIG["options"].items():
+        choices = re.fullmatch(r"list\((.*)\)", types[name])
+        if choices:
+            assert value in choices[1].split("|")
+        else:
+            assert isinstance(value, {"str?": str, "bool": bool}[types[name]])
+
+
+def test_the_image_is_made_of_files_that_exist():
+    copied = re.findall(r"^COPY (\S+)", (FOLDER / "Dockerfile").read_text(), re.M)
+    assert [name for name in copied if not (FOLDER / name).is_file()] == []
+
+
+@contextmanager
+def started(folder, **options):
+    """The answer of /healthz once the service that the script has started says that it is loaded;
+    and the file of options.
+    """
+    file, port = folder / "options.json", free_port()
+    file.write_text(json.dumps(CONFIG["options"] | options))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {**os.environ, **OFF, "PATH": path, "PORT": str(port), "WEB_CONCURRENCY": "1"}
+    process = subprocess.Popen(
+        [sys.executable, FOLDER / "run.py", file], cwd=folder, env=environ, start_new_session=True
+    )
+
+    def health():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as answer:
+            return json.load(answer)
+
+    try:
+        until(lambda: process.poll() is not None or listens(("127.0.0.1", port)), 60)
+        until(lambda: "sample" not in health(), 60)
+        yield health()
+    finally:
+        process.terminate()
+        process.wait(timeout=40)
+
+
+@pytest.mark.parametrize("follow", [True, False])
+@pytest.mark.parametrize(
+    ("licence", "source", "name"),
+    [("open", EXPECTED / "f1db", "f1db"), ("any", SAMPLE, "source")],
+)
+def test_the_script_starts_a_service_with_these_options(tmp_path, source, follow, licence, name):
+    copy = tmp_path / "source"
+    copy.symlink_to(source)
+    with started(tmp_path, sources=str(copy), follow=follow, licence=licence) as health:
+        assert [each["name"] for each in health["sources"]] == [name]
+        assert ("CC BY 4.0" in health["licence"]) == (licence == "open")
+    database = "open" if licence == "open" else "racedata"
+    assert (tmp_path / f"{database}.db").is_file()
+
+
+def test_the_entry_in_the_registry_of_mcp_servers_fits_its_schema():
+    entry = json.loads((LISTING / "server.json").read_text())
+    jsonschema_rs.Draft202012Validator(SERVER).validate(entry)
+    metadata = configparser.ConfigParser()
+    metadata.read(ROOT / "setup.cfg")
+    (package,) = entry["packages"]
+    assert package["identifier"] == metadata["metadata"]["name"]
+    # how the registry sees that both are of one owner
+    assert f"mcp-name: {entry['name']}" in metadata["metadata"]["long_description"]
+    # `uvx racedata-f1 mcp` runs the command with the name of the package
+    commands = metadata["options.entry_points"]["console_scripts"]
+    assert f"\n{package['identifier']} =" in commands
+
+
+@pytest.mark.parametrize("name", ["f1db.md", "jolpica.md"])
+def test_an_entry_for_a_list_is_one_line_with_a_place_for_the_address(name):
+    (line,) = (LISTING / name).read_text().splitlines()
+    assert re.fullmatch(r"- (\S+ )?\[racedata\]\(ADDRESS\)( \W|:) .{20,}", line)
+    assert f"`{name}`" in (LISTING / "README.md").read_text()
