@@ -145,13 +145,17 @@ class RequestParser:
 
     def limit(self, parameters: Parameters, ending: str) -> int:
         """The number of records that the client may get. Raises HTTPBadRequest."""
-        largest = self.settings.max_limit
-        # Calendar clients and feed readers never fetch a second page.
-        default = largest if ending in (ICS, ATOM) else self.settings.usual_limit
-        return min(page_parameter(parameters, "limit", default), largest)  # D3
+        asked = page_parameter(parameters, "limit", default_limit(self.settings, ending))
+        return min(asked, self.settings.max_limit)  # D3
 
     def base_url(self, scheme: str, host: str) -> str:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
+
+
+def default_limit(settings: Settings, ending: str) -> int:
+    """The number of records in the answer to a request without a `limit`."""
+    # Calendar clients and feed readers never fetch a second page.
+    return settings.max_limit if ending in (ICS, ATOM) else settings.usual_limit
 
 
 def parameter(parameters: Parameters, name: str, example: str = "") -> str | None:
