@@ -27,7 +27,7 @@ class Selection:
     """The records that an address selects, in numbers of the database.
 
     `filters` has the filters with the values of their columns. For season and round, it has `race`
-    (a raceId) if the address has a round; else `season`, or `since` if it goes on in later ones.
+    (a raceId) if the address has a round; else `season`, or `from_season` if later ones match too.
     `filters` is None if nothing can match, because an id or a round does not exist.
     """
 
@@ -108,7 +108,7 @@ class Catalogue:
                 return Selection(season, round, None)  # D6
             filters["race"] = race
         elif season is not None:
-            filters["since" if goes_on else "season"] = season
+            filters["from_season" if goes_on else "season"] = season
         for name, value in address.filters.items():
             if name in self.ids:
                 id = self.ids[name].get(str(value))

@@ -18,13 +18,11 @@ from racedata.service import queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.queries import RESULT_COLUMNS, Filters, RecordTable
-from racedata.service.request import ParsedRequest
+from racedata.service.request import PROVENANCE, ParsedRequest
 from racedata.service.serializers import Objects, Row
 from racedata.service.snapshot import Snapshot
 from racedata.service.spreadsheets import Spreadsheet
 from racedata.settings import Settings
-
-PROVENANCE = "provenance"  # the parameter that asks where records are from
 
 
 class Served(NamedTuple):
@@ -98,14 +96,13 @@ class Endpoint:
         selection = served.catalogue.select(request.address)
         if selection.filters is None:
             return Content(selection, 0, [])
-        chosen = {name: value for name, value in request.chosen if name != PROVENANCE}
-        filters = {**selection.filters, **chosen}
+        filters = {**selection.filters, **parameter_filters(request)}
         return Content(selection, *self.page(served, filters, request.limit, request.offset))
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
         selection, total, objects = self.content(served, request)
-        if PROVENANCE in dict(request.chosen):
+        if PROVENANCE in dict(request.own_parameters):
             objects = with_provenance(served, self.keys, objects)
         address = request.address
         echoed = {
@@ -120,6 +117,11 @@ class Endpoint:
             total=total,
             **{self.table: table},
         )
+
+
+def parameter_filters(request: ParsedRequest) -> Filters:
+    """The own parameters of an endpoint that select records."""
+    return {f"?{name}": value for name, value in request.own_parameters if name != PROVENANCE}
 
 
 def with_provenance(served: Served, keys: Sequence[str], objects: Sequence[Json]) -> list[Json]:
