@@ -207,7 +207,11 @@ SPRINT = RecordTable(
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
     # In a few races, the two tables name different constructors; here, the one in the row counts.
-    {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
+    {
+        "constructors": "constructorId",
+        "drivers": "driverId",
+        "qualifying": "position",
+    },  # the final one (D16)
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
@@ -221,7 +225,7 @@ PRACTICE = RecordTable(
 LAPS = RecordTable(
     KINDS["lap_times"],
     {"drivers": "driverId", "laps": "lap"},
-    result_filters=RESULT_COLUMNS,  # D20
+    result_filters=RESULT_COLUMNS,  # all of them (D20)
 )
 PITSTOPS = RecordTable(
     KINDS["pit_stops"],

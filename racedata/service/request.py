@@ -28,7 +28,7 @@ from racedata.service.addresses import (
 from racedata.settings import Settings
 from racedata.values import TIME_OF_DAY, Parser
 
-METHODS = ("GET", "HEAD", "OPTIONS")  # D2
+METHODS = ("GET", "HEAD", "OPTIONS")  # others are a 405 (D2)
 PROVENANCE = "provenance"  # asks where records are from; for JSON only
 # The parameters that each ending accepts, and those that it rejects: a client that sends them
 # expects another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
@@ -149,7 +149,7 @@ class RequestParser:
     def limit(self, parameters: Parameters, ending: str) -> int:
         """The number of records that the client may get. Raises HTTPBadRequest."""
         asked = page_parameter(parameters, "limit", default_limit(self.settings, ending))
-        return min(asked, self.settings.max_limit)  # D3
+        return min(asked, self.settings.max_limit)  # more is no error (D3)
 
     def base_url(self, scheme: str, host: str) -> str:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
