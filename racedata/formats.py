@@ -1,6 +1,8 @@
-"""How both halves read and write texts, each way once.
+"""How texts are read and written, each way once.
 
-A format that only one half needs is in the module that needs it.
+Both halves use most of this; only several modules of the loader use `is_timestamp`, `listed`,
+`plural`, `printable` and `utc_now`. A format that only the service needs is in the module that needs
+it.
 """
 
 import re

@@ -18,8 +18,6 @@ import orjson
 from racedata.service import download, openapi
 from racedata.service.addresses import ICS, Grammar, split_ending
 from racedata.service.answers import (
-    MUST_WAIT,
-    ONLY_CACHED,
     Cache,
     CachedAnswers,
     Document,
@@ -28,6 +26,7 @@ from racedata.service.answers import (
 )
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS, Served
+from racedata.service.environment import MUST_WAIT, ONLY_CACHED
 from racedata.service.health import Health
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import Pages
@@ -73,8 +72,16 @@ class Cors:
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The WSGI application. It makes a slow answer only when the server iterates over it.
 
-    So the server can let a thread make it. A request that looks slow is first tried with the cache
-    alone, so errors and cached answers do not wait.
+    So the server can let a thread make it. A request that looks slow may pass through all
+    middleware and its resource twice:
+
+    1. At once, with ONLY_CACHED in its environment. Errors, 304s and cached answers are sent. If
+       the answer must be made, CachedAnswers sets MUST_WAIT, or raises a 503 if IS_BUSY is set.
+       With MUST_WAIT, all that this pass has made is dropped.
+    2. When the server iterates over the body, without ONLY_CACHED. This pass makes the answer.
+
+    So middleware must not count or change anything a second time. For RateLimits, COUNTED in the
+    environment says that it has counted the request.
     """
 
     def __init__(self, settings: Settings, middleware: list[Any]) -> None:
