@@ -24,6 +24,10 @@ def serve(arguments: Sequence[str]) -> None:
 
     Without `--follow`, it builds only at the default path: another path may be misspelt.
     """
+    if sys.platform != "linux":
+        sys.exit(
+            "racedata serve: needs Linux; elsewhere, use `racedata mcp`, or open_database in Python"
+        )
     end_at_signals()
     from racedata.settings import CANNOT_START, parse_arguments
 
@@ -105,6 +109,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "export": ("racedata.loader.export:main", "write the data as files, for other programs"),
     "serve": ("racedata.cli:serve", "serve the database over HTTP"),
+    "mcp": ("racedata.mcp_server:main", "answer AI assistants from the database (MCP)"),
     "healthcheck": ("racedata.cli:healthcheck", "check that a running service answers"),
 }
 

@@ -26,6 +26,8 @@ APPLICATION_ID, SCHEMA_VERSION = int(PRAGMAS["application_id"], 16), int(PRAGMAS
 OLDEST_VERSION = 6  # the oldest that can be built again from its own tables
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 HEADER_BYTES = 72  # up to the end of the application id
+# How the file is opened: Windows lacks two of these flags, and needs the last one.
+READ = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 
 
 class DatabaseError(Exception):
@@ -92,7 +94,7 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> FileContent:
     """
     try:
         # open() would wait forever for a writer of a FIFO.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, READ)
         try:
             return checked(path, descriptor, oldest)
         finally:
@@ -215,7 +217,7 @@ def checked(path: str | Path, descriptor: int, oldest: int) -> FileContent:
     if not stat.S_ISREG(status.st_mode):  # a device may be read without end
         raise DatabaseError(path, "is not a regular file", MOVE)
     # Check the bytes directly: SQLite's errors on a damaged file are arbitrary.
-    header = Header.parse(os.pread(descriptor, HEADER_BYTES, 0))
+    header = Header.parse(os.read(descriptor, HEADER_BYTES))
     if header is None:
         raise DatabaseError(path, "is not an SQLite database", MOVE if size else BUILD)
     if header.application_id != APPLICATION_ID:
@@ -233,6 +235,7 @@ def checked(path: str | Path, descriptor: int, oldest: int) -> FileContent:
         raise DatabaseError(path, "is damaged (its size has changed since it was built)", REPLACE)
     opened = OpenFile(descriptor)
     with open(descriptor, "rb", closefd=False) as file:
+        file.seek(0)
         content = memoryview(file.read(size))
     database = content[:-CHECKSUM_BYTES]
     checksum = hashlib.sha256(database).digest()

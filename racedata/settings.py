@@ -104,13 +104,17 @@ def rate(name: str) -> Parse:
 
 
 FILE = matching(r".+", "the path of a file")
-# Addresses that begin with a year are those of pages.
+# Addresses that begin with a year or with one of these words are those of pages.
+OF_PAGES = "[1-9][0-9]{3}|(?i:circuits|constructors|current|data|docs|drivers|find|healthz)"
 PATH = matching(
-    r"(?!/[1-9][0-9]{3}(/|$))(/[\w.~-]+)*",
-    "nothing, or a path such as /ergast, without a year in front or a slash at the end",
+    rf"(?!/({OF_PAGES})(/|$))(/[\w.~-]+)*",
+    "nothing, or a path such as /ergast, without a slash at the end, and in front neither a year "
+    "nor the address of a page, such as /drivers",
 )
 NAME = matching(
-    r"(?![1-9][0-9]{3}$)[\w-]+", "letters, digits, - and _, such as f1, and not only a year"
+    rf"(?!({OF_PAGES})$)[\w-]+",
+    "letters, digits, - and _, such as f1, and neither only a year nor the address of a page, "
+    "such as drivers",
 )
 URL = matching(
     r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",

@@ -17,9 +17,11 @@ from support import EMPTY, PACKAGE, ROOT
 from support.answers import is_part
 
 from racedata import __version__
+from racedata.assistants import BOUNDS, RESOURCES, SIZE
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
 from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, source_at
+from racedata.mcp_server import MAX_HEAP
 from racedata.model import KINDS
 from racedata.service.addresses import ENDINGS, FILTERS, JSON
 from racedata.service.endpoints import ENDPOINTS as SERVED
@@ -32,14 +34,16 @@ from racedata.settings import LoaderSettings, Settings, option, variable_of
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
-PAGES = ["analysts", "clients", "data", "interface", "run", "settings"]
+PAGES = ["analysts", "assistants", "clients", "data", "interface", "run", "settings"]
 NAMES = [
     *("README.md", "CONTRIBUTING.md", "data/README.md", "deploy/README.md"),
     *(f"docs/{page}.md" for page in PAGES),
 ]
 DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 README, CONTRIBUTING = DOCUMENTS["README.md"], DOCUMENTS["CONTRIBUTING.md"]
-ANALYSTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (DOCUMENTS[f"docs/{page}.md"] for page in PAGES)
+ANALYSTS, ASSISTANTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (
+    DOCUMENTS[f"docs/{page}.md"] for page in PAGES
+)
 BASE = Settings().base_address
 
 VALUES = {name: PARAMETERS[name]["example"] for name in FILTERS}
@@ -60,7 +64,7 @@ def in_code(text):
 
 HEAD, *ROWS = table("Endpoint")
 ENDPOINTS = {in_code(row[0])[0]: row for row in ROWS}
-OUTSIDE = {"/", "/docs", "/healthz", "/openapi.json"}
+OUTSIDE = {"/", "/docs", "/healthz", "/llms.txt", "/openapi.json"}
 EXAMPLES = {
     BASE + text
     for text in in_code(INTERFACE.partition("## Caching")[0])
@@ -83,7 +87,8 @@ def listed(endpoint):
 
 def test_the_table_of_endpoints_has_a_row_for_every_route(sample):
     routes = {route.path for route in inspect_routes(sample.app)}
-    of_people = {path for path in routes if path.startswith(("/current", "/{"))}
+    of_people = {path for path in routes if path.startswith("/current") or "{" in path}
+    of_people |= {"/data", "/find", "/icon.svg", "/manifest.webmanifest"}
     assert {f"{BASE}/{name}" for name in ENDPOINTS} | OUTSIDE == routes - of_people
 
 
@@ -353,6 +358,24 @@ def test_the_contents_of_a_document_name_every_heading_of_the_second_level(docum
     headings = [section.partition("\n")[0].lower() for section in sections]
     anchors = [re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in headings]
     assert {*anchors} - {*contents} <= {"where-to-go-next"}
+
+
+def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_start_it():
+    assert [in_code(row[0])[0] for row in table("Tool", ASSISTANTS)[1:]] == [
+        "ask",
+        "sql",
+        "coverage",
+        "changes",
+    ]
+    assert {*re.findall(r"`(racedata://\w+)`", ASSISTANTS)} == {*RESOURCES}
+    configurations = re.findall(r"^```json\n(.*?)^```", ASSISTANTS, re.DOTALL | re.M)
+    of_desktop, of_code = map(json.loads, configurations)
+    for servers in (of_desktop["mcpServers"], of_code["servers"]):
+        command = [servers["racedata"]["command"], *servers["racedata"]["args"]]
+        assert f" -- {shlex.join(command)}\n" in ASSISTANTS
+    numbers = (f"{BOUNDS.rows} rows", f"{BOUNDS.size:,} characters", f"{SIZE:,} characters")
+    for text in (*numbers, f"{BOUNDS.seconds} seconds", f"{MAX_HEAP >> 20} MB"):
+        assert text in ASSISTANTS
 
 
 def test_the_line_for_https_gives_the_only_server_of_nginx_its_name():

@@ -29,6 +29,8 @@ SHARED = {"racedata"} | {
 COMMAND = {"racedata.cli", "racedata.follower", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
 ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
+# The data without HTTP: in Python, and for assistants.
+DIRECT = {f"racedata.{name}" for name in ("assistants", "direct", "mcp_server", "statements")}
 
 
 def text_of(module):
@@ -55,11 +57,17 @@ def imports(module, inside_functions=True):
 
 
 def test_every_module_is_in_a_half_except_the_command_and_what_both_share():
-    assert {*MODULES} - OFFLINE - ONLINE == SHARED | COMMAND
+    assert {*MODULES} - OFFLINE - ONLINE - DIRECT == SHARED | COMMAND
 
 
 @pytest.mark.parametrize(
-    ("half", "other"), [(OFFLINE, ONLINE), (ONLINE, OFFLINE), (SHARED, OFFLINE | ONLINE)]
+    ("half", "other"),
+    [
+        (OFFLINE, ONLINE | DIRECT),
+        (ONLINE, OFFLINE | DIRECT),
+        (SHARED - {"racedata"}, OFFLINE | ONLINE | DIRECT),
+        (DIRECT, OFFLINE),
+    ],
 )
 def test_neither_half_imports_the_other(half, other):
     assert half and other
@@ -68,6 +76,42 @@ def test_neither_half_imports_the_other(half, other):
         for module in half
         if imports(module) & (other | COMMAND)
     } == {}
+
+
+def test_the_package_imports_only_open_database_and_that_only_when_it_is_used():
+    assert imports("racedata", inside_functions=False) == {"typing"}
+    assert imports("racedata") == {"typing", "racedata.direct"}
+
+
+# The packages that the modules without HTTP may import.
+DIRECT_MAY_IMPORT = {
+    "racedata.statements": set(),
+    "racedata.direct": {"orjson", "pandas"},
+    "racedata.assistants": {"falcon", "orjson"},
+    "racedata.mcp_server": {"anyio", "mcp", "pydantic", "uvicorn"},
+}
+
+
+@pytest.mark.parametrize("module", sorted(DIRECT))
+def test_what_is_not_http_needs_few_packages_and_none_of_gunicorn(module):
+    packages = imports(module) - {*MODULES} - sys.stdlib_module_names
+    assert packages == DIRECT_MAY_IMPORT[module]
+
+
+def test_the_packages_of_assistants_are_imported_only_by_their_server_when_it_starts():
+    packages = DIRECT_MAY_IMPORT["racedata.mcp_server"]
+    assert {name for name in MODULES if packages & imports(name)} == {"racedata.mcp_server"}
+    assert not packages & imports("racedata.mcp_server", inside_functions=False)
+
+
+# What only Linux has; the command uses it only for the service.
+ONLY_LINUX = {"fcntl", "resource", "gunicorn", "pwd", "grp", "termios"}
+OF_THE_SERVICE = {"server", "worker", "ratelimit.local_store"}
+
+
+def test_only_the_service_imports_what_only_linux_has():
+    found = {name for name in MODULES if imports(name, inside_functions=False) & ONLY_LINUX}
+    assert found == {f"racedata.service.{name}" for name in OF_THE_SERVICE}
 
 
 # The modules of the loader that may import a package.
@@ -88,7 +132,9 @@ def test_the_command_imports_a_half_only_inside_a_function(module):
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
-    TopologicalSorter({module: imports(module) & {*MODULES} for module in MODULES}).prepare()
+    graph = {module: imports(module) & {*MODULES} for module in MODULES}
+    graph["racedata"] = set()  # it imports a module only when that is used
+    TopologicalSorter(graph).prepare()
 
 
 LIST = "racedata.loader.sources"
@@ -115,9 +161,10 @@ MAY_IMPORT = {
     "gunicorn": "server worker",
     "falcon": "answers app download health pages.resources request ratelimit.middleware",
     "jinja2": "pages.rendering",
+    "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
-    "sqlite3": "catalogue pages.home queries snapshot",
+    "sqlite3": "careers catalogue pages.data pages.driver pages.find queries snapshot",
 }
 
 
@@ -130,6 +177,7 @@ def test_a_package_is_imported_only_where_it_belongs(package):
 def test_the_service_has_sql_only_in_its_queries_and_where_the_file_is_read_into_memory():
     assert {module for module in ONLINE if "SELECT " in text_of(module)} == {
         "racedata.service.queries",
+        "racedata.service.careers",
         "racedata.service.catalogue",  # all ids of an address, once
         "racedata.service.snapshot",  # the facts about the file
     }

@@ -3,7 +3,6 @@
 The lock of its folder belongs here. The content of the new file does not.
 """
 
-import fcntl
 import os
 import sqlite3
 import stat
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from racedata.database import file_state, is_replaceable
 from racedata.loader.errors import LoadError, no_space_for_temporary_files
+from racedata.loader.locks import lock, opened_folder
 from racedata.loader.temporary import remove_left
 from racedata.loader.threads import Sleep
 
@@ -82,8 +82,7 @@ def locked(folder: Path, sleep: Sleep | None) -> Iterator[int]:
 
     If another program or thread has locked it, sleeps until it is free, or raises LoadError.
     """
-    # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = opened_folder(folder)
     try:
         while not is_locked(descriptor):
             if not sleep:
@@ -98,6 +97,6 @@ def locked(folder: Path, sleep: Sleep | None) -> Iterator[int]:
 def is_locked(descriptor: int) -> bool:
     """Locks a folder, unless it is locked already."""
     with suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(descriptor)
         return True
     return False

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Never
 
-END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Windows has no SIGHUP.
+END_SIGNALS = [each for each in signal.Signals if each.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 
 
 def ignore(number: int, frame: FrameType | None) -> None:

@@ -4,7 +4,6 @@ A program locks its folder, and the lock ends with the program. So a folder that
 is left over.
 """
 
-import fcntl
 import os
 import re
 import shutil
@@ -12,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from racedata.loader.locks import lock, opened_folder
 
 RANDOM = "[a-z0-9_]{8}"  # the text that mkdtemp appends to a prefix
 
@@ -38,8 +39,8 @@ def locked_folder(prefix: str, parent: Path) -> tuple[Path, int]:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         # Until it is locked, another program may take it for a folder that is left over.
         with suppress(FileNotFoundError):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            descriptor = opened_folder(folder)
+            lock(descriptor, waits=True)
             if folder.exists():
                 return folder, descriptor
             os.close(descriptor)
@@ -58,13 +59,12 @@ def remove_left(prefix: str, file: str, parent: Path) -> None:
 
 
 def remove_if_left(folder: Path, file: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    descriptor = opened_folder(folder, follows_links=False)
     try:
         if os.fstat(descriptor).st_uid == os.geteuid() and all(
             file in name for name in os.listdir(descriptor)
         ):
-            # BlockingIOError: its program is running
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor)  # BlockingIOError: its program is running
             for name in os.listdir(descriptor):
                 os.unlink(name, dir_fd=descriptor)
             folder.rmdir()

@@ -7,12 +7,13 @@ and recognise an event by its UID. endpoints.py decides which races a calendar h
 import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime, timedelta
+from typing import NamedTuple
 
-from icalendar import Calendar, Component, Event
+from icalendar import Alarm, Calendar, Component, Event
 from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
 
 from racedata import __version__
-from racedata.formats import Json, public_name, without_accents
+from racedata.formats import Json, counted, public_name, without_accents
 from racedata.model import SESSION_GROUPS
 from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue, full_name, place_of
@@ -35,6 +36,14 @@ def line(name: str, value: object) -> bytes:
     return content + b"\r\n"
 
 
+class Written(NamedTuple):
+    """An event, without its last line."""
+
+    group: str  # of its session
+    text: bytes
+    has_time: bool  # whether the time of its session is known
+
+
 class Calendars:
     """Writes calendars of races. Events take longest, so the events of a race are written once."""
 
@@ -50,15 +59,28 @@ class Calendars:
             for session in SESSION_BY_KEY.values()
         }
         self.names = names_of(catalogue)
-        self._events: dict[Round, list[tuple[str, bytes]]] = {}
+        self._events: dict[Round, list[Written]] = {}
 
-    def write(self, races: Iterable[Json], address: Address, groups: Collection[str]) -> bytes:
-        """The calendar of races that an address selects, with the sessions of these groups."""
+    def write(
+        self,
+        races: Iterable[Json],
+        address: Address,
+        groups: Collection[str],
+        alarm: int | None = None,
+    ) -> bytes:
+        """The calendar of races that an address selects, with the sessions of these groups.
+
+        Each session whose time is known has an `alarm` so many minutes before.
+        """
         name = vText(" ".join([self.series.upper(), *self.words_of(address, groups)]))
         # No UID: pages and choices of sessions would share it, and clients may take them for copies
         # (RFC 7986, 5.3). X-WR-CALNAME is for clients without RFC 7986.
         lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]
-        lines += (text for race in races for group, text in self.events(race) if group in groups)
+        ends = EVENT_END, EVENT_END if alarm is None else alarm_before(alarm) + EVENT_END
+        for race in races:
+            for group, text, has_time in self.events(race):
+                if group in groups:
+                    lines += (text, ends[has_time])
         return b"".join([*lines, CALENDAR_END])
 
     def words_of(self, address: Address, groups: Collection[str]) -> Iterator[str]:
@@ -77,14 +99,14 @@ class Calendars:
             # no commas: they are written as `\,`, which some clients do not read
             yield f"({' + '.join(groups)})"
 
-    def events(self, race: Json) -> list[tuple[str, bytes]]:
-        """The groups and events of the sessions of a race, in the order of SESSION_BY_KEY."""
+    def events(self, race: Json) -> list[Written]:
+        """The events of the sessions of a race, in the order of SESSION_BY_KEY."""
         round = race["season"], race["round"]
         if round not in self._events:
             self._events[round] = list(self.write_events(race))
         return self._events[round]
 
-    def write_events(self, race: Json) -> Iterator[tuple[str, bytes]]:
+    def write_events(self, race: Json) -> Iterator[Written]:
         slug = f"{race['season']}/{slug_of(race['raceName'])}"  # no season has a name twice
         common = self.stamp + b"".join(common_lines(race))
         for session, at in sessions_of(race):
@@ -98,7 +120,7 @@ class Calendars:
                 line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
                 self.categories[session],
             ]
-            yield session.group, b"".join([EVENT, *lines, common, EVENT_END])
+            yield Written(session.group, b"".join([EVENT, *lines, common]), "time" in at)
 
 
 def head(built_at: datetime, description: str) -> bytes:
@@ -117,6 +139,16 @@ def head(built_at: datetime, description: str) -> bytes:
         calendar.add(name, value, parameters=parameters)
     content: bytes = calendar.to_ical()
     return content.removesuffix(CALENDAR_END)
+
+
+def alarm_before(minutes: int) -> bytes:
+    """An alarm so many minutes before an event."""
+    alarm = Alarm()
+    alarm.add("ACTION", "DISPLAY")
+    alarm.add("TRIGGER", timedelta(minutes=-minutes))
+    alarm.add("DESCRIPTION", f"In {counted(minutes, 'minute')}" if minutes else "Now")
+    content: bytes = alarm.to_ical()
+    return content
 
 
 def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:

@@ -35,7 +35,7 @@ class Download:
             ("last-modified", last_modified),
             # Caches may keep the file, but must ask each time whether it is still the same.
             ("cache-control", "no-cache"),
-            ("link", '<./#sources>; rel="license"'),
+            ("link", '<./data#sources>; rel="license"'),
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:

@@ -313,7 +313,7 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
             (*CACHE_HEADERS, *RATE_LIMIT_HEADERS),
             COUNTED,
         ),
-        "/": outside("get_page", "A page for people: the season, and what is loaded", *of_page),
+        "/": outside("get_page", "A page for people: the weekend and the season", *of_page),
         "/docs": outside("get_docs", "A page for people: how to request data", *of_page),
     }
     return operations | ({download.PATH: download_operation()} if offers_download else {})

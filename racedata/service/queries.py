@@ -427,6 +427,26 @@ def provisional_source(data: Snapshot, race: int) -> str | None:
     return rows[0]["name"] if rows else None
 
 
+def leaders(data: Snapshot) -> list[Row]:
+    """Who led the championship of the drivers after each race: `(raceId, driverId)`."""
+    return data.rows(
+        "SELECT raceId, driverId FROM driver_standings WHERE positionText = '1' ORDER BY record"
+    )
+
+
+def latest_changes(data: Snapshot, limit: int) -> list[Row]:
+    """The latest changes of values, with the keys that they have in answers."""
+    return data.rows(
+        """SELECT revision, changedAt AS time, kind, columnName AS "column", oldValue, value,
+                  source, CAST(year AS TEXT) AS season, CAST(round AS TEXT) AS round, raceName,
+                  driverRef AS driverId, constructorRef AS constructorId
+           FROM changes LEFT JOIN drivers USING (driverId)
+                LEFT JOIN constructors USING (constructorId)
+           ORDER BY record LIMIT ?""",
+        (limit,),
+    )
+
+
 def example_race(data: Snapshot) -> tuple[int, int]:
     """Season and round of the latest of the races with results and the most kinds of records."""
     kinds = (kind.name for kind in KINDS.values() if kind.endpoint)

@@ -35,15 +35,16 @@ PROVENANCE = "provenance"  # asks where records are from; for JSON only
 ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
-    ICS: ("limit", "offset", "sessions"),
+    ICS: ("limit", "offset", "sessions", "alarm"),
     ATOM: ("limit", "offset"),
 }
 REFUSED = {
     JSON: (),
-    CSV: ("callback", "sessions"),
+    CSV: ("callback", "sessions", "alarm"),
     ICS: ("callback",),
-    ATOM: ("callback", "sessions"),
+    ATOM: ("callback", "sessions", "alarm"),
 }
+LONGEST_ALARM = 10080  # minutes: a week
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
 Parameters = Mapping[str, str | list[str]]
@@ -58,6 +59,7 @@ class ParsedRequest(NamedTuple):
     # the start of `MRData.url`; empty in other formats, so that all hosts share a cached answer
     base_url: str
     sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
+    alarm: int | None = None  # minutes before a session, in a calendar
     own_parameters: tuple[tuple[str, str], ...] = ()  # those of the endpoint, with their values
 
     @property
@@ -123,6 +125,7 @@ class RequestParser:
         if rest is None:
             return None
         address = self.parse_address(rest)
+        is_calendar = address.ending == ICS
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
         own = own_parameters(self.grammar.endpoints[address.endpoint], address.ending)
         check_parameters(parameters, address.ending, own)
@@ -131,7 +134,8 @@ class RequestParser:
             limit=self.limit(parameters, address.ending),
             offset=page_parameter(parameters, "offset", 0),
             base_url=self.base_url(scheme, host) if address.ending in (JSON, ATOM) else "",
-            sessions=sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS,
+            sessions=sessions_parameter(parameters) if is_calendar else SESSION_GROUPS,
+            alarm=alarm_parameter(parameters) if is_calendar else None,
             own_parameters=tuple(
                 (name, value) for name in own if (value := own_parameter(parameters, name))
             ),
@@ -183,6 +187,19 @@ def page_parameter(parameters: Parameters, name: str, default: int) -> int:
         raise falcon.HTTPBadRequest(
             description=f"{name} is {value[:50]!r}; expected a whole number, 0 or more, "
             f"such as {name}={example}."
+        )
+    return int(value)
+
+
+def alarm_parameter(parameters: Parameters) -> int | None:
+    """How many minutes before a session an alarm is; None without one. Raises HTTPBadRequest."""
+    value = parameter(parameters, "alarm", ", as in alarm=30")
+    if value is None:
+        return None
+    if not re.fullmatch("[0-9]{1,5}", value) or int(value) > LONGEST_ALARM:
+        raise falcon.HTTPBadRequest(
+            description=f"alarm is {value[:50]!r}; expected a whole number of minutes, "
+            f"0 to {LONGEST_ALARM}, such as alarm=30."
         )
     return int(value)
 

@@ -51,7 +51,10 @@ class Snapshot:
     def __del__(self) -> None:
         # The last request to this snapshot may end long after another one has replaced it.
         if hasattr(self, "_connection"):
-            self._connection.close()
+            self.close()
+
+    def close(self) -> None:
+        self._connection.close()
 
     @classmethod
     def read(cls, path: str) -> "Snapshot":

@@ -78,7 +78,7 @@ ONE = (
         "{year}/constructors",
     ),
     "{year}/status",
-    "corrections",
+    *("corrections", "changes", "discrepancies", "discrepancycounts", "ids"),
 )
 ENDPOINTS = [path.partition("?")[0].split("/")[-1] for path in ONE]
 

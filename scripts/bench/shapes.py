@@ -26,12 +26,13 @@ BASE = Settings().base_address
 LISTS = ("seasons", "circuits", "races", "constructors", "drivers", "status")
 ROWS = ("results", "qualifying", "sprint", "sprintqualifying", "practice")
 STANDINGS = ("driverStandings", "constructorStandings")
+NOTES = ("corrections", "changes", "discrepancies", "discrepancycounts", "ids")
 PLACES = ("results/1", "qualifying/1", "grid/1/results", "grid/1/status", "fastest/1/results")
 
 # Addresses behind the base address that libraries and sites request. Y is a season, R a round, D a
 # driver, C a constructor and K a circuit.
 ONCE = (
-    *(f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS, "corrections")),
+    *(f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS, *NOTES)),
     *("/driverStandings/1", "/driverStandings/1/drivers", "/constructorStandings/1/constructors"),
     *(
         f"/current{name}"
@@ -162,7 +163,7 @@ def fastest(app: App, path: str, query: str) -> float:
 
 def endpoint_of(path: str) -> str:
     """The last word that is not a value."""
-    others = ("laps", "pitstops", "corrections")
+    others = ("laps", "pitstops", *NOTES)
     names = [name for name in path.split("/") if name in (*LISTS, *ROWS, *STANDINGS, *others)]
     return names[-1].lower() if names else "races"
 

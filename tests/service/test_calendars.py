@@ -157,6 +157,43 @@ def test_sessions_can_be_chosen(sample, sessions, slugs):
     assert [uid.split("grand-prix/")[1] for uid in found] == [f"{slug}@racedata" for slug in slugs]
 
 
+@pytest.mark.parametrize(
+    ("minutes", "trigger", "description"),
+    [
+        (0, "P0D", "Now"),
+        (1, "-PT1M", "In 1 minute"),
+        (30, "-PT30M", "In 30 minutes"),
+        (10080, "-P7D", "In 10,080 minutes"),
+    ],
+)
+def test_each_session_with_a_time_has_the_alarm_that_was_asked_for(
+    database, minutes, trigger, description
+):
+    app = client(
+        changed(
+            database,
+            "UPDATE sessions SET time = NULL WHERE RACE(2023/18) AND session = 'quali'",
+        )
+    )
+    plain = events(app, "/2023/18.ics")
+    assert all(event.subcomponents == [] for event in plain.values())
+    found = events(app, f"/2023/18.ics?alarm={minutes}&sessions=qualifying,sprint,race")
+    assert len(found) == 3
+    for uid, event in found.items():
+        if "/qualifying@" in uid:
+            assert event.subcomponents == []
+            continue
+        (alarm,) = event.subcomponents
+        assert alarm.name == "VALARM"
+        assert (alarm["ACTION"], alarm["DESCRIPTION"]) == ("DISPLAY", description)
+        assert alarm["TRIGGER"].to_ical() == trigger.encode()
+        assert alarm["TRIGGER"].dt == timedelta(minutes=-minutes)
+        assert alarm.keys() == {"ACTION", "DESCRIPTION", "TRIGGER"}
+        assert {name: event[name] for name in event} == {
+            name: plain[uid][name] for name in plain[uid]
+        }
+
+
 def test_limit_and_offset_count_races(sample):
     found = events(sample, "/2023.ics?limit=2&offset=1&sessions=race")
     races = sample.get("/ergast/f1/2023.json?limit=2&offset=1").json["MRData"]["RaceTable"]["Races"]

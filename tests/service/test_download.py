@@ -25,7 +25,7 @@ def test_a_service_offers_and_names_its_database_only_if_it_is_told_to(sample, o
         "Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
     )
     for app, is_offered in ((sample, False), (offering, True)):
-        assert ("racedata.db" in links_of(app.get("/").text)) == is_offered
+        assert ("racedata.db" in links_of(app.get("/data").text)) == is_offered
         assert app.get("/healthz").json.get("download") == ("/racedata.db" if is_offered else None)
         assert ("/racedata.db" in app.get("/openapi.json").json["paths"]) == is_offered
 
@@ -109,5 +109,5 @@ def test_a_file_that_was_replaced_is_sent_as_it_was(database, other_database):
 
 def test_a_link_leads_to_the_licences_of_the_sources(several_sources):
     app = client(several_sources, download="on")
-    assert app.head("/racedata.db").headers["Link"] == '<./#sources>; rel="license"'
-    assert 'id="sources"' in app.get("/").text
+    assert app.head("/racedata.db").headers["Link"] == '<./data#sources>; rel="license"'
+    assert 'id="sources"' in app.get("/data").text

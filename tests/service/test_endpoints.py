@@ -186,10 +186,16 @@ WRONG_BY_ENDING = {
     CSV: {
         "callback=x": ".csv does not accept callback; expected only limit, offset{own}.",
         "sessions=race": ".csv does not accept sessions; expected only limit, offset{own}.",
+        "alarm=30": ".csv does not accept alarm; expected only limit, offset{own}.",
     },
     ATOM: {"callback=x": ".atom does not accept callback; expected only limit, offset{own}."},
     ICS: {
-        "callback=": ".ics does not accept callback; expected only limit, offset, sessions.",
+        "callback=": ".ics does not accept callback; expected only limit, offset, sessions, alarm.",
+        "alarm=": "alarm is ''; expected a whole number of minutes, 0 to 10080, such as alarm=30.",
+        "alarm=-1": "alarm is '-1'; expected a whole number of minutes, ",
+        "alarm=10081": "alarm is '10081'; expected a whole number of minutes, ",
+        "alarm=123456": "alarm is '123456'; expected a whole number of minutes, ",
+        "alarm=5&alarm=5": "alarm is given 2 times; expected once, as in alarm=30.",
         "sessions=": "sessions has ''; expected one or more of practice, qualifying, "
         "sprintqualifying, sprint, race, separated by commas.",
         "sessions=race,fp1": "sessions has 'fp1'; expected one or more of practice, ",

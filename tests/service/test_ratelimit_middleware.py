@@ -87,9 +87,13 @@ def test_the_sustained_limit_holds_for_a_client_that_stays_within_the_burst_limi
         ("GET", "/ergast/F1.json", {}, 200),
         ("GET", "/ergast/f1.CSV", {}, 200),
         ("GET", "/ergast/f1.ics", {}, 200),
+        ("GET", "/find?q=a", {}, 200),
+        ("GET", "//find", {"If-None-Match": "*"}, 304),
     ],
 )
-def test_every_request_under_the_base_address_counts(app, method, address, headers, status):
+def test_every_request_under_the_base_address_and_for_finding_counts(
+    app, method, address, headers, status
+):
     for expected in [status] * 4 + [429]:
         answer = app.request(address, method=method, headers=headers, expect_errors=True)
         assert (answer.status_int, "RateLimit" in answer.headers) == (expected, True)
@@ -101,6 +105,7 @@ def test_every_request_under_the_base_address_counts(app, method, address, heade
         ("GET", "/healthz", {}),
         ("GET", "/", {}),
         ("GET", "/docs", {}),
+        ("GET", "/drivers/alonso", {}),
         ("GET", "/ergast/f1x", {}),
         (
             "OPTIONS",

@@ -199,7 +199,7 @@ VALUES = st.one_of(
     st.integers().map(str), st.text(max_size=8), st.just("9" * 400), st.just("race,sprint")
 )
 PARAMETERS = st.tuples(
-    st.sampled_from(["limit", "offset", "sessions", "callback", "x"]), VALUES
+    st.sampled_from(["limit", "offset", "sessions", "alarm", "callback", "x"]), VALUES
 ).map("=".join)
 QUERIES = st.one_of(st.text(max_size=40), st.lists(PARAMETERS, max_size=4).map("&".join))
 HOSTS = st.one_of(

@@ -2,12 +2,16 @@
 night.
 """
 
+import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from support import ROOT
 from support.apis import served
 from support.processes import OFF, service
@@ -54,14 +58,19 @@ def luminance(browser, selector, colour):
 @pytest.mark.parametrize(
     ("address", "selector", "text"),
     [
-        ("", "#loaded", "1957 to 2023"),
+        ("", "#weekend", "Practice 1"),
+        ("data", "#loaded", "1957 to 2023"),
         ("docs", "#results", "Race results"),
-        ("1957", "table", "British Grand Prix"),
+        ("1957", ".calendar", "British Grand Prix"),
         ("2023/18", ".race", "Collision damage"),
         ("2023/19", "table", "Practice 1"),
-        ("2023", "table", "United States Grand Prix"),
+        ("2023", ".calendar", "United States Grand Prix"),
         ("2023/9", "table", "Leclerc"),
         ("2021/10", "table", "Hamilton"),
+        ("drivers/hamilton", "#mates ~ table", "George Russell"),
+        ("constructors/ferrari", "#seasons ~ table", "Leclerc"),
+        ("circuits/americas", ".winners", "Verstappen"),
+        ("find?q=a", ".found", "Alonso"),
     ],
 )
 def test_each_page_fits_the_width_of_the_screen_without_broken_words_or_errors(
@@ -114,7 +123,12 @@ def test_the_start_of_each_session_of_a_sprint_weekend_is_on_one_line_of_a_phone
 
 @pytest.mark.parametrize(
     ("address", "selectors"),
-    [("", "body a dt h3 th small"), ("docs", "body a h3 section,p dt,code")],
+    [
+        ("", "body main,p,a dt h3 th small #upcoming"),
+        ("2023/18", "h1 .best .up .down .tag .note"),
+        ("2023", ".tag.next tr.next,th"),
+        ("docs", "body main,a h3 section,p dt,code"),
+    ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, address, selectors):
@@ -129,7 +143,7 @@ def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, address, se
 
 
 @pytest.mark.parametrize(
-    ("address", "selector"), [("docs", "#results h4, #results ul"), ("", "article")]
+    ("address", "selector"), [("docs", "#results h4, #results ul"), ("", "#weekend > div")]
 )
 def test_what_is_side_by_side_on_a_desktop_is_one_below_the_other_on_a_phone(
     browser, site, address, selector
@@ -166,7 +180,7 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
     try:
         browser.get(site)
-        selectors = ("#zone", 'time[datetime$="28T17:30:00Z"]', "#over", "#next", "#calendar")
+        selectors = (".zone", 'time[datetime$="28T17:30:00Z"]', "#over", "#next", "#calendar")
         *found, address = (browser.find_element(By.CSS_SELECTOR, each).text for each in selectors)
         link = browser.find_element(By.CSS_SELECTOR, ".subscribe").get_attribute("href")
     finally:
@@ -190,7 +204,7 @@ def test_each_link_leads_to_an_answer(browser, site):
 
 
 def test_the_page_says_how_long_ago_a_source_was_read_in_the_largest_unit(browser, site):
-    browser.get(site)
+    browser.get(site + "data")
     said = browser.execute_script(
         """const [ago] = document.querySelectorAll(".ago")
         const since = new Date(ago.dataset.since).getTime()
@@ -284,3 +298,252 @@ def test_the_script_for_developers_runs_in_a_browser(browser, site):
         browser.get(other.url)
         shown = f"{script}; laps(2023, 18).then((laps) => arguments[0](laps.size), arguments[0])"
         assert browser.execute_async_script(shown) == 56
+
+
+def set_clock(browser, now):
+    """Stops the clock of the pages that are opened from now on; returns what undoes this."""
+    source = f"Date.now = () => new Date('{now}').getTime()"
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+    return lambda: browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
+@pytest.mark.parametrize(
+    ("zone", "practice", "race"),
+    [
+        ("Asia/Tokyo", "Sat, Oct 28, 2023, 03:30 AM", "Mon, Oct 30, 2023, 05:00 AM"),
+        ("America/New_York", "Fri, Oct 27, 2023, 02:30 PM", "Sun, Oct 29, 2023, 04:00 PM"),
+        ("Asia/Kolkata", "Sat, Oct 28, 2023, 12:00 AM", "Mon, Oct 30, 2023, 01:30 AM"),
+    ],
+)
+def test_the_page_says_in_how_long_each_session_begins_in_the_zone_of_the_reader(
+    browser, site, zone, practice, race
+):
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": zone})
+    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
+    for now, said, marked in [
+        ("2023-10-24T18:30:00Z", f"Practice 1 in 3 days: {practice}", "Practice 1"),
+        ("2023-10-26T16:30:01Z", f"Practice 1 in 1 day 2 hours: {practice}", "Practice 1"),
+        ("2023-10-26T18:30:00Z", f"Practice 1 in 1 day: {practice}", "Practice 1"),
+        ("2023-10-27T15:29:00Z", f"Practice 1 in 3 hours 1 minute: {practice}", "Practice 1"),
+        ("2023-10-27T15:30:00Z", f"Practice 1 in 3 hours: {practice}", "Practice 1"),
+        ("2023-10-27T18:29:01Z", f"Practice 1 in 1 minute: {practice}", "Practice 1"),
+        ("2023-10-27T18:30:00Z", "Practice 1 is on", "Practice 1"),
+        ("2023-10-27T19:29:59Z", "Practice 1 is on", "Practice 1"),
+        ("2023-10-29T19:15:00Z", f"Race in 45 minutes: {race}", "Race"),
+        ("2023-10-29T21:59:00Z", "Race is on", "Race"),
+    ]:
+        undo = set_clock(browser, now)
+        try:
+            browser.get(site)
+            assert browser.find_element(By.ID, "upcoming").text == said
+            (row,) = browser.find_elements(By.CSS_SELECTOR, "#weekend tr.next")
+            assert row.text.startswith(marked)
+        finally:
+            undo()
+    undo = set_clock(browser, "2023-10-29T22:00:01Z")
+    try:
+        browser.get(site)
+        assert not browser.find_element(By.ID, "upcoming").is_displayed()
+        assert browser.find_elements(By.CSS_SELECTOR, "#weekend tr.next") == []
+    finally:
+        undo()
+
+
+def test_a_session_without_a_time_is_said_by_its_day(browser, site):
+    undo = set_clock(browser, "2023-10-27T20:00:00Z")
+    try:
+        browser.get(site)
+        said = browser.execute_script(
+            """const [, first, ...others] = document.querySelectorAll("#weekend .sessions tr")
+            for (const row of others) row.remove()
+            first.dataset.start = "2023-10-28"
+            const said = []
+            for (const now of ["2023-10-27T20:00Z", "2023-10-29T11:59Z", "2023-10-29T12:01Z"]) {
+                Date.now = () => new Date(now).getTime()
+                saySession()
+                said.push(upcoming.hidden ? "" : upcoming.textContent.split(":")[0])
+            }
+            return said"""
+        )
+    finally:
+        undo()
+    assert said == ["Practice 1", "Practice 1", ""]
+
+
+@pytest.mark.parametrize(
+    ("now", "is_first"), [("2023-10-24T20:00:00Z", True), ("2023-10-27T00:00:01Z", False)]
+)
+def test_a_result_comes_before_the_next_weekend_for_some_days(browser, site, now, is_first):
+    undo = set_clock(browser, now)
+    try:
+        browser.get(site)
+        first = browser.find_element(By.CSS_SELECTOR, "#weekend > div:first-child")
+        assert (first.get_attribute("id") == "newest") == is_first
+    finally:
+        undo()
+
+
+def test_without_scripts_nothing_is_said_that_only_a_script_knows(browser, site):
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(site)
+        assert not browser.find_element(By.ID, "upcoming").is_displayed()
+        weekend = browser.find_element(By.ID, "weekend").text
+        assert "Sessions, in UTC" in weekend and "Sat 28 Oct 2023, 21:00" in weekend
+        browser.find_element(By.LINK_TEXT, "Whole table: race").click()
+        assert browser.current_url == site + "2023/18#race"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def focused(browser):
+    return browser.switch_to.active_element
+
+
+def test_a_keyboard_skips_to_the_content_follows_links_and_unfolds_the_championship(browser, site):
+    emulate(browser, 1280)
+    browser.get(site)
+    body = browser.find_element(By.TAG_NAME, "body")
+    body.send_keys(Keys.TAB)
+    skip = focused(browser)
+    assert (skip.text, skip.rect["x"] >= 0) == ("Skip to the content", True)
+    skip.send_keys(Keys.ENTER)
+    focused(browser).send_keys(Keys.TAB)
+    assert focused(browser).text == "Mexico City Grand Prix"
+    seen = []
+    while focused(browser).tag_name != "summary":
+        here = focused(browser)
+        assert here.value_of_css_property("outline-style") == "solid", here.text
+        seen.append(here.text)
+        here.send_keys(Keys.TAB)
+        assert len(seen) < 100
+    assert {"all sessions", "Max Verstappen", "Red Bull"} <= {*seen}
+    focused(browser).send_keys(Keys.ENTER)
+    assert browser.find_element(By.XPATH, "//details[1]//tr[last()]").is_displayed()
+    browser.get(site + "2023/18")
+    jump = browser.find_element(By.LINK_TEXT, "Stops")
+    jump.send_keys(Keys.ENTER)
+    assert browser.current_url == site + "2023/18#stops"
+    stops = browser.find_element(By.ID, "stops")
+    assert browser.execute_script("return arguments[0].getBoundingClientRect().top", stops) < 800
+
+
+def test_the_columns_of_tables_below_each_other_are_aligned(browser, site):
+    for width in (390, 1280):
+        emulate(browser, width)
+        browser.get(site)
+        browser.execute_script("document.querySelectorAll('details').forEach((d) => d.open = true)")
+        edges = browser.execute_script(
+            """return [...document.querySelectorAll("details")].map((details) =>
+                [details.previousElementSibling, details.querySelector("table")].map((table) =>
+                    [...table.querySelectorAll("tr:first-child th")].map((head) =>
+                        Math.round(head.getBoundingClientRect().right))))"""
+        )
+        assert len(edges) == 2
+        for leaders, others in edges:
+            assert leaders == others
+            assert len(leaders) == 4
+
+
+@pytest.mark.parametrize("address", ["icon.svg", "manifest.webmanifest"])
+def test_the_browser_may_load_the_icon_and_the_manifest(browser, site, address):
+    browser.get_log("browser")
+    browser.get(site)
+    manifest = browser.execute_cdp_cmd("Page.getAppManifest", {})
+    assert manifest["errors"] == []
+    assert '"start_url": "./"' in manifest["data"]
+    browser.get(site + address)
+    assert browser.get_log("browser") == []
+
+
+def test_paper_has_only_the_content(browser, site):
+    browser.get(site)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        hidden = browser.find_elements(By.CSS_SELECTOR, "header, nav, .screen")
+        assert len(hidden) >= 3
+        assert not any(each.is_displayed() for each in hidden)
+        assert browser.find_element(By.ID, "newest").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_nothing_on_a_page_moves_by_itself(browser, site):
+    """So a reader who wants less motion needs no style."""
+    browser.get(site)
+    moving = """const all = [...document.querySelectorAll("*")]
+        const styles = all.map((each) => getComputedStyle(each))
+        return styles.filter((style) => style.animationName !== "none" ||
+            parseFloat(style.transitionDuration) > 0 || style.scrollBehavior !== "auto").length"""
+    assert browser.execute_script(moving) == 0
+
+
+AXE = os.environ.get("AXE", "")  # the file axe.min.js of the npm package axe-core
+CHECKED = [
+    *("", "data", "docs", "1957", "2023", "2023/18", "2023/19"),
+    *("drivers/alonso", "drivers/moss", "constructors/vanwall", "circuits/americas", "find?q=gr"),
+]
+
+
+@pytest.mark.skipif(not AXE, reason="AXE does not name the file axe.min.js of axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("address", CHECKED)
+def test_a_checker_of_accessibility_finds_nothing(browser, site, address, scheme):
+    for width in (390, 1280):
+        emulate(browser, width, scheme)
+        browser.get(site + address)
+        browser.execute_script("document.querySelectorAll('details').forEach((d) => d.open = true)")
+        browser.execute_script(Path(AXE).read_text(encoding="utf-8"))
+        found = browser.execute_async_script(
+            """axe.run(document, {resultTypes: ["violations"]}).then((result) =>
+                arguments[0](result.violations.map((each) =>
+                    [each.id, each.nodes.map((node) => node.html)])))"""
+        )
+        assert found == [], width
+
+
+@pytest.mark.parametrize("off", [False, True], ids=["script", "no script"])
+def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, site, off):
+    emulate(browser, 390)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
+    try:
+        browser.get(site + "2023/18")
+        # the link that skips the navigation, its four links, and then the field
+        for _ in range(6):
+            ActionChains(browser).send_keys(Keys.TAB).perform()
+        browser.switch_to.active_element.send_keys("pere", Keys.ENTER)
+        assert browser.current_url == site + "find?q=pere"
+        field = browser.find_element(By.NAME, "q")
+        assert field.get_attribute("value") == "pere"
+        assert browser.find_element(By.CSS_SELECTOR, ".found a").text == "Sergio Pérez"
+        for _ in range(8):  # also the button
+            ActionChains(browser).send_keys(Keys.TAB).perform()
+        browser.switch_to.active_element.send_keys(Keys.ENTER)
+        assert browser.current_url == site + "drivers/perez"
+        assert browser.find_element(By.TAG_NAME, "h1").text == "Sergio Pérez"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_the_outline_of_a_circuit_and_the_colour_of_a_team_are_drawn(browser, site):
+    emulate(browser, 1280)
+    browser.get_log("browser")
+    browser.get(site + "circuits/americas")
+    outline = browser.find_element(By.CSS_SELECTOR, ".newest path").rect
+    assert outline["width"] > 100 < outline["height"]
+    mark = browser.find_element(By.CSS_SELECTOR, ".winners .mark rect")
+    assert mark.value_of_css_property("fill").startswith("rgb(")
+    assert mark.rect["width"] == 4
+    assert browser.get_log("browser") == []
+
+
+def test_links_lead_from_a_race_to_a_driver_his_team_and_a_circuit(browser, site):
+    browser.get(site + "2023/18")
+    for link, address in (
+        ("Max Verstappen", "drivers/max_verstappen"),
+        ("Red Bull", "constructors/red_bull"),
+        ("Austrian", "2023/9"),
+        ("Red Bull Ring", "circuits/red_bull_ring"),
+    ):
+        browser.find_element(By.LINK_TEXT, link).click()
+        assert browser.current_url == site + address

@@ -82,9 +82,10 @@ def test_the_python_for_analysts_finds_what_the_service_answers(sample_database,
     shown = """
 import json
 counts = dict(zip(wins.driverRef, map(int, wins.wins)))
-print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(results)]))
+direct = [answer["total"], len(verstappen), len(firsts)]
+print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(results), direct]))
 """
-    races, wins, points, laps, results = json.loads(
+    races, wins, points, laps, results, direct = json.loads(
         run(sys.executable, "-c", extension + lines + shown, folder=tmp_path)
     )
 
@@ -92,6 +93,8 @@ print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(result
         return requests.get(f"{base}/ergast/f1/{address}").json()["MRData"]
 
     assert str(races) == answer("races?limit=0")["total"]
+    addresses = ("2023/18/results", "2023/drivers/max_verstappen/results", "2023/results/1")
+    assert [*map(str, direct)] == [answer(address)["total"] for address in addresses]
     assert str(laps) == answer("2023/18/laps?limit=0")["total"]
     assert str(results) == answer("results?limit=0")["total"]
     for driver, count in wins.items():

@@ -120,7 +120,7 @@ def test_a_download_is_the_file_and_a_head_describes_it(site, large):
     assert body == large.read_bytes()
     assert response.headers["Cache-Control"] == "no-cache"
     assert response.headers["Content-Type"] == "application/vnd.sqlite3"
-    assert response.headers["Link"] == '<./#sources>; rel="license"'
+    assert response.headers["Link"] == '<./data#sources>; rel="license"'
     assert response.headers.get_all("Access-Control-Allow-Origin") == ["*"]
     assert response.headers.get_all("X-Content-Type-Options") == ["nosniff"]
     head, nothing = get(site, "HEAD")

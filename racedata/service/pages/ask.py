@@ -3,6 +3,9 @@
 So these pages know neither SQL nor database ids, and show the same facts as the answers.
 """
 
+from collections.abc import Sequence
+from functools import cached_property
+
 from racedata.formats import Json, public_name
 from racedata.service import queries
 from racedata.service.addresses import Address, Round, Season, Value
@@ -56,3 +59,27 @@ class Ask:
         id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
         source = queries.provisional_source(self.data, id)
         return source and public_name(source)
+
+    def leaders(self, season: int) -> dict[str, list[Json]]:
+        """Who led the championship of the drivers after each round that has standings."""
+        return self.leaders_by_season.get(season, {})
+
+    @cached_property
+    def leaders_by_season(self) -> dict[int, dict[str, list[Json]]]:
+        found: dict[int, dict[str, list[Json]]] = {}
+        for row in queries.leaders(self.data):
+            race = self.catalogue.races[row["raceId"]]
+            rounds = found.setdefault(int(race["season"]), {})
+            rounds.setdefault(race["round"], []).append(self.catalogue.drivers[row["driverId"]])
+        return found
+
+    def races_of_name(self, name: str) -> Sequence[Json]:
+        """All races with this name."""
+        return self.races_by_name[name]
+
+    @cached_property
+    def races_by_name(self) -> dict[str, list[Json]]:
+        found: dict[str, list[Json]] = {}
+        for race in self.catalogue.races.values():
+            found.setdefault(race["raceName"], []).append(race)
+        return found

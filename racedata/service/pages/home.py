@@ -1,81 +1,95 @@
-"""The page at `/`: the next race, the last result, both championships, what is loaded, its sources.
+"""The page at `/`: the next weekend, the newest session, championships, the last race, changes.
 
-The next race depends on the data, not on a clock; script.js changes the heading if it is over.
+Which weekend is next depends on the data, not on a clock; script.js says in how long a session is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
-from sqlite3 import Row
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
-from racedata.formats import public_name, public_url
-from racedata.model import KINDS
-from racedata.service import queries
+from racedata.formats import Json
+from racedata.service import feed, queries
+from racedata.service.catalogue import full_name
+from racedata.service.endpoints import Served
 from racedata.service.pages import races
-from racedata.service.pages.ask import Ask
-from racedata.service.snapshot import COPIED, Snapshot, is_database
+from racedata.service.pages.ask import ALL, Ask
 
 PLACES = 10  # how many places of a result the page shows
+FIRST = 3  # and of the newest session
+NEWS = 6  # races in whose records something changed lately
+CHANGES = 2000  # values of which these are chosen
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source
 
 
-class Source(NamedTuple):
-    """A source: what it gave, and when it was last read or, if `is_checked`, asked for new data."""
+class Newest(NamedTuple):
+    """The newest session with results."""
 
-    name: str
-    url: str | None
-    is_checked: bool
-    at: str
-    newest: Row | None = None  # its newest records: `(kind, race, date)`
-    licence: str | None = None
-    records: str = ""  # empty if another database says it
+    label: str
+    race: Json
+    anchor: str  # of all its places on the page of the race
+    places: list[Json]  # the first
+    is_provisional: bool
+
+
+class News(NamedTuple):
+    """What changed at a time, in words: `Monaco Grand Prix 2026: Gasly 3rd → 7th`."""
+
+    title: str
+    race: tuple[str, str] | None  # season and round
 
 
 def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
     data, settings = ask.data, ask.settings
     built, last_check = data.build()["builtAt"], max(shown_times.values(), default="")
     (last,) = ask("results", PLACES, "current", "last")
-    corrections, _ = queries.notes(data, "corrections", {}, 0, 0)
+    last_places = races.places(last["Results"])
+    provisional = ask.provisional_source(last)
+    next_races = ask("races", 1, "current", "next")
+    weekend = weekend_of(ask, next_races[0]) if next_races else None
+    of_last = Newest("Race", last, "race", last_places[:FIRST], provisional is not None)
     return {
         "notice": data.sample_notice(settings.follows),  # that this is only the sample
         # when a refresh last asked a source; empty if the database is newer
         "last_check": last_check if last_check > built else "",
-        "next_race": next_race(ask),
+        "weekend": weekend,  # that runs or comes; None without a later race
+        "newest": (weekend and weekend["newest"]) or of_last,
         "last_race": last,
-        "last_places": races.places(last["Results"]),
+        "last_places": last_places,
         # the source of the last result, if that is provisional
-        "provisional": ask.provisional_source(last),
+        "provisional": provisional,
         # If the last race has no standings yet, those after an earlier one.
         "championships": [*races.championships(ask, ("current", "last"), ("current", None))],
+        "news": [*news(ask.served)],
         "decades": decades(ask.catalogue.rounds),
-        "seasons_loaded": queries.seasons_loaded(data),
-        "counts": data.row_counts(),
-        "corrections": corrections,
-        "built": built,
-        "kinds": KINDS,  # of records
-        "coverage": data.coverage(),
-        "licence": data.licence(),
-        "sources": [*sources(data, shown_times)],
-        # bytes; None if the service does not offer its database
-        "download_size": data.file.size if settings.download else None,
     }
 
 
-def next_race(ask: Ask) -> dict[str, Any] | None:
-    """The race after the last one with results, its sessions, and the first places of those that
-    are loaded; None without a race.
-    """
-    for race in ask("races", 1, "current", "next"):
-        front = int(race["season"]), int(race["round"])
-        return {
-            "race": race,
-            "start": races.start(race),
-            "sessions": races.sessions(race),
-            "qualifying": races.qualified(ask.records("qualifying", PLACES, *front)),
-            "sprint": races.places(ask.records("sprint", PLACES, *front)),
-            "sprint_qualifying": races.qualified(ask.records("sprintqualifying", PLACES, *front)),
-        }
-    return None
+def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
+    """The weekend of a race without results: its sessions, and the newest of those with results."""
+    front = int(race["season"]), int(race["round"])
+    qualifying, sprint, sprint_qualifying, practice = (
+        ask.records(name, ALL, *front)
+        for name in ("qualifying", "sprint", "sprintqualifying", "practice")
+    )
+    sessions = races.sessions(
+        race, races.loaded([], qualifying, sprint, sprint_qualifying, practice)
+    )
+    found = {
+        "qualifying": races.qualified(qualifying),
+        "sprint": races.places(sprint),
+        "sprintqualifying": races.qualified(sprint_qualifying),
+        "practice": races.practised(practice),
+    }
+    newest = None
+    for session in sessions:
+        if session.anchor:
+            # only a practice has a number, which its label ends with
+            number = session.label[-1]
+            places = [
+                each for each in found[session.anchor] if each.get("session", number) == number
+            ]
+            newest = Newest(session.label, race, session.anchor, places[:FIRST], False)
+    return {"race": race, "start": races.start(race), "sessions": sessions, "newest": newest}
 
 
 def decades(seasons: Iterable[int]) -> list[tuple[int, list[int]]]:
@@ -87,25 +101,19 @@ def decades(seasons: Iterable[int]) -> list[tuple[int, list[int]]]:
     ]
 
 
-def sources(data: Snapshot, times: RefreshTimes) -> Iterator[Source]:
-    """The sources. Those that were asked but have given nothing yet come last."""
-    newest, other_times = queries.newest_records(data), {**times}
-    for source in data.sources():
-        read_at, checked_at = source["readAt"], other_times.pop(source["name"], "")
-        records = source["gave"] or "none"
-        if source["isProvisional"] and source["gave"]:
-            records += "; provisional, until another source has them"
-        yield Source(
-            public_name(source["name"]),
-            public_url(source["address"]),
-            checked_at > read_at,
-            max(read_at, checked_at),
-            newest.get(source["name"]),
-            source["licence"] or "not stated",
-            records,
-        )
-    for name, at in other_times.items():
-        if is_database(name):  # then all of the above was copied from there
-            yield Source(COPIED, None, True, at)
-        else:
-            yield Source(public_name(name), public_url(name), True, at, records="none")
+def news(served: Served) -> Iterator[News]:
+    """What changed lately in the records of races and in names, the newest first."""
+    names = {
+        **{each["driverId"]: full_name(each) for each in served.catalogue.drivers.values()},
+        **{each["constructorId"]: each["name"] for each in served.catalogue.constructors.values()},
+    }
+    changes = (
+        {key: row[key] for key in row.keys() if row[key] is not None}  # noqa: SIM118 (of a Row)
+        for row in queries.latest_changes(served.data, CHANGES)
+    )
+    by_subject = groupby(changes, key=lambda each: (each["revision"], *feed.subject(each)))
+    for _, group in islice(by_subject, NEWS):
+        of_subject = [*group]
+        first = of_subject[0]
+        race = (first["season"], first["round"]) if "round" in first else None
+        yield News(feed.title_of(of_subject, names), race)

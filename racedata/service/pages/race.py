@@ -1,6 +1,6 @@
-"""The page of a race, such as `/2023/18`: its result, or its sessions if it has none yet."""
+"""The page of a race, such as `/2023/18`: its results, and those of the sessions before it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -8,18 +8,20 @@ from racedata.model import LETTERS
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 
+PODIUM = {"1": "Winner", "2": "Second", "3": "Third"}
+
 
 class Classification(NamedTuple):
     """The result of a race or sprint."""
 
     places: list[Json]
-    # Driver, time and number of the fastest lap. Several drivers may share it, as in 1954.
-    fastest_laps: list[tuple[Json, str, str]]
+    # Who set the fastest lap. Several drivers may share it, as in 1954.
+    fastest_laps: list[Json]
     notes: list[str]  # what letters and grid 0 mean
 
 
 class Qualifying(NamedTuple):
-    """The result of qualifying or sprint qualifying."""
+    """The result of qualifying, sprint qualifying or practice."""
 
     parts: Mapping[str, str]  # by their heads: `SQ1` for Q1; `Time` if there is only one
     places: list[Json]
@@ -33,6 +35,11 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     def of_race(endpoint: str) -> list[Json]:
         return ask.records(endpoint, ALL, season, round)
 
+    results = of_race("results")
+    result = classification(results)
+    drove, at_qualifying, at_sprint, at_sprint_qualifying = (
+        of_race(name) for name in ("practice", "qualifying", "sprint", "sprintqualifying")
+    )
     return {
         "season": season,
         "round": round,
@@ -40,13 +47,24 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "start": races.start(race),
         "before": before and calendar[before],  # the race before it
         "after": after and calendar[after],
+        "other_years": [
+            each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
+        ],
         # the source of the result, if that is provisional
         "provisional": ask.provisional_source(race),
-        "sessions": races.sessions(race),
-        "result": classification(of_race("results")),
-        "qualifying": qualifying(of_race("qualifying")),
-        "sprint": classification(of_race("sprint")),
-        "sprint_qualifying": qualifying(of_race("sprintqualifying"), prefix="S"),
+        "sessions": races.sessions(
+            race,
+            races.loaded(results, at_qualifying, at_sprint, at_sprint_qualifying, drove),
+        ),
+        "result": result,
+        "podium": podium(result.places) if result else [],
+        "climbers": climbers(result.places) if result else [],
+        "fastest_laps": fastest_laps(results),
+        "qualifying": qualifying(at_qualifying),
+        "sprint": classification(at_sprint),
+        "sprint_qualifying": qualifying(at_sprint_qualifying, prefix="S"),
+        "practice": practice(drove),
+        "stops": [*stops(of_race("pitstops"), result.places if result else [])],
         "records": [*races.records(ask, season, round)],
     }
 
@@ -59,14 +77,52 @@ def classification(results: list[Json]) -> Classification | None:
     notes = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
     if any(each.get("grid") == "0" for each in results):
         notes.append("grid 0: pit lane or no start")
-    return Classification(races.places(results), [*fastest_laps(results)], notes)
+    places = races.places(results)
+    fastest = []
+    for each in places:
+        is_fastest = each.get("FastestLap", {}).get("rank") == "1"
+        if is_fastest:
+            fastest.append(lap_of(each))
+        gained = races.gained(each)
+        each.update(
+            podium="podium" if each["positionText"] in PODIUM else "",
+            best="Fastest lap" if is_fastest else "",
+            way="up" if gained > 0 else "down",
+            gained=f"{abs(gained)} {'up' if gained > 0 else 'down'}" if gained else "",
+            total=races.total_time(each),
+        )
+    return Classification(places, fastest, notes)
 
 
-def fastest_laps(results: list[Json]) -> Iterator[tuple[Json, str, str]]:
-    for each in results:
-        lap = each.get("FastestLap", {})
-        if lap.get("rank") == "1":
-            yield each["Driver"], lap.get("Time", {}).get("time", ""), lap.get("lap", "")
+def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
+    """Who was first, second and third: two in a place if they shared a car."""
+    return [
+        (PODIUM[each["positionText"]], each) for each in places if each["positionText"] in PODIUM
+    ]
+
+
+def climbers(places: Sequence[Json]) -> list[Json]:
+    """Who gained most places: several drivers if they gained as many; empty if nobody did."""
+    gained = [races.gained(each) for each in places]
+    most = max(gained)
+    return [{**place, "gained": most} for place, count in zip(places, gained) if count == most > 0]
+
+
+def fastest_laps(results: Sequence[Json]) -> list[Json]:
+    """The fastest laps of all drivers, the fastest first; empty if none is known."""
+    ranked = [each for each in results if "rank" in each.get("FastestLap", {})]
+    return sorted(map(lap_of, ranked), key=lambda each: int(each["positionText"]))
+
+
+def lap_of(result: Json) -> Json:
+    """The row of a driver's fastest lap."""
+    lap = result["FastestLap"]
+    return races.place(
+        result,
+        positionText=lap["rank"],
+        number=lap.get("lap", ""),
+        time=lap.get("Time", {}).get("time", ""),
+    )
 
 
 def qualifying(results: list[Json], prefix: str = "") -> Qualifying | None:
@@ -79,3 +135,42 @@ def qualifying(results: list[Json], prefix: str = "") -> Qualifying | None:
     parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
     heads = {prefix + part if len(parts) > 1 else "Time": part for part in parts}
     return Qualifying(heads, races.qualified(results))
+
+
+def practice(results: list[Json]) -> Qualifying | None:
+    """The best laps in all practices, a driver in a row, the fastest first; None without any."""
+    if not results:
+        return None
+    heads = {f"P{number}": f"P{number}" for number in sorted({each["session"] for each in results})}
+    best: dict[str, int] = {}
+    rows: dict[str, Json] = {}
+    for each in results:
+        id = each["Driver"]["driverId"]
+        if id not in rows:
+            rows[id] = races.place(each, **dict.fromkeys(heads, ""))
+        if "Time" in each:
+            rows[id][f"P{each['session']}"] = each["Time"]["time"]
+            millis = int(each["Time"]["millis"])
+            best[id] = min(best.get(id, millis), millis)
+    order = sorted(best, key=best.__getitem__)
+    for number, id in enumerate(order, 1):
+        rows[id]["positionText"] = str(number)
+    return Qualifying(heads, [rows[id] for id in (*order, *(rows.keys() - best.keys()))])
+
+
+def stops(stops: list[Json], places: Sequence[Json]) -> Iterator[Json]:
+    """A row for each driver who stopped, in the order of the result: the laps and durations."""
+    of_drivers: dict[str, list[str]] = {}
+    for stop in stops:
+        of_drivers.setdefault(stop["driverId"], []).append(stop_in_words(stop))
+    for each in places:
+        made = of_drivers.pop(each["Driver"]["driverId"], None)
+        if made:
+            yield {**each, "stops": str(len(made)), "made": ", ".join(made)}
+
+
+def stop_in_words(stop: Json) -> str:
+    """`lap 12: 23.456`, on one line; or what of it is known."""
+    parts = [f"lap\N{NO-BREAK SPACE}{stop['lap']}"] if "lap" in stop else []
+    parts += [stop["duration"]] if "duration" in stop else []
+    return ":\N{NO-BREAK SPACE}".join(parts)

@@ -1,14 +1,13 @@
 """What several pages show of a race or a season: places, championships, sessions, times."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from racedata.formats import Json
+from racedata.formats import Json, short_time
 from racedata.service.addresses import Round, Season
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.serializers import gap_time, sessions_of
 
-Session = tuple[str, str]  # its name, and its start as `start` returns it
 # the texts that tables of places may show
 UNKNOWN = {
     **dict.fromkeys(("positionText", "grid", "laps", "time", "points", "wins"), ""),
@@ -16,9 +15,19 @@ UNKNOWN = {
 }
 
 
+class Session(NamedTuple):
+    """A session of a weekend."""
+
+    label: str
+    start: str  # as `start` returns it
+    minutes: int  # its usual duration
+    anchor: str  # of its results on the page of the race; empty without results
+
+
 class Championship(NamedTuple):
     name: str  # `Driver` or `Constructor`
     address: str  # of all its standings, below the base address
+    season: int
     round: str  # after which round
     places: list[Json]  # as `place` returns them
 
@@ -59,6 +68,18 @@ def time_or_status(result: Json, winner: Json | None) -> str:
     return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
 
 
+def total_time(place: Json) -> str:
+    """The driver's own time, to stand beside the gap; empty if there is no gap."""
+    has_gap = place["time"].startswith("+") and place["time"] != place.get("status")
+    return short_time(int(place["Time"]["millis"])) if has_gap else ""
+
+
+def gained(place: Json) -> int:
+    """How many places a driver gained on the grid place; 0 if one of both is unknown."""
+    grid, position = place["grid"], place["positionText"]
+    return int(grid) - int(position) if grid not in ("", "0") and position.isdigit() else 0
+
+
 def qualified(results: list[Json]) -> list[Json]:
     """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
     return [
@@ -66,6 +87,18 @@ def qualified(results: list[Json]) -> list[Json]:
             each,
             positionText=each.get("position", ""),
             time=each.get("Q3") or each.get("Q2") or each.get("Q1", ""),
+        )
+        for each in results
+    ]
+
+
+def practised(results: Iterable[Json]) -> list[Json]:
+    """The rows of a practice."""
+    return [
+        place(
+            each,
+            positionText=each.get("position", ""),
+            time=each["Time"]["time"] if "Time" in each else "",
         )
         for each in results
     ]
@@ -82,6 +115,7 @@ def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Ch
             yield Championship(
                 name,
                 f"/{found['season']}/{found['round']}/{endpoint}",
+                int(found["season"]),
                 found["round"],
                 [place(each) for each in found[f"{name}Standings"]],
             )
@@ -92,12 +126,20 @@ def start(session: Json) -> str:
     return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
 
 
-def sessions(race: Json) -> list[Session]:
-    """The sessions of a race, in the order of their start."""
+def sessions(race: Json, loaded: Collection[str]) -> list[Session]:
+    """The sessions of a race, in the order of their start. `loaded` has those with results."""
     in_order = sorted(
         sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
     )
-    return [(session.label, start(at)) for session, at in in_order]
+    return [
+        Session(
+            session.label,
+            start(at),
+            session.minutes,
+            session.group if session.name in loaded else "",
+        )
+        for session, at in in_order
+    ]
 
 
 def records(ask: Ask, season: int, round: int | None = None) -> Iterator[Records]:
@@ -126,3 +168,17 @@ def fault(ask: Ask, season: int, round: int | None = None) -> str:
     if rounds is None:
         return f"Season {season} is not loaded"
     return "" if round is None or round in rounds else f"Season {season} has no round {round}"
+
+
+def loaded(
+    results: list[Json],
+    qualifying: list[Json],
+    sprint: list[Json],
+    sprint_qualifying: list[Json],
+    practice: list[Json],
+) -> set[str]:
+    """The names of the sessions that have these records."""
+    sessions = {"race": results, "quali": qualifying, "sprint": sprint, "sq": sprint_qualifying}
+    return {name for name, found in sessions.items() if found} | {
+        f"fp{each['session']}" for each in practice
+    }

@@ -13,7 +13,7 @@ import falcon
 from falcon.routing import BaseConverter
 
 from racedata.service import download
-from racedata.service.addresses import Grammar, Round
+from racedata.service.addresses import Grammar, Round, parse_id
 from racedata.service.answers import (
     Body,
     Cache,
@@ -22,11 +22,24 @@ from racedata.service.answers import (
     Validators,
     compressed,
 )
-from racedata.service.pages import home, interface, race, races, season
+from racedata.service.pages import (
+    circuit,
+    constructor,
+    data,
+    driver,
+    find,
+    home,
+    interface,
+    llms,
+    race,
+    races,
+    season,
+)
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, render
+from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
 from racedata.settings import Answers
 
+LONGEST_ID = 100
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 
 
@@ -41,10 +54,17 @@ class Page(NamedTuple):
 
 
 HOME = Page("/", "home.html", home.facts)
+DATA = Page("/data", "data.html", data.facts)
 DOCS = Page("/docs", "interface.html", interface.facts)
+LLMS = Page("/llms.txt", "llms.txt", llms.facts)  # https://llmstxt.org
 PAGES = (
     Page("/{season:year}", "season.html", season.facts),
     Page("/{season:year}/{round:number}", "race.html", race.facts),
+    Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
+    Page(
+        "/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault
+    ),
+    Page("/circuits/{circuit:id}", "circuit.html", circuit.facts, circuit.fault),
 )
 
 
@@ -63,7 +83,14 @@ class Number(Year):
     PATTERN = "[1-9][0-9]{0,17}"
 
 
-CONVERTERS = {"year": Year, "number": Number}
+class Id(BaseConverter):
+    """The id of a driver, constructor or circuit in a route, in small letters: case is ignored."""
+
+    def convert(self, value: str) -> str | None:
+        return parse_id(value.lower()) if len(value) <= LONGEST_ID else None
+
+
+CONVERTERS = {"year": Year, "number": Number, "id": Id}
 
 
 class Pages:
@@ -72,13 +99,22 @@ class Pages:
     def __init__(self, ask: Ask, grammar: Grammar, cache: Cache) -> None:
         self.ask, self.grammar = ask, grammar
         self.answers = CachedAnswers(self.validators({}), cache)
+        self.names = find.Names(ask)
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         app.router_options.converters.update(CONVERTERS)
-        app.add_route(HOME.route, HomePage(self))
+        for page in (HOME, DATA):
+            app.add_route(page.route, FreshPage(self, page))
         app.add_route(DOCS.route, self.document(DOCS, {}))
+        app.add_route(LLMS.route, self.plain(LLMS))
         for page in PAGES:
             app.add_route(page.route, PageResource(self, page))
+        app.add_route(find.PATH, FindPage(self))
+        for name, text, content_type in (
+            ("icon.svg", ICON, "image/svg+xml"),
+            ("manifest.webmanifest", MANIFEST, "application/manifest+json"),
+        ):
+            app.add_route(f"/{name}", Document(self.validators({}), text, content_type))
         app.add_route("/current", Current(self, None))
         app.add_route("/current/last", Current(self, "last"))
         app.add_route("/current/next", Current(self, "next"))
@@ -94,12 +130,24 @@ class Pages:
         html = self.html(page, page.route, **parameters)
         return Document(self.validators(times), html, CONTENT_TYPE, HEADERS)
 
+    def plain(self, page: Page) -> Document:
+        """A page for programs, without HTML."""
+        text = self.html(page, page.route)
+        return Document(self.validators({}), text, "text/plain; charset=utf-8")
+
     def html(self, page: Page, path: str, **parameters: Any) -> str:
         return self.render(page.template, path, page.facts(self.ask, **parameters))
 
     def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
         settings = self.ask.settings
-        return render(template, path, base=settings.base_link, contact=settings.contact, **facts)
+        return render(
+            template,
+            path,
+            base=settings.base_link,
+            contact=settings.contact,
+            this_season=self.ask.catalogue.calendar_season,
+            **facts,
+        )
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """Answers at an address without a route.
@@ -163,16 +211,19 @@ class PageResource:
     on_head = on_get
 
 
-class HomePage:
-    """The resource of `/`, made once per database and again when a refresh has asked a source."""
+class FreshPage:
+    """The resource of a page that says when refreshes last asked the sources: `/` or `/data`.
 
-    def __init__(self, pages: Pages) -> None:
-        self.pages = pages
+    It is made once per database, and again when a refresh has asked a source.
+    """
+
+    def __init__(self, pages: Pages, page: Page) -> None:
+        self.pages, self.page = pages, page
         self.times, self.document = self.made({})
 
     def made(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, Document]:
         """The times at which refreshes last asked the sources, and the page that shows them."""
-        return times, self.pages.document(HOME, times, shown_times=times)
+        return times, self.pages.document(self.page, times, shown_times=times)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         times = {
@@ -183,6 +234,31 @@ class HomePage:
         if times != self.times:
             self.times, self.document = self.made(times)
         self.document.on_get(req, resp)
+
+    on_head = on_get
+
+
+class FindPage:
+    """The resource of `/find`: what matches the query `q`, of which it reads the beginning."""
+
+    def __init__(self, pages: Pages) -> None:
+        self.pages = pages
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        pages = self.pages
+        query = " ".join(req.get_param("q", default="")[: find.LONGEST].split())
+        resp.set_headers(HEADERS)
+        pages.answers.respond(
+            req,
+            resp,
+            CONTENT_TYPE,
+            key=(find.PATH, query),
+            make=lambda: Body(
+                compressed(
+                    pages.render("find.html", find.PATH, find.facts(pages.names, query)).encode()
+                )
+            ),
+        )
 
     on_head = on_get
 

@@ -1,24 +1,55 @@
-"""The page of a season, such as `/2023`: its races with their winners, and both championships."""
+"""The page of a season, such as `/2023`: its races, their winners, and both championships."""
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
+from racedata.formats import Json
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 
 
 def facts(ask: Ask, season: int) -> dict[str, Any]:
     before, after = races.neighbours(sorted(ask.catalogue.rounds), season)
-    results = ask("results", ALL, season, results="1")
-    winners = {race["round"]: race["Results"] for race in results}
+    winners = {
+        race["round"]: races.places(race["Results"])
+        for race in ask("results", ALL, season, results="1")
+    }
+    leaders = ask.leaders(season)
+    coming = ask("races", 1, "current", "next")
     return {
         "season": season,
         "before": before,  # the season before it
         "after": after,
-        # with their winners: two of them if they shared a car
+        # with their winners: two of them if they shared a car; and with the leaders after them
         "races": [
-            (race, races.places(winners.get(race["round"], [])))
+            (race, winners.get(race["round"], ()), leaders.get(race["round"], ()))
             for race in ask("races", ALL, season)
         ],
+        "next_round": coming[0]["round"] if coming and coming[0]["season"] == str(season) else None,
+        "winners": most_wins(winners.values()),
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }
+
+
+def most_wins(winners: Iterable[list[Json]]) -> list[Json]:
+    """The winners of races with their number of wins, most first. Each has all constructors."""
+    found: dict[str, Json] = {}
+    for place in chain.from_iterable(winners):
+        known = found.setdefault(
+            place["Driver"]["driverId"], {**place, "Constructors": [], "wins": 0}
+        )
+        known["wins"] += 1
+        known["Constructors"] += [
+            each for each in place["Constructors"] if each not in known["Constructors"]
+        ]
+    wins = [each["wins"] for each in found.values()]
+    return [
+        {
+            **each,
+            "wins": str(each["wins"]),
+            "positionText": str(1 + sum(more > each["wins"] for more in wins)),
+        }
+        for each in sorted(found.values(), key=lambda each: -int(each["wins"]))
+    ]

@@ -16,11 +16,11 @@ from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
-OUTSIDE = ("/openapi.json", download.PATH)  # what counts outside the base address
+OUTSIDE = ("/find", "/openapi.json", download.PATH)  # what counts outside the base address
 
 
 class RateLimits:
-    """Counts requests under the base address and for files, and refuses with 429.
+    """Counts requests under the base address, for files and for `/find`, and refuses with 429.
 
     The headers are those of the IETF draft "RateLimit header fields for HTTP"
     (draft-ietf-httpapi-ratelimit-headers).

@@ -1,13 +1,14 @@
 """racedata.service.pages.home: the page at `/`, and that every link on it works."""
 
 import re
+from html import unescape
 from posixpath import join, normpath
 
 import pytest
 import webtest
-from support import EMPTY, SAMPLE
+from support import EMPTY
 from support.answers import client, links_of, words_of
-from support.loads import built, changed, remember
+from support.loads import changed
 
 from racedata.service.app import create_app
 from racedata.service.snapshot import Snapshot
@@ -16,19 +17,7 @@ from racedata.settings import Settings, parse_arguments
 BASE = Settings().base_address
 
 
-def test_the_page_has_each_source_with_its_own_licence_and_its_records(several_sources):
-    html = client(several_sources).get("/").text
-    text = words_of(html)
-    assert "sample Results up to the United States Grand Prix , Sun 22 Oct 2023 . Read " in text
-    assert "UTC . Licence: CC BY-NC-SA 3.0 and 4.0. Records: " in text
-    read = "Read Sun 22 Nov 2026, 06:00 UTC ."
-    assert f"f1db {read} Licence: CC BY 4.0. Records: practice of 2 races." in text
-    assert f"https://example.org/f1 {read} Licence: not stated. Records: none." in text
-    assert {"https://example.org/f1db.zip", "https://example.org/f1"} <= {*links_of(html)}
-    assert "key=1" not in html
-
-
-@pytest.mark.parametrize("address", ["/", "/docs"])
+@pytest.mark.parametrize("address", ["/", "/data", "/docs"])
 @pytest.mark.parametrize("base", ["/ergast/f1", "/racing"])
 def test_every_link_of_a_page_works_and_links_to_endpoints_have_data(
     sample_database, base, address
@@ -36,8 +25,12 @@ def test_every_link_of_a_page_works_and_links_to_endpoints_have_data(
     settings = {} if base == "/ergast/f1" else {"base_path": "", "series": "racing"}
     app = client(sample_database, **settings)
     links = links_of(app.get(address).text)
-    assert {"openapi.json", "healthz", f"{base}/corrections.json"} <= {*links}
-    assert "docs" in links or {"./", f"{base}/current.json", f"{base}/seasons.json"} <= {*links}
+    expected = {
+        "/": {"./2023/19", "./2023/18#race", "data", f"{base}/2023/18/driverstandings.csv"},
+        "/data": {"openapi.json", "healthz", "docs", f"{base}/corrections.json"},
+        "/docs": {"openapi.json", f"{base}/current.json", f"{base}/seasons.json"},
+    }
+    assert expected[address] <= {*links}
     for link in links:
         answer = app.get(normpath(join("/", link)) if link[0] != "#" else link, status=200)
         if link.startswith(base) and not re.search("|".join(["csv$|ics$", *EMPTY]), link):
@@ -45,8 +38,11 @@ def test_every_link_of_a_page_works_and_links_to_endpoints_have_data(
 
 
 def test_the_second_calendar_of_the_page_has_every_session_but_practice(sample):
-    whole, other = re.findall(r'href="([^"]*\.ics[^"]*)"', sample.get("/").text)
-    names = [re.findall("SUMMARY:.*", sample.get(link).text) for link in (whole, other)]
+    links = re.findall(r'href="([^"]*\.ics[^"]*)"', sample.get("/").text)
+    texts = [sample.get(unescape(link)).text for link in links]
+    names = [re.findall("SUMMARY:.*", text) for text in texts]
+    assert names[2] == names[1]
+    assert [text.count("TRIGGER:-PT30M") for text in texts] == [0, 0, len(names[1])]
     assert names[1] == [name for name in names[0] if "Practice" not in name] != names[0]
     assert any("Sprint Shootout" in name for name in names[1])
 
@@ -62,38 +58,6 @@ def test_every_link_of_the_pages_has_data_in_a_full_dump(dump_database):
             assert app.get(link, status=200).json["MRData"]["total"] != "0", link
 
 
-def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):
-    refreshes = {
-        "f1db": "2101-01-02T05:06:07Z",
-        "https://example.org/f1?key=1": "2026-11-22T05:59:59Z",  # before it was read
-        "https://example.org/later?key=1": "2101-01-03T00:00:00Z",
-    }
-    remember(several_sources, {name: {"refreshedAt": at} for name, at in refreshes.items()})
-    html = client(several_sources).get("/").text
-    text = words_of(html)
-    assert "f1db Checked for new data Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
-    assert "https://example.org/f1 Read Sun 22 Nov 2026, 06:00 UTC . Licence" in text
-    later = (
-        "https://example.org/later Checked for new data Mon 3 Jan 2101, 00:00 UTC . Records: none."
-    )
-    assert later in text
-    assert "key=1" not in html
-
-
-def test_the_page_and_healthz_do_not_show_the_address_of_a_database_that_is_copied(database):
-    noted = {"http://10.0.0.5/racedata.db?key=1": {"refreshedAt": "2101-01-02T05:06:07Z"}}
-    remember(database, noted)
-    app = client(database)
-    text = words_of(app.get("/").text)
-    asked = "the database of another racedata Checked for new data Sun 2 Jan 2101, 05:06 UTC . Rec"
-    assert asked in text
-    assert "Records: none" not in text
-    assert app.get("/healthz").json["sources"][1:] == [
-        {"name": "the database of another racedata", "refreshedAt": "2101-01-02T05:06:07Z"}
-    ]
-    assert "10.0.0.5" not in app.get("/").text
-
-
 @pytest.mark.parametrize("follows", [False, True])
 def test_nobody_is_told_to_load_what_the_service_is_loading(sample_database, follows):
     settings = parse_arguments(["--follow"] if follows else []).settings
@@ -104,33 +68,6 @@ def test_nobody_is_told_to_load_what_the_service_is_loading(sample_database, fol
     assert (" load tracinginsights f1db" in notice) != follows
     tags = {app.get("/").headers["ETag"], client(sample_database).get("/").headers["ETag"]}
     assert len(tags) == 1 + follows
-
-
-def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
-    for statement, licence in [
-        # at first, the other sources have no records
-        ("SELECT 1", "CC BY-NC-SA 4.0; name sample, and say that it was changed"),
-        (
-            "UPDATE origins SET sourceId = 3 WHERE RACE(2023/18)",
-            "not stated, because of https://example.org/f1",
-        ),
-    ]:
-        app = client(changed(several_sources, statement))
-        assert f"Licence of the whole: {licence}. Each" in words_of(app.get("/").text)
-        assert app.get("/healthz").json["licence"] == licence
-
-
-def test_the_page_says_how_many_values_were_corrected(tmp_path):
-    database = tmp_path / "racedata.db"
-    corrections = tmp_path / "corrections.csv"
-    for lines, said in [
-        ([], None),
-        (["drivers,alonso,number,14,41,a test"], ">1 value corrected (JSON)<"),
-    ]:
-        header = "table,key,column,wrong,right,source"
-        corrections.write_text("\n".join([header, *lines, ""]), encoding="utf-8")
-        html = client(built(SAMPLE, database, corrections)).get("/").text
-        assert said in html if said else "<dt>Corrections</dt>" not in html
 
 
 def page_of(path, *statements):
@@ -146,7 +83,7 @@ def test_the_heading_of_the_next_race_has_its_start_so_that_the_script_can_chang
     database, time, start
 ):
     html = page_of(database, f"UPDATE races SET time = {time} WHERE RACE(2023/19)")
-    assert f'<h2><span id="next" data-start="{start}">Next:</span> <a href="2023/19">Mexico' in html
+    assert f'<span id="next" data-start="{start}">Next:</span> round 19 of 2023' in html
 
 
 NEXT, LAST = "RACE(2023/19)", "RACE(2023/18)"
@@ -154,7 +91,6 @@ NORRIS = f"WHERE {LAST} AND DRIVER(norris)"
 WINTER = "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"
 SPRINT = f"""UPDATE sessions SET session = iif(session = 'fp2', 'sq', 'sprint')
              WHERE {NEXT} AND session IN ('fp2', 'fp3')"""
-ORIGIN = "UPDATE origins SET sourceId = 2 WHERE kind"
 # Changes of the database, and what the page then says.
 SAID = [
     # of the next race
@@ -163,11 +99,14 @@ SAID = [
         "Practice 1 Fri 27 Oct 2023 Pr",
     ),
     (f"UPDATE sessions SET date = NULL WHERE {NEXT} AND session = 'fp1'", "Start Practice 2 Fri"),
-    (f"UPDATE races SET time = NULL WHERE {NEXT}", "Race Sun 29 Oct 2023 Subscribe"),
-    (f"UPDATE results SET RACE(2023/22) WHERE {LAST}", "Next No later race is loaded."),
-    (f"UPDATE races SET name = '<b>&' WHERE {NEXT}", "Next: <b>& Round 19"),
-    (WINTER, "Next: Mexico City Grand Prix Round 1 of 2024."),
-    (WINTER, "Last: United States Grand Prix Round 18 of 2023."),
+    (f"UPDATE races SET time = NULL WHERE {NEXT}", "Race Sun 29 Oct 2023 In a calendar app"),
+    (
+        f"UPDATE results SET RACE(2023/22) WHERE {LAST}",
+        "Formula One No later race is loaded. Race ",
+    ),
+    (f"UPDATE races SET name = '<b>&' WHERE {NEXT}", "Next: round 19 of 2023 <b>& Aut"),
+    (WINTER, "Next: round 1 of 2024 Mexico City Grand Prix"),
+    (WINTER, "Last race: United States Grand Prix Round 18 of 2023, Sun"),
     (SPRINT, "Sprint Shootout Fri 27 Oct 2023, 22:00 Sprint Sat 28 Oct 2023, 17:30 Quali"),
     # of a result
     (f"UPDATE results SET milliseconds = NULL {NORRIS}", "2 Lando Norris McLaren Finished 18 3"),
@@ -186,24 +125,8 @@ SAID = [
     ),
     (f"UPDATE results SET positionText = '<b>' {NORRIS}", "25 <b> Lando Norris McLaren"),
     # of standings: if the last race has none yet, the latest
-    (f"DELETE FROM driver_standings WHERE {LAST}", "Drivers after round 22"),
-    (f"DELETE FROM driver_standings WHERE {LAST}", "Constructors after round 18"),
-    # of what is loaded
-    ("DELETE FROM coverage WHERE kind = 'practice'", "Practice none none "),
-    (
-        f"{ORIGIN} = 'practice' AND {LAST}",
-        "f1db Practice up to the United States Grand Prix , Sun 22 Oct 2023 . Read",
-    ),
-    (  # a result counts, even if newer races have other records
-        f"{ORIGIN} = 'results' AND RACE(2021/10) OR kind = 'driver_standings' AND RACE(2023/22)",
-        "f1db Results up to the British Grand Prix , Sun 18 Jul 2021 . Read",
-    ),
-    (f"{ORIGIN} = 'races' AND {LAST}", "f1db Read"),
-    (
-        "UPDATE sources SET isProvisional = 1, gave = 'results of 1 race (2023)' "
-        "WHERE name = 'f1db'",
-        "Records: results of 1 race (2023); provisional, until another source has them.",
-    ),
+    (f"DELETE FROM driver_standings WHERE {LAST}", "Drivers After round 22"),
+    (f"DELETE FROM driver_standings WHERE {LAST}", "Constructors After round 18"),
 ]
 
 
@@ -213,4 +136,60 @@ def test_the_page_says_what_is_known(several_sources, statement, said):
 
 
 def test_a_championship_without_standings_is_not_shown(database):
-    assert "Constructors after" not in page_of(database, "DELETE FROM constructor_standings")
+    assert "Constructors After" not in page_of(database, "DELETE FROM constructor_standings")
+
+
+MOVED = "UPDATE {} SET RACE(2023/19) WHERE RACE(2023/18)"
+IN_ORDER = ("practice", "qualifying", "sprint_qualifying", "sprint_results")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "label", "anchor", "first"),
+    [
+        (0, "Race", "18#race", "1 Max Verstappen Red Bull 1:35:21.362 2 Lando"),
+        (1, "Practice 1", "19#practice", "1 Max Verstappen Red Bull 1:35.912 2 Charles"),
+        (2, "Qualifying", "19#qualifying", "1 Charles Leclerc Ferrari 1:34.723 2 Lando"),
+        (3, "Sprint Shootout", "19#sprintqualifying", "1 Max Verstappen Red Bull 1:34.538 2 Ch"),
+        (4, "Sprint", "19#sprint", "1 Max Verstappen Red Bull 31:30.849 2 Lewis"),
+    ],
+)
+def test_the_page_has_the_first_three_of_the_newest_session_and_a_link_to_the_others(
+    database, kinds, label, anchor, first
+):
+    """The weekend of a sprint, from before its first practice to the sprint."""
+    html = page_of(
+        database,
+        f"DELETE FROM sessions WHERE {NEXT}",
+        f"UPDATE sessions SET raceId = (SELECT raceId FROM races WHERE {NEXT}) WHERE {LAST}",
+        *(MOVED.format(kind) for kind in IN_ORDER[:kinds]),
+    )
+    newest = html[html.index('<div id="newest"') : html.index("Championships</h2>")]
+    assert f"<h2>{label}</h2>" in newest
+    assert f'<a href="./2023/{anchor}">Whole table: {label.lower()}</a>' in newest
+    assert f"Pos Driver Time {first}" in words_of(newest)
+    assert newest.count('<th scope="row">') == 3
+    weekend = html[html.index('<div class="beside" id="weekend">') : html.index('id="newest"')]
+    assert weekend.count('href="./2023/19#') == kinds
+
+
+def test_the_page_marks_a_provisional_result_of_the_newest_session(database):
+    provisional = f"""UPDATE sources SET isProvisional = 1 WHERE sourceId IN
+        (SELECT sourceId FROM origins WHERE {LAST} AND kind = 'results')"""
+    assert "Provisional" not in page_of(database)
+    page = words_of(page_of(database, provisional))
+    assert "Race Provisional United States Grand Prix 2023" in page
+
+
+CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value,
+        source, reason, year, round, raceName, driverId)
+    SELECT 2, '2026-11-20T10:00:00Z', 'results', '', 'positionText', '7', '6', 'f1db', '', 2023,
+        18, 'United States Grand Prix', driverId FROM drivers WHERE driverRef = 'gasly'"""
+
+
+def test_the_page_says_what_changed_lately_with_links_to_races(database):
+    assert "What changed lately" not in page_of(database)
+    html = page_of(database, CHANGE)
+    said = "United States Grand Prix 2023: Pierre Gasly 7th → 6th (f1db, 20 November)"
+    assert f'<li><a href="2023/18">{said}</a></li>' in html
+    # the race is not in the calendar any more
+    assert f"<li>{said}</li>" in page_of(database, "UPDATE changes SET round = NULL")

@@ -15,10 +15,113 @@ def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(dat
             "UPDATE results SET rank = 1, fastestLapTime = NULL WHERE RACE(2005/7) AND grid = 1",
         )
     )
-    assert "Fastest lap: Yuki Tsunoda, 1:38.139, lap 56. " in words_of(app.get("/2023/18").text)
-    (said,) = re.findall("Fastest lap: ([^.]*[.][^.]*[.])", app.get("/2005/7").text)
-    assert {"Fernando Alonso, 1:30.711, lap 44"} < {*said.removesuffix(".").split("; ")}
-    assert "Fastest lap" not in app.get("/1957/2").text
+    assert "Fastest lap Yuki Tsunoda 1:38.139, lap 56 Most" in words_of(app.get("/2023/18").text)
+    html = app.get("/2005/7").text
+    shared = re.findall('<dt class="best">Fastest lap</dt><dd>(.*?)</dd>', html, re.S)
+    assert [*map(words_of, shared)] == ["Fernando Alonso 1:30.711, lap 44", "Nick Heidfeld lap 9"]
+    assert html.count('<span class="tag best">Fastest lap</span>') == 2
+    assert "Fastest lap" not in words_of(app.get("/1957/2").text)
+
+
+def test_the_page_of_a_race_names_all_who_gained_most_places(database):
+    said = (
+        "Most places gained Alexander Albon 6: from 15 to 9 "
+        "Most places gained Logan Sargeant 6: from 16 to 10 Result"
+    )
+    assert said in words_of(client(database).get("/2023/18").text)
+    nobody = "UPDATE results SET grid = positionOrder WHERE RACE(2023/18)"
+    page = words_of(client(changed(database, nobody)).get("/2023/18").text)
+    assert "Most places" not in page
+    assert " up " not in page[page.index(" Result ") : page.index(" Qualifying Qualifying ")]
+
+
+def rows_of(html):
+    """The words of each row of the tables in a part of a page."""
+    return [words_of(row) for row in re.findall("<tr.*?</tr>", html, re.S)]
+
+
+def part_of(html, start, end):
+    return html[html.index(f'id="{start}"') : html.index(f'id="{end}"')]
+
+
+def test_places_that_were_gained_or_lost_have_a_word_and_a_colour(sample):
+    result = part_of(sample.get("/2023/18").text, "race", "qualifying")
+    _, first, second, third, *_, lost = re.findall("<tr.*?</tr>", result, re.S)[:14]
+    assert '<td>6 <small class="up">5 up</small></td>' in first
+    assert '<td>12 <small class="down">1 down</small></td>' in lost
+    assert all(row.startswith('<tr class="podium">') for row in (first, second, third))
+    assert result.count('class="podium"') == 3
+
+
+def test_a_gap_is_beside_the_own_time_of_a_driver_who_was_not_lapped(sample):
+    page = words_of(sample.get("/2023/18").text)
+    assert "1 Max Verstappen Red Bull 6 5 up 56 1:35:21.362 25 2" in page
+    assert "2 Lando Norris McLaren 2 56 +10.730 1:35:32.092 18 3" in page
+    assert "55 +1 Lap 0 14" in page
+
+
+def test_practice_is_in_the_order_of_the_best_lap_of_each_driver(database):
+    app = client(
+        changed(
+            database,
+            "UPDATE practice SET session = 2 WHERE RACE(2023/18) AND position > 18",
+            "UPDATE practice SET milliseconds = NULL WHERE RACE(2023/18) AND position = 3",
+        )
+    )
+    practice = part_of(app.get("/2023/18").text, "practice", "stops")
+    head, first, *others, last = rows_of(practice)
+    assert head == "Pos Driver P1 P2"
+    assert first == "1 Max Verstappen Red Bull 1:35.912"
+    assert [row.split()[0] for row in others] == [str(place) for place in range(2, 20)]
+    assert re.fullmatch(r"\D+", last)
+    assert practice.count("<td></td><td>1:") == 2
+
+
+def test_stops_are_in_the_order_of_the_result_with_what_is_known_of_each(database):
+    norris = "WHERE RACE(2023/18) AND DRIVER(norris) AND stop"
+    app = client(
+        changed(
+            database,
+            f"UPDATE pit_stops SET lap = NULL {norris} = 1",
+            f"UPDATE pit_stops SET milliseconds = NULL {norris} = 2",
+        )
+    )
+    head, *rows = rows_of(part_of(app.get("/2023/18").text, "stops", "fastest"))
+    assert head == "Pos Driver Stops Laps and times"
+    made = r"lap \d+: \d+\.\d+"
+    assert re.fullmatch(f"1 Max Verstappen Red Bull 2 {made}, {made}", rows[0])
+    assert re.fullmatch(r"2 Lando Norris McLaren 2 \d\d\.\d+, lap \d+", rows[1])
+    assert rows[2].startswith("3 Carlos Sainz")
+
+
+def test_a_season_marks_its_next_race_and_sprints_and_says_who_led_and_won(sample):
+    html = sample.get("/2023").text
+    rows = rows_of(html)
+    mexico = "Sun 29 Oct 2023 , Autódromo Hermanos Rodríguez"
+    assert f"19 Mexico City Grand Prix Next race {mexico}" in rows
+    (austin,) = (row for row in rows if row.startswith("18 United States"))
+    assert "Grand Prix Sprint Sun 22 Oct" in austin
+    assert austin.endswith("Max Verstappen Red Bull Verstappen")
+    assert html.count("Next race") == html.count('<tr class="next">') == 1
+    assert "Next race" not in sample.get("/2021").text
+
+
+def test_a_season_says_who_won_how_often_with_all_their_constructors(database):
+    """Drivers who share a victory have one each, and as many wins are the same place."""
+    said = "Wins Who won how often Pos Driver Wins"
+    page = words_of(client(database).get("/1957").text)
+    three = "1 Juan Fangio Maserati 1 1 Tony Brooks Vanwall 1 1 Stirling Moss Vanwall 1"
+    assert f"{said} {three}" in page
+    won = """UPDATE results SET DRIVER(fangio), CONSTRUCTOR(ferrari)
+             WHERE RACE(1957/5) AND DRIVER(brooks) AND positionText = '1'"""
+    page = words_of(client(changed(database, won)).get("/1957").text)
+    assert f"{said} 1 Juan Fangio Maserati , Ferrari 2 2 Stirling Moss Vanwall 1" in page
+
+
+def test_a_race_links_to_the_race_of_that_name_in_other_years(sample):
+    html = sample.get("/2023/18").text
+    assert links_of(html[html.index("in other years</h2>") :])[:2] == ["../2005/9", "../2021/17"]
+    assert "in other years" not in sample.get("/1957/7").text
 
 
 def test_a_link_to_only_some_of_the_records_says_so(sample_database):
@@ -27,7 +130,7 @@ def test_a_link_to_only_some_of_the_records_says_so(sample_database):
     assert "/ergast/f1/2023/18/laps.csv?limit=150" in links_of(html)
 
 
-def test_the_pages_show_the_sessions_before_a_race_that_are_known(database):
+def test_the_page_shows_the_sessions_before_a_race_that_are_known(database):
     kinds = ("qualifying", "sprint_results", "sprint_qualifying")
     app = client(
         changed(
@@ -35,19 +138,10 @@ def test_the_pages_show_the_sessions_before_a_race_that_are_known(database):
         )
     )
     page = words_of(app.get("/2023/19").text)
-    assert "No result of the race is loaded. Sessions, " in page
+    assert "No result of the race is loaded. Sessions Sessions, in UTC" in page
     assert "Qualifying Pos Driver Q1 Q2 Q3 1 Charles Leclerc Ferrari 1:36.061 1:35.004" in page
-    home, _, rest = words_of(app.get("/").text).partition(" Subscribe ")
-    assert (
-        "Qualifying (all: JSON , CSV ) Pos Driver Time 1 Charles Leclerc Ferrari 1:34.723" in home
-    )
-    assert "11 Yuki Tsunoda AlphaTauri 1:36" not in home
-    assert (
-        "Sprint (all: JSON , CSV ) Pos Driver Time Points 1 Max Verstappen Red Bull 31:30.849 8"
-        in home
-    )
-    assert "Sprint qualifying (all: JSON , CSV ) Pos Driver Time 1 Max Verstappen Red Bull" in home
-    assert "Qualifying (all" not in rest
+    assert "Sprint Pos Driver Grid Laps Time Points 1 Max Verstappen Red Bull 1 19 31:30" in page
+    assert "Sprint qualifying Pos Driver SQ1 SQ2 SQ3 1 Max Verstappen Red Bull 1:35.997" in page
 
 
 def test_the_page_and_the_page_of_the_race_say_that_a_result_is_provisional(database):
@@ -61,8 +155,8 @@ def test_the_page_and_the_page_of_the_race_say_that_a_result_is_provisional(data
             origin,
         )
     )
-    for address, begins in (("/", "Austin, USA."), ("/2023/18", "Mexico City Grand Prix →")):
-        assert f"{begins} {provisional} Result" in words_of(app.get(address).text)
+    assert f"Austin, USA. {provisional} The first ten" in words_of(app.get("/").text)
+    assert f"Result {provisional} Result Pos" in words_of(app.get("/2023/18").text)
     assert "Provisional" not in app.get("/2021/10").text
 
 

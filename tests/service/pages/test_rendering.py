@@ -13,29 +13,35 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 from racedata.service.pages import rendering
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.resources import DOCS, HOME, PAGES
+from racedata.service.pages.resources import DATA, DOCS, HOME, PAGES
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
 
-@pytest.mark.parametrize("address", ["/", "/docs"])
-def test_a_page_loads_nothing(sample, address):
+@pytest.mark.parametrize("address", ["/", "/data", "/docs"])
+def test_a_page_loads_only_its_own_icon_and_manifest(sample, address):
     html = sample.get(address).text
-    assert not re.search(
-        r"<script |<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html
-    )
+    assert not re.search(r"<script |<img|src=|url\(|@import", html)
+    links = re.findall('<link rel="(.*?)" href="(.*?)"', html)
+    assert links == [("icon", "./icon.svg"), ("manifest", "./manifest.webmanifest")]
+    assert html.count("<link ") == 2
 
 
-@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
+@pytest.mark.parametrize(
+    "address",
+    ["/", "/docs", "/2023", "/2023/18", "/drivers/alonso", "/circuits/monza", "/find?q=a"],
+)
 def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(sample, address):
     answer = sample.get(address)
     policy = dict(
         part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; ")
     )
-    assert policy.keys() - {"style-src", "script-src", "img-src"} == {
+    own = {"img-src", "manifest-src", "form-action"}
+    assert {policy[name] for name in own} == {"'self'"}
+    assert policy.keys() - {"style-src", "script-src", *own} == {
         name for name, value in policy.items() if value == "'none'"
     }
-    assert {"default-src", "base-uri", "form-action", "frame-ancestors"} <= policy.keys()
+    assert {"default-src", "base-uri", "frame-ancestors"} <= policy.keys()
     for tag in ("style", "script"):
         for text in re.findall(f"<{tag}>(.*?)</{tag}>", answer.text, re.S):
             assert (
@@ -46,7 +52,8 @@ def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(s
     assert answer.headers["Referrer-Policy"] == "no-referrer"
 
 
-SHOWN = [(HOME, [{}]), (DOCS, []), *zip(PAGES, ([2023], [2023, 18]))]
+PARAMETERS = [[2023], [2023, 18], ["alonso"], ["red_bull"], ["americas"]]
+SHOWN = [(HOME, [{}]), (DATA, [{}]), (DOCS, []), *zip(PAGES, PARAMETERS, strict=True)]
 
 
 @pytest.mark.parametrize(("page", "parameters"), SHOWN)
@@ -60,7 +67,7 @@ def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page, 
 
 def test_a_page_with_a_missing_fact_is_an_error():
     with pytest.raises(UndefinedError, match="'fault' is undefined"):
-        rendering.render("not_found.html", "/x", season=2023, contact="")
+        rendering.render("not_found.html", "/x", season=2023, this_season=2023, contact="")
 
 
 HOSTILE = "</title><script>alert(1)</script>\"'&<!--"
@@ -86,18 +93,22 @@ def test_names_cannot_change_the_page(database):
             f"UPDATE results SET positionText = '{quoted}' WHERE positionOrder > 5",
         )
     )
-    for address in ("/", "/2023", "/2023/18", "/2023/19", "/1957/5"):
+    careers = ("/drivers/alonso", "/constructors/red_bull", "/circuits/americas", "/find?q=script")
+    for address in ("/", "/2023", "/2023/18", "/2023/19", "/1957/5", *careers):
         html = app.get(address).text
         assert HOSTILE in words_of(html)
         assert html.count("<script") == html.count("</title><script") + 1 == 1
         assert html.count("</title>") == 1
 
 
-@pytest.mark.parametrize("address", ["/2023", "/2023/18", "/2023/19"])
+@pytest.mark.parametrize(
+    "address",
+    ["/2023", "/2023/18", "/2023/19", "/drivers/moss", "/constructors/vanwall", "/circuits/monza"],
+)
 def test_each_table_has_a_caption_and_each_row_and_column_a_heading(sample, address):
     html = sample.get(address).text
-    for table in re.findall("<table>.*?</table>", html, re.S):
-        assert table.count("<caption>") == 1
-        rows = re.findall("<tr>(.*?)</tr>", table, re.S)
+    for table in re.findall("<table.*?</table>", html, re.S):
+        assert table.count("<caption") == 1
+        rows = re.findall("<tr[^>]*>(.*?)</tr>", table, re.S)
         assert "<td" not in rows[0] and rows[0].count('scope="col"') == rows[0].count("<th")
         assert all(row.startswith('<th scope="row">') for row in rows[1:])

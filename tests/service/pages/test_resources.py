@@ -16,6 +16,7 @@ from racedata.settings import Settings
 
 GOLDEN = {
     "home": "/",
+    "data": "/data",
     "docs": "/docs",
     "season-1957": "/1957",
     "season-2023": "/2023",
@@ -24,6 +25,11 @@ GOLDEN = {
     "race-2023-9": "/2023/9",
     "race-2023-18": "/2023/18",
     "race-2023-19": "/2023/19",
+    "driver-alonso": "/drivers/alonso",
+    "driver-moss": "/drivers/moss",
+    "constructor-vanwall": "/constructors/vanwall",
+    "circuit-americas": "/circuits/americas",
+    "find-gr": "/find?q=gr",
 }
 
 
@@ -33,7 +39,7 @@ def test_the_words_and_links_of_a_page_are_the_expected_ones(sample, name):
     assert lines_of(sample.get(GOLDEN[name]).text) == expected.splitlines()
 
 
-@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
+@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18", "/drivers/alonso"])
 def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed(sample, address):
     headers = sample.get(address).headers
     assert headers["Cache-Control"] == "no-cache"
@@ -55,9 +61,7 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     assert words_of(app.get("/").text) == words_of(before.text)
     note(sample="2101-01-01T00:00:00Z", f1db="2101-01-02T05:06:07Z")
     after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
-    assert "programs. Sources last checked Sun 2 Jan 2101, 05:06 UTC . Seasons" in words_of(
-        after.text
-    )
+    assert "Sources last checked Sun 2 Jan 2101, 05:06 UTC . Where" in words_of(after.text)
     assert after.headers["Last-Modified"] == "Sun, 02 Jan 2101 05:06:07 GMT"
     app.get("/", headers={"If-Modified-Since": before.headers["Last-Modified"]}, status=200)
     data.queries = 0
@@ -72,10 +76,10 @@ def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later
     app = client(several_sources)
     noted = {"f1db": {"refreshedAt": "2101-01-02T00:00:00Z"}}
     remember(several_sources, noted)
-    before = app.get("/")
+    before = app.get("/data")
     noted["sample"] = {"refreshedAt": "2101-01-01T00:00:00Z"}
     remember(several_sources, noted)
-    after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
+    after = app.get("/data", headers={"If-None-Match": before.headers["ETag"]}, status=200)
     assert "Checked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
 
 
@@ -93,7 +97,7 @@ def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_
             pages += found - seen
             seen |= found
         else:
-            assert page.startswith(base) or page in ("/healthz", "/openapi.json")
+            assert page.startswith(base) or page in ("/healthz", "/openapi.json", "/llms.txt")
     races = {page for page in seen if re.fullmatch(r"/\d{4}/\d+", page)}
     assert len(races) == int(app.get(f"{base}/races.json?limit=0").json["MRData"]["total"])
 
@@ -111,6 +115,13 @@ def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_
         ("/" + "9" * 5000, "There is nothing at this address. "),
         ("/2023/" + "9" * 5000, "There is nothing at this address. "),
         ("/2023\n", "There is nothing at this address. "),
+        ("/drivers/nobody", "No driver here has the id nobody. "),
+        ("/constructors/alonso", "No constructor here has the id alonso. "),
+        ("/circuits/nowhere", "No circuit here has the id nowhere. "),
+        ("/drivers/" + "a" * 101, "There is nothing at this address. "),
+        ("/drivers/alönso", "There is nothing at this address. "),
+        ("/drivers/a.b", "There is nothing at this address. "),
+        ("/drivers", "There is nothing at this address. "),
     ],
 )
 def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(sample, address, said):
@@ -129,6 +140,8 @@ def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(samp
         ("/foo", "There is nothing at this address."),
         ("/0000", "There is nothing at this address."),
         ("/2021/last", "There is nothing at this address."),
+        ("/drivers/nobody", "No driver here has the id nobody."),
+        ("/drivers/<b>", "There is nothing at this address."),
         ("/foo//<b>", "There is nothing at this address."),
         ("/racedata.db", "This service does not offer its database for download."),
     ],
@@ -139,16 +152,32 @@ def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(sample,
     assert answer.headers["Content-Security-Policy"]
     assert said in words_of(answer.text)
     links = links_of(answer.text)
-    assert len(links) == 4  # two to the home page
+    assert len(links) == 6  # three of them at the top of each page
     for link in links:
         assert sample.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
     problem = sample.get(address, status=404)
     assert (problem.content_type, problem.headers["Vary"]) == ("application/problem+json", "Accept")
 
 
+@pytest.mark.parametrize("kind", ["drivers/alonso", "constructors/red_bull", "circuits/americas"])
+def test_the_case_of_an_id_does_not_matter(sample, kind):
+    page, _, id = kind.partition("/")
+    assert sample.get(f"/{page}/{id.upper()}").body == sample.get(f"/{kind}").body
+
+
 @pytest.mark.parametrize(
     "address",
-    ["/2023/", "/2023/18/", "/current/last/", "/docs/", "/docs//", "//healthz/", "/f%C3%B6/"],
+    [
+        "/2023/",
+        "/2023/18/",
+        "/drivers/alonso/",
+        "/find/",
+        "/current/last/",
+        "/docs/",
+        "/docs//",
+        "//healthz/",
+        "/f%C3%B6/",
+    ],
 )
 def test_a_slash_at_the_end_redirects_to_the_address_without_it(sample, address):
     answer = sample.get(address, status=301)

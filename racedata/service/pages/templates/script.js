@@ -24,7 +24,36 @@ const sayAgo = () => {
 }
 sayAgo()
 setInterval(sayAgo, 60000)
-// A race takes three hours at most. A day ends last where UTC is 12 hours ahead.
+// The session that runs or comes, and in how long it begins. A day without a time ends last where UTC is 12 hours ahead.
+const plural = (count, unit) => `${count} ${unit}${count === 1 ? "" : "s"}`
+const inWords = (minutes) => {
+  const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24]
+  if (days > 1) return plural(days, "day")
+  if (days) return hours ? `1 day ${plural(hours, "hour")}` : "1 day"
+  return [hours && plural(hours, "hour"), (minutes % 60 || !hours) && plural(minutes % 60, "minute")].filter(Boolean).join(" ")
+}
+const upcoming = document.getElementById("upcoming")
+const saySession = () => {
+  const rows = [...document.querySelectorAll("#weekend tr[data-start]")]
+  const minutesTo = (row) => (new Date(row.dataset.start) - Date.now()) / 60000
+  const isTimed = (row) => row.dataset.start.includes("T")
+  const next = rows.find((row) => minutesTo(row) > -(isTimed(row) ? Number(row.dataset.minutes) : 2160))
+  for (const row of rows) row.classList.toggle("next", row === next)
+  upcoming.hidden = !next
+  if (!next) return
+  const [name, start] = [next.cells[0].textContent, next.cells[1].textContent]
+  const minutes = Math.ceil(minutesTo(next))
+  upcoming.textContent = !isTimed(next) ? `${name}: ${start}`
+    : minutes > 0 ? `${name} in ${inWords(minutes)}: ${start}` : `${name} is on`
+}
+if (upcoming) {
+  saySession()
+  setInterval(saySession, 30000)
+}
+// For three days after a race, its result comes before the next weekend.
+const newest = document.getElementById("newest")
+if (newest && Date.now() - new Date(newest.dataset.date) < 4 * 86400000) newest.parentNode.prepend(newest)
+// A race takes three hours at most.
 const next = document.getElementById("next")
 if (next) {
   const hours = next.dataset.start.includes("T") ? 4 : 36

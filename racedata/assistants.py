@@ -1,0 +1,349 @@
+"""What AI assistants can ask of a database: the tools of `racedata mcp`, their texts and bounds.
+
+Every answer also says where its records are from, and which are provisional or corrected. The
+protocol is in mcp_server.py.
+"""
+
+import re
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
+from threading import Lock
+from typing import Any
+
+import falcon
+import orjson
+
+from racedata.database import SCHEMA, DatabaseError, file_state
+from racedata.direct import Database
+from racedata.formats import Json, public_name, utc_now
+from racedata.licences import SOURCES
+from racedata.model import KINDS, RACE_TABLES
+from racedata.service.health import Health
+from racedata.service.request import page_parameter
+from racedata.statements import Bounds, StatementError
+
+SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
+BOUNDS = Bounds(seconds=2, rows=200, size=100_000)
+CHANGES = 200  # changes in an answer
+SHOWN = 5  # races that are named as provisional
+DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
+
+INSTRUCTIONS = """\
+Formula One data since 1950 from one local database: results, qualifying, sprints, practice, lap
+times, pit stops, standings and calendars. Use `sql` to count and compare, `ask` for one race,
+season or driver, `coverage` before you say that something is missing or that a number is complete,
+`changes` for what was corrected after a race. Say so if an answer is provisional."""
+
+WORDS = """\
+# The words that count
+
+- **Views first.** They have names, stable ids (`driverRef`, `constructorRef`, `circuitRef`),
+  numbers, and the race (`year`, `round`, `race`, `date`) in each row. In the tables, `points` is
+  text: `'9' > '20'` is true there.
+- **Start**: a row of `race_results` with `isStart = 1`. A driver may have two rows in one race
+  (shared cars, until 1978): count races with `count(DISTINCT date)`, not rows.
+- **Win**: `isWinner = 1` in `race_results`. Two drivers who shared the car both won.
+- **Podium**: `position <= 3` in `race_results`.
+- **Pole**: `grid = 1 AND isStart` in `race_results`, the start from the first place. A penalty may
+  move the fastest qualifier back: `position = 1` in `qualifying_results` is the fastest of
+  qualifying. Say which one you counted.
+- **Grid**: `grid` in `race_results`; 0 is the pit lane, or no start.
+- **Retirement**: `positionText = 'R'`. Others: `D` disqualified, `E` excluded, `F` not qualified,
+  `N` not classified, `W` withdrawn. The texts of `status` differ between sources.
+- **Fastest lap**: `rank = 1` in `race_results`.
+- **Champion**: `isChampion = 1` in `driver_championship`, `constructor_championship`. These have a
+  row after each race; `isFinal = 1` is the end of the season.
+- **Points of a season**: `driver_championship`. The sum over races may differ, because in some
+  seasons only the best results counted.
+- **Sprint weekend**: a race with a row in `sprint_race_results`, or in `sessions` with `session =
+  'sprint'` if it was not run yet. A sprint win is not a win.
+- **Pit stop**: `seconds` in `stops` is the time in the pit lane, not the time at rest. Under a red
+  flag, cars wait there: leave out `seconds >= 120`.
+- **Last race**: the latest date in `race_results`. A season goes on until `isFinal`.
+- **Age**: `drivers` has `dob`; join `drivers USING (driverRef)`.
+- **Provisional**: from a source whose records count only until another source has them.
+- **Corrected**: the table `corrections` has the source's value, the right one, and how we know.
+- **Changed**: the table `changes` has the values that a later build altered, such as penalties.
+- **Not covered**: `coverage` has the first and the last season of each kind of records, and how
+  many of the races have some. No row does not mean that it did not happen.
+"""
+NEVER = (
+    "telemetry, live timing, tyres, weather, team radio, race control messages, engines, chassis, "
+    "betting odds"
+)
+VIEWS = SCHEMA.partition("\n-- Views for analysts")
+RESOURCES: Mapping[str, tuple[str, str]] = {
+    "racedata://words": ("What a start, a win, a pole … is here", WORDS),
+    "racedata://views": ("The views, with comments: for sql", (VIEWS[1] + VIEWS[2]).lstrip()),
+    "racedata://tables": ("The tables, with comments: for sql", VIEWS[0]),
+}
+
+
+class Refused(Exception):
+    """A question that has no answer: one line says why."""
+
+
+def views() -> Iterator[str]:
+    """Each view with its columns: `laps(year, round, …)`."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        for name, columns in db.execute(
+            """SELECT view.name, group_concat(of.name, ', ')
+               FROM sqlite_schema AS view, pragma_table_info(view.name) AS of
+               WHERE view.type = 'view' GROUP BY view.name ORDER BY view.rowid"""
+        ):
+            yield f"{name}({columns})"
+
+
+def written(answer: Json) -> str:
+    return orjson.dumps(answer).decode()
+
+
+class Assistant:
+    """The tools, over the file that is now at `path`. Threads may use them at the same time.
+
+    Raises DatabaseError if the first file is not good.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lock = Lock()
+        self.state = file_state(path)
+        self.db = Database(path, BOUNDS)
+
+    @contextmanager
+    def current(self) -> Iterator[Database]:
+        """The database, opened again if another file is at its path. If that is not good, the old
+        one.
+        """
+        with self.lock:
+            state = file_state(self.path)
+            if state != self.state:
+                try:
+                    new = Database(self.path, BOUNDS)
+                except DatabaseError as error:
+                    self.db.served.data.rejection = error.fault
+                else:
+                    self.db.close()
+                    self.db, self.state = new, state
+            yield self.db
+
+    def ask(self, address: str) -> str:
+        """The answer at any address of the interface, shortened if it is large."""
+        path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
+        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        with self.current() as db:
+            try:
+                limit = page_parameter(parameters, "limit", db.served.settings.usual_limit)
+                offset = page_parameter(parameters, "offset", 0)
+                return self.shortened(db, path, limit, offset)
+            except falcon.HTTPBadRequest as error:
+                raise Refused(str(error.description)) from None
+            except (ValueError, LookupError) as error:
+                raise Refused(str(error)) from None
+
+    def shortened(self, db: Database, path: str, limit: int, offset: int) -> str:
+        """An answer with at most `limit` records, and as few as its size allows."""
+        while True:
+            answer = db.ask(path, limit=limit, offset=offset)
+            envelope = answer["MRData"]
+            limit, total = int(envelope["limit"]), int(envelope["total"])
+            size, records = len(orjson.dumps(answer)), min(limit, total - offset)
+            if size <= SIZE or records <= 1:
+                break
+            # as many as probably fit
+            limit = max(1, min(records - 1, records * SIZE // size))
+        races = races_in(envelope)
+        endpoint = db.parse(path).endpoint
+        kind = RACE_TABLES[endpoint].name if endpoint in RACE_TABLES else endpoint
+        notes = []
+        if offset + limit < total:
+            notes.append(
+                f"Records {offset + 1} to {offset + limit} of {total}; the next ones: "
+                f"{path}?limit={limit}&offset={offset + limit}"
+            )
+        if not total:
+            notes.append(covered(db, {kind}) or "No records match; coverage() says what is loaded.")
+        note = {"note": " ".join(notes)} if notes else {}
+        return written({**note, **answer, **origin(db, {kind}, races)})
+
+    def sql(self, select: str) -> str:
+        """The rows of one statement that only reads, within bounds."""
+        with self.current() as db:
+            try:
+                rows, is_all, tables = db.statements.run(select)
+            except StatementError as error:
+                raise Refused(str(error)) from None
+            kinds = tables & {*KINDS}
+            answer: Json = {"rows": [of_json(row) for row in rows]}
+            if not is_all:
+                answer["note"] = (
+                    f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."
+                )
+            elif not rows:
+                answer["note"] = covered(db, kinds) or "No row matches."
+            return written({**answer, **origin(db, kinds, None)})
+
+    def coverage(self) -> str:
+        """What is loaded, how fresh, from where, and what the database does not have."""
+        with self.current() as db:
+            data = db.served.data
+            health = Health(data, db.served.settings).report()
+            del health["status"], health["rows"]
+            (first, last, seasons) = data.row("SELECT min(year), max(year), count(*) FROM seasons")
+            (latest,) = data.row(
+                """SELECT max(date || ': ' || year || '/' || round || ' ' || name) FROM races
+                   WHERE raceId IN (SELECT raceId FROM results)"""
+            )
+            coming = data.rows(
+                """SELECT date || ': ' || year || '/' || round || ' ' || name FROM races
+                   WHERE date > (SELECT max(date) FROM races
+                       WHERE raceId IN (SELECT raceId FROM results)) ORDER BY date LIMIT 1"""
+            )
+            return written(
+                {
+                    "now": utc_now(),
+                    "seasons": {"first": first, "last": last, "count": seasons},
+                    "lastRaceWithResults": latest,
+                    "nextRace": coming[0][0] if coming else "no later race is loaded",
+                    **health,
+                    **provisional(db, {*KINDS}, None),
+                    "notHere": f"{NEVER}; kinds of records without a line in coverage: "
+                    + (
+                        ", ".join(kind for kind in KINDS if kind not in health["coverage"])
+                        or "none"
+                    ),
+                }
+            )
+
+    def changes(self, since: str) -> str:
+        """The values that builds have altered since a date or time, the newest first."""
+        if not DATE_OR_TIME.fullmatch(since):
+            raise Refused(
+                f"since is {since[:50]!r}; expected a date or a time in UTC, such as 2026-11-20 or "
+                "2026-11-20T14:00:00Z"
+            )
+        with self.current() as db:
+            data = db.served.data
+            total, first = data.row(
+                "SELECT count(*) FILTER (WHERE changedAt >= ?), min(changedAt) FROM changes",
+                (since,),
+            )
+            rows = data.rows(
+                """SELECT changedAt, kind, key, columnName, oldValue, value, oldSource, source,
+                       reason, raceName FROM changes
+                   WHERE changedAt >= ? ORDER BY record LIMIT ?""",
+                (since, CHANGES),
+            )
+            changes: list[Json] = []
+            size = 0
+            for row in rows:
+                change = {name: value for name, value in dict(row).items() if value is not None}
+                for name in ("oldSource", "source"):
+                    if name in change:
+                        change[name] = public_name(change[name])
+                size += len(orjson.dumps(change))
+                if size > SIZE:
+                    break
+                changes.append(change)
+            note = (
+                f"The newest {len(changes)} of {total} changes; for others, use sql on the table "
+                "changes."
+                if len(changes) < total
+                else f"Changes are noted since {first}."
+                if first
+                else "No build has altered a value yet."
+            )
+            builtAt = data.build()["builtAt"]
+            return written({"note": note, "total": total, "builtAt": builtAt, "changes": changes})
+
+
+def of_json(row: Json) -> Json:
+    """A row without blobs, which JSON does not have."""
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
+
+
+def races_in(envelope: Json) -> list[str] | None:
+    """The races of the records in an answer: `2023/18`; None if it has none."""
+    lists = [
+        each
+        for table in envelope.values()
+        if isinstance(table, dict)
+        for name in ("Races", "StandingsLists")
+        for each in table.get(name, [])
+    ]
+    return [f"{each['season']}/{each['round']}" for each in lists] or None
+
+
+# Rows of `origins` and `corrections` for these kinds, in these races or in all.
+OF_RACES = """(?2 IS NULL OR raceId IN (SELECT raceId FROM races
+    WHERE year || '/' || round IN (SELECT value FROM json_each(?2))))"""
+OF_KINDS = "IN (SELECT value FROM json_each(?1))"
+
+
+def bound(kinds: Collection[str], races: Collection[str] | None) -> tuple[Any, ...]:
+    """The values for the two texts above."""
+    return written_list(kinds), None if races is None else written_list(races)
+
+
+def written_list(texts: Collection[str]) -> str:
+    return orjson.dumps(sorted(texts)).decode()
+
+
+def origin(db: Database, kinds: Collection[str], races: Collection[str] | None) -> Json:
+    """Where records are from, and which are provisional or corrected."""
+    data, values = db.served.data, bound(kinds, races)
+    rows = data.rows(
+        f"""SELECT name, licence FROM sources WHERE sourceId IN (
+            SELECT sourceId FROM origins WHERE kind {OF_KINDS} AND {OF_RACES}) ORDER BY sourceId""",
+        values,
+    )
+    (corrected,) = data.row(
+        f"SELECT count(*) FROM corrections WHERE tableName {OF_KINDS} AND {OF_RACES}", values
+    )
+    sources = [
+        {"name": public_name(row["name"]), "licence": row["licence"] or "not stated"}
+        for row in rows or data.rows(SOURCES)  # lists, such as drivers, are of all sources
+    ]
+    of_corrections = (
+        {"corrected": f"{corrected} values; the table corrections has each with its evidence"}
+        if corrected
+        else {}
+    )
+    return {
+        "sources": sources,
+        "builtAt": data.build()["builtAt"],
+        **provisional(db, kinds, races),
+        **of_corrections,
+    }
+
+
+def provisional(db: Database, kinds: Collection[str], races: Collection[str] | None) -> Json:
+    """The provisional records, in words; empty if there are none."""
+    rows = db.served.data.rows(
+        f"""SELECT year, round, races.name, group_concat(DISTINCT kind) AS kinds,
+                sources.name AS source
+            FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+            WHERE isProvisional AND kind {OF_KINDS} AND {OF_RACES}
+            GROUP BY raceId ORDER BY year DESC, round DESC""",
+        bound(kinds, races),
+    )
+    named = [
+        f"{row['year']}/{row['round']} {row['name']}: {row['kinds'].replace(',', ', ')} "
+        f"from {public_name(row['source'])}"
+        for row in rows[:SHOWN]
+    ]
+    more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+    return {"provisional": [*named, *more]} if rows else {}
+
+
+def covered(db: Database, kinds: Collection[str]) -> str:
+    """How complete these kinds of records are, in words."""
+    facts = [
+        f"{kind.replace('_', ' ')} of {of['races']} of {of['run']} races from {of['first']} to "
+        f"{of['last']}"
+        for kind, of in db.served.data.coverage().items()
+        if kind in kinds
+    ]
+    return f"No records match. The database has {', '.join(facts)}." if facts else ""

@@ -1,0 +1,28 @@
+"""Locks of folders. A lock leaves no file behind, and ends with its process, even if that is
+killed.
+"""
+
+import os
+from pathlib import Path
+
+from racedata.loader.errors import LoadError
+
+
+def opened_folder(folder: Path, follows_links: bool = True) -> int:
+    """The descriptor of a folder, for `lock`. Raises LoadError where folders cannot be locked."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        raise LoadError(
+            "this system cannot lock a folder; expected Linux, or a system with the Python "
+            "module fcntl"
+        ) from None
+    flags = os.O_RDONLY | os.O_DIRECTORY
+    return os.open(folder, flags if follows_links else flags | os.O_NOFOLLOW)
+
+
+def lock(descriptor: int, waits: bool = False) -> None:
+    """Locks a folder. If another process has, waits for it, or raises BlockingIOError."""
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))

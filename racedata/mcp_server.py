@@ -1,0 +1,221 @@
+"""`racedata mcp`: the tools of assistants.py over the Model Context Protocol.
+
+The only module that needs the package `mcp`, an extra. On stdio, or over HTTP at /mcp.
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from racedata import __version__
+from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused, views
+from racedata.database import DatabaseError
+from racedata.settings import SettingError, SharedSettings, host_name, whole_number
+from racedata.statements import limit_heap
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+    from mcp.server.transport_security import TransportSecuritySettings
+
+PATH = "/mcp"
+MAX_REQUEST = 1 << 18  # bytes
+MAX_HEAP = 112 << 20  # bytes; two whole databases in memory take half of it
+LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
+
+
+def server_of(assistant: Assistant) -> "MCPServer":
+    """The server: four tools, and the resources."""
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.resources import TextResource
+    from mcp.types import ToolAnnotations
+    from pydantic import Field
+
+    server = MCPServer(
+        "racedata", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+    )
+    reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+
+    def tool(function: Callable[..., str]) -> None:
+        server.tool(annotations=reads, structured_output=False)(function)
+
+    def answer(function: Callable[..., str], *arguments: str) -> str:
+        try:
+            return function(*arguments)
+        except Refused as error:
+            raise ToolError(str(error)) from None
+
+    @tool
+    def ask(
+        address: Annotated[
+            str,
+            Field(
+                description="Such as /2023/18/results, /2023/drivers/alonso/qualifying, "
+                "/current/last/results, /current/next, /2023/driverstandings, "
+                "/2023/18/laps?limit=20&offset=40, /circuits/monza/results/1."
+            ),
+        ],
+    ) -> str:
+        """The answer at an address: [/season[/round]][/filter/value …]/endpoint[?limit=…&offset=…].
+
+        Endpoints: seasons, circuits, races, constructors, drivers, results, qualifying, sprint,
+        sprintqualifying, practice, pitstops, laps, driverstandings, constructorstandings, status,
+        corrections. season: a year or current; round: a number, last or next. Large answers are
+        shortened, with a note.
+        """
+        return answer(assistant.ask, address)
+
+    def sql(
+        select: Annotated[str, Field(description="One SELECT in the dialect of SQLite.")],
+    ) -> str:
+        return answer(assistant.sql, select)
+
+    sql.__doc__ = (
+        "The rows of one SELECT: at most 200 rows and 2 seconds. Best for counting and comparing. "
+        "seconds are seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a "
+        "start isStart = 1, a pole grid = 1 AND isStart; the resources have the comments of each "
+        f"column, and the tables. Views: {'; '.join(views())}. Also the tables drivers (driverRef, "
+        "forename, surname, dob, nationality), races (year, round, name, date), sessions, "
+        "corrections, changes, coverage."
+    )
+    tool(sql)
+
+    @tool
+    def coverage() -> str:
+        """What is loaded: seasons, the last and the next race, how complete each kind of records
+        is, sources with licences and times, what is provisional, and what is not here at all.
+        """
+        return answer(assistant.coverage)
+
+    @tool
+    def changes(
+        since: Annotated[
+            str, Field(description="A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z.")
+        ],
+    ) -> str:
+        """The values that later builds altered, such as after penalties and corrections: old and
+        new value, sources, reason; the newest first.
+        """
+        return answer(assistant.changes, since)
+
+    for uri, (description, text) in RESOURCES.items():
+        name = uri.rpartition("/")[2]
+        server.add_resource(
+            TextResource(
+                uri=uri, name=name, description=description, mime_type="text/plain", text=text
+            )
+        )
+    return server
+
+
+def security_of(names: Sequence[str], port: int) -> "TransportSecuritySettings":
+    """Accepts only these names of this machine in Host and Origin.
+
+    So a web page cannot reach the server under a name of its own (DNS rebinding).
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    hosts = [f"{name}:{port}" for name in names]
+    return TransportSecuritySettings(
+        allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts]
+    )
+
+
+def serve_http(server: "MCPServer", host: str, port: int, names: Sequence[str]) -> None:
+    """Serves on a port until a signal. Exits with one line if that is not possible."""
+    import uvicorn
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again once it has ended
+        signal.signal(number, lambda number, frame: sys.exit())
+    in_url = f"[{host}]" if ":" in host else host
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        sys.exit(f"racedata mcp: cannot listen on {in_url}:{port}: {os.strerror(error.errno or 0)}")
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        stateless_http=True,  # a client keeps its tools when the server starts again
+        max_request_body_size=MAX_REQUEST,
+        transport_security=security_of([*dict.fromkeys([*LOCAL, in_url, *names])], port),
+    )
+    print(f"racedata mcp: http://{in_url}:{port}{PATH}", file=sys.stderr, flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    try:
+        database = SharedSettings.read(os.environ).database
+    except SettingError as error:
+        sys.exit(f"racedata mcp: {error}")
+    parser = argparse.ArgumentParser(
+        prog="racedata mcp",
+        description="Answer AI assistants from the database, over the Model Context Protocol: on "
+        "stdin and stdout, or with --http at http://HOST:PORT/mcp.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--database",
+        default=database,
+        metavar="FILE",
+        help="the database file (default: %(default)s)",
+    )
+    parser.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
+    parser.add_argument(
+        "--host",
+        type=argument(host_name),
+        default="127.0.0.1",
+        help="address to listen on (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--port",
+        type=argument(whole_number(1, 65535)),
+        default=8001,
+        help="port to listen on (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--name",
+        type=argument(host_name),
+        action="append",
+        default=[],
+        help="a name by which other machines reach this one, such as racedata.lan; may be repeated",
+    )
+    return parser.parse_args(arguments)
+
+
+def argument(parser: Callable[[str], object]) -> Callable[[str], object]:
+    """A parser of settings, whose errors argparse shows."""
+
+    def parsed(text: str) -> object:
+        try:
+            return parser(text)
+        except ValueError as expected:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}") from None
+
+    return parsed
+
+
+def main(arguments: Sequence[str]) -> None:
+    parsed = parse(arguments)
+    try:
+        import anyio
+
+        limit_heap(MAX_HEAP)
+        server = server_of(Assistant(parsed.database))
+    except ImportError:
+        sys.exit(
+            "racedata mcp: the package mcp is not installed: "
+            f"run {shlex.quote(sys.executable)} -m pip install 'racedata-f1[mcp]'"
+        )
+    except DatabaseError as error:
+        sys.exit(f"racedata mcp: {error}")
+    if parsed.http:
+        serve_http(server, parsed.host, parsed.port, parsed.name)
+    else:
+        anyio.run(server.run_stdio_async)

@@ -1,0 +1,120 @@
+"""What the pages of a driver and of a constructor share: careers in numbers, seasons, wins."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from racedata.formats import Json
+from racedata.service import careers
+from racedata.service.addresses import Value
+from racedata.service.pages.ask import ALL, Ask
+
+COUNTED = ("starts", "wins", "poles", "podiums")
+# of a season with a place in the championship, but without results
+NOTHING = dict.fromkeys(("entered", *COUNTED), 0)
+
+
+class Career(NamedTuple):
+    """A driver or a constructor, with the words that both need."""
+
+    kind: str  # an endpoint and a filter: `drivers`
+    column: str  # of its id
+    standings: str  # the endpoint of its championship
+    key: str  # of its place there: `DriverStandings`
+    partners: str  # the column of what a season has several of
+    partner_kind: str
+
+
+DRIVER = Career(
+    "drivers",
+    "driverId",
+    "driverstandings",
+    "DriverStandings",
+    "constructorId",
+    "constructors",
+)
+CONSTRUCTOR = Career(
+    "constructors",
+    "constructorId",
+    "constructorstandings",
+    "ConstructorStandings",
+    "driverId",
+    "drivers",
+)
+
+
+class SeasonRow(NamedTuple):
+    """A season of a career."""
+
+    year: int
+    counts: Mapping[str, Any]  # as careers.seasons returns it, or NOTHING
+    partners: list[Json]  # constructors of a driver, drivers of a constructor
+    place: str  # in the championship; empty if it had none
+    points: str
+    is_champion: bool
+    is_final: bool  # whether the season is over
+
+
+def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
+    """The facts of both pages."""
+    id = ask.catalogue.ids[career.kind][reference]
+    seasons = [*season_rows(ask, career, reference, id)]
+    started = [each for each in seasons if each.counts["starts"]]
+    catalogue = ask.catalogue
+    return {
+        "seasons": seasons[::-1],
+        "totals": {name: sum(each.counts[name] for each in seasons) for name in COUNTED},
+        "points": number(careers.points(ask.data, career.column, id)),
+        "entered": sum(each.counts["entered"] for each in seasons),
+        "titles": [each.year for each in seasons if each.is_champion],
+        # the races of the first and the last start
+        "first_and_last": [
+            catalogue.races[catalogue.id_of_round[each.year, each.counts[name]]]
+            for each, name in (*zip(started[:1], ["first"]), *zip(started[-1:], ["last"]))
+        ],
+        "wins": wins(ask, career, reference),
+    }
+
+
+def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[SeasonRow]:
+    who: dict[str, Value] = {career.kind: reference}
+    objects = getattr(ask.catalogue, career.partner_kind)
+    partners = careers.partners(ask.data, career.column, id, career.partners)
+    final = {
+        int(each["season"]): each[career.key][0]
+        for each in ask(career.standings, ALL, None, None, **who)
+    }
+    counted = {row["year"]: row for row in careers.seasons(ask.data, career.column, id)}
+    for year in sorted({*counted, *final}):
+        place, is_final = final.get(year), year in final
+        if not is_final:
+            lists = ask(career.standings, 1, year, None, **who)
+            place = lists[0][career.key][0] if lists else None
+        place = place or {}
+        yield SeasonRow(
+            year,
+            dict(counted.get(year, NOTHING)),
+            [objects[each] for each in partners.get(year, ())],
+            place.get("positionText", ""),
+            place.get("points", ""),
+            is_final and place.get("position") == "1",
+            is_final or year < ask.catalogue.calendar_season,
+        )
+
+
+def wins(ask: Ask, career: Career, reference: str) -> list[tuple[str, list[Json]]]:
+    """The races that were won, with the winners, by season, the latest first."""
+    won: dict[str, Value] = {career.kind: reference, "results": "1"}
+    races = ask("results", ALL, None, None, **won)
+    by_season = groupby(races, key=lambda race: race["season"])
+    return [(season, [*of_season]) for season, of_season in by_season][::-1]
+
+
+def number(points: float) -> str:
+    """`2,377`, `277.64`: without the noise that adding fractions leaves."""
+    return f"{points:,.2f}".rstrip("0").rstrip(".")
+
+
+def unknown(ask: Ask, kind: str, word: str, reference: str) -> str:
+    """Why there is no page of a driver, constructor or circuit; empty if there is one."""
+    return "" if reference in ask.catalogue.ids[kind] else f"No {word} here has the id {reference}"

@@ -1,0 +1,127 @@
+"""The page of a circuit, such as `/circuits/monza`: layouts, lap records, winners."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from racedata.formats import Json, milliseconds, public_url
+from racedata.service import careers, outlines
+from racedata.service.outlines import Layout
+from racedata.service.pages import career
+from racedata.service.pages.ask import ALL, Ask
+
+MOST = 10  # how many of those who won most often the page shows
+DISTANCE = 305  # kilometres of a race; it is the number of laps that makes a race so long
+
+
+class Lap(NamedTuple):
+    """The fastest lap of a race."""
+
+    time: str
+    driver: Json
+    constructor: Json
+    race: Json
+
+
+class Track(NamedTuple):
+    """A layout, with its lap records: several if drivers share one, none if no lap is known."""
+
+    layout: Layout | None  # None for races on a layout that outlines.csv does not have
+    periods: str
+    records: list[Lap]
+
+
+def facts(ask: Ask, circuit: str) -> dict[str, Any]:
+    id = ask.catalogue.ids["circuits"][circuit]
+    what = ask.catalogue.circuits[id]
+    won = ask("results", ALL, circuits=circuit, results="1")
+    with_winner = {(race["season"], race["round"]) for race in won}
+    winners = [(race, race["Results"]) for race in reversed(won)]
+    return {
+        "circuit": what,
+        "article": public_url(what.get("url", "")),
+        "tracks": tracks(ask, circuit, id),
+        "winners": winners,
+        # races without a winner: those to come, and those that are not loaded
+        "others": [
+            race
+            for race in ask("races", ALL, circuits=circuit)
+            if (race["season"], race["round"]) not in with_winner
+        ],
+        # Both drivers of a shared car have won, but their constructor only once.
+        "most_drivers": most(each["Driver"] for _, results in winners for each in results),
+        "most_constructors": most(results[0]["Constructor"] for _, results in winners),
+        "attribution": outlines.ATTRIBUTION,
+        "outlines_url": outlines.SOURCE_URL,
+        "outlines_licence": outlines.LICENCE_URL,
+        "size": outlines.SIZE,
+    }
+
+
+def fault(ask: Ask, circuit: str) -> str:
+    return career.unknown(ask, "circuits", "circuit", circuit)
+
+
+def most(winners: Iterable[Json]) -> list[tuple[Json, int]]:
+    """Those who won more than once, with the number: at most MOST, and all with as many wins."""
+    by_id: dict[str, Json] = {}
+    counts: Counter[str] = Counter()
+    for winner in winners:
+        id = winner.get("driverId") or winner["constructorId"]
+        by_id[id] = winner
+        counts[id] += 1
+    found = [(by_id[id], count) for id, count in counts.most_common() if count > 1]
+    return [pair for pair in found if pair[1] >= found[:MOST][-1][1]]
+
+
+def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
+    """The layouts, the last used first, with the fastest race laps on them."""
+    catalogue = ask.catalogue
+    layouts = outlines.layouts_of(circuit)
+    laps: dict[str | None, list[Lap]] = {}
+    for row in careers.fastest_laps(ask.data, id):
+        layout = layout_of(layouts, catalogue.race_rows[row["raceId"]]["year"], row["winnerLaps"])
+        lap = Lap(
+            row["time"],
+            catalogue.drivers[row["driverId"]],
+            catalogue.constructors[row["constructorId"]],
+            catalogue.races[row["raceId"]],
+        )
+        laps.setdefault(layout.name if layout else None, []).append(lap)
+    known: list[Layout | None] = [
+        *sorted(layouts, key=lambda layout: layout.seasons[-1], reverse=True)
+    ]
+    return [
+        Track(layout, periods(layout.seasons) if layout else "", fastest(laps.get(name, [])))
+        for layout in known + [None] * (None in laps)
+        for name in [layout.name if layout else None]
+    ]
+
+
+def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout | None:
+    """The layout of a race.
+
+    If the circuit had two in the season, it is the one on which this number of laps makes a race.
+    """
+    found = [layout for layout in layouts if year in layout.seasons]
+    return min(
+        found,
+        key=lambda layout: abs(float(layout.length) * (laps or 0) - DISTANCE),
+        default=None,
+    )
+
+
+def fastest(laps: Sequence[Lap]) -> list[Lap]:
+    times = [milliseconds(lap.time) for lap in laps]
+    return [lap for lap, time in zip(laps, times) if time == min(times)]
+
+
+def periods(seasons: Sequence[int]) -> str:
+    """`1950 to 1954, 1960`."""
+    runs: list[list[int]] = []
+    for season in seasons:
+        if runs and runs[-1][-1] == season - 1:
+            runs[-1].append(season)
+        else:
+            runs.append([season])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

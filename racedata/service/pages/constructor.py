@@ -1,0 +1,32 @@
+"""The page of a constructor, such as `/constructors/ferrari`: history, seasons, wins."""
+
+from typing import Any
+
+from racedata.colours import newest_colour
+from racedata.formats import public_url
+from racedata.service.pages import career
+from racedata.service.pages.ask import ALL, Ask
+
+
+def facts(ask: Ask, constructor: str) -> dict[str, Any]:
+    id = ask.catalogue.ids["constructors"][constructor]
+    who = ask.catalogue.constructors[id]
+    return {
+        **career.facts(ask, career.CONSTRUCTOR, constructor),
+        "constructor": who,
+        "article": public_url(who.get("url", "")),
+        "colour": newest_colour(who["constructorId"]),
+        # the seasons in which its driver was champion
+        "drivers_titles": [
+            season["season"]
+            for season in ask("driverstandings", ALL, driverstandings="1")
+            for champion in season["DriverStandings"]
+            # the last constructor that the driver joined, as in the view driver_championship
+            if [each["constructorId"] for each in champion["Constructors"]][-1:]
+            == [who["constructorId"]]
+        ],
+    }
+
+
+def fault(ask: Ask, constructor: str) -> str:
+    return career.unknown(ask, "constructors", "constructor", constructor)

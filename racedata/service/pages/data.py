@@ -1,0 +1,72 @@
+"""The page at `/data`: sources with their licences, how fresh and complete the data is."""
+
+from collections.abc import Iterator
+from sqlite3 import Row
+from typing import Any, NamedTuple
+
+from racedata.formats import public_name, public_url
+from racedata.model import KINDS
+from racedata.service import queries
+from racedata.service.pages.ask import Ask
+from racedata.service.pages.home import RefreshTimes
+from racedata.service.snapshot import COPIED, Snapshot, is_database
+
+# Endpoints about the data itself, which the page links to if they have records.
+ABOUT_VALUES = ("corrections", "discrepancies", "changes")
+
+
+class Source(NamedTuple):
+    """A source: what it gave, and when it was last read or, if `is_checked`, asked for new data."""
+
+    name: str
+    url: str | None
+    is_checked: bool
+    at: str
+    newest: Row | None = None  # its newest records: `(kind, race, date)`
+    licence: str | None = None
+    records: str = ""  # empty if another database says it
+
+
+def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
+    data, settings = ask.data, ask.settings
+    return {
+        "seasons_loaded": queries.seasons_loaded(data),
+        "counts": data.row_counts(),
+        # by endpoint, its summary and how many records it has
+        "about_values": {
+            name: (ask.endpoints[name].summary, ask.content(name, 0).total)
+            for name in ABOUT_VALUES
+            if name in ask.endpoints
+        },
+        "built": data.build()["builtAt"],
+        "kinds": KINDS,  # of records
+        "coverage": data.coverage(),
+        "licence": data.licence(),
+        "sources": [*sources(data, shown_times)],
+        # bytes; None if the service does not offer its database
+        "download_size": data.file.size if settings.download else None,
+    }
+
+
+def sources(data: Snapshot, times: RefreshTimes) -> Iterator[Source]:
+    """The sources. Those that were asked but have given nothing yet come last."""
+    newest, other_times = queries.newest_records(data), {**times}
+    for source in data.sources():
+        read_at, checked_at = source["readAt"], other_times.pop(source["name"], "")
+        records = source["gave"] or "none"
+        if source["isProvisional"] and source["gave"]:
+            records += "; provisional, until another source has them"
+        yield Source(
+            public_name(source["name"]),
+            public_url(source["address"]),
+            checked_at > read_at,
+            max(read_at, checked_at),
+            newest.get(source["name"]),
+            source["licence"] or "not stated",
+            records,
+        )
+    for name, at in other_times.items():
+        if is_database(name):  # then all of the above was copied from there
+            yield Source(COPIED, None, True, at)
+        else:
+            yield Source(public_name(name), public_url(name), True, at, records="none")

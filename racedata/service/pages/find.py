@@ -1,0 +1,212 @@
+"""The page at `/find`: drivers, constructors, circuits, races and seasons by a part of their name.
+
+All names are in memory, without accents. A word of the query may be the beginning of a word in a
+name or any other part of it; all words of the query must be found.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
+from sqlite3 import Row
+from typing import Any, NamedTuple
+
+from racedata.formats import Json, counted, without_accents
+from racedata.service import careers
+from racedata.service.catalogue import full_name, place_of
+from racedata.service.pages.ask import Ask
+
+PATH = "/find"
+LONGEST = 100  # characters of a query; no name is so long
+SHOWN = 20  # of a kind
+
+# How well a word matches, the best first.
+BEGINS_WORD, INSIDE = 1, 2  # 0: it begins the main part of the name
+
+
+class Name(NamedTuple):
+    """A name that can be found."""
+
+    text: str
+    link: str  # of its page, below `/`
+    detail: str
+    weight: int  # races; of two that match as well, the one with more is first
+    # Without accents: the name by which it is mainly known, such as a surname; and all words, with
+    # a space before each.
+    main: str
+    words: str
+    others: str  # words by whose beginning it can also be found, such as the town of a circuit
+
+
+class Races(NamedTuple):
+    """The races of one name at one circuit; in what is found, those of one name."""
+
+    name: Name
+    editions: list[Json]
+
+
+class Found(NamedTuple):
+    """What was found of a kind."""
+
+    kind: str
+    names: Sequence[Name]  # those that are shown
+    total: int
+
+
+class Names:
+    """All names of a database."""
+
+    def __init__(self, ask: Ask) -> None:
+        catalogue = ask.catalogue
+        self.seasons = {str(year) for year in catalogue.rounds}
+        self.kinds: dict[str, list[Name]] = {
+            "Drivers": [*drivers(ask)],
+            "Constructors": [*constructors(ask)],
+            "Circuits": [*circuits(ask)],
+            "Seasons": [
+                name_of(f"Season {year}", year, [], 0, main=year)
+                for year in sorted(self.seasons, reverse=True)
+            ],
+        }
+        self.races = [*races(catalogue.races.values())]
+
+    def find(self, query: str) -> tuple[list[Found], list[Races]]:
+        """What matches a query: the kind with the best match first; and races, by their name.
+
+        A year is that of a race; beside other words, names need not have it.
+        """
+        words = plain(query).split()
+        years = self.seasons.intersection(words)
+        others = [word for word in words if word not in years]
+        found = []
+        for kind, names in self.kinds.items():
+            needed = words if kind == "Seasons" else others or words
+            matches = sorted(
+                (quality, -name.weight, name)
+                for name in names
+                if needed and (quality := quality_of(name, needed)) is not None
+            )
+            if matches:
+                shown = [name for _, _, name in matches[:SHOWN]]
+                found.append((matches[0][:2], Found(kind, shown, len(matches))))
+        found.sort(key=lambda pair: pair[0])
+        return [each for _, each in found], self.find_races(others, years) if words else []
+
+    def find_races(self, words: Sequence[str], years: Collection[str]) -> list[Races]:
+        """The races of these years, or of all, whose name or circuit has all words."""
+        matches: dict[str, list[tuple[int, Name, Json]]] = {}
+        for name, editions in self.races:
+            if (quality := quality_of(name, words)) is not None:
+                matches.setdefault(name.text, []).extend(
+                    (quality, name, race)
+                    for race in editions
+                    if not years or race["season"] in years
+                )
+        found = sorted(
+            filter(None, matches.values()),
+            key=lambda of_name: (min(quality for quality, _, _ in of_name), -len(of_name)),
+        )
+        return [
+            Races(
+                of_name[0][1],
+                sorted((race for _, _, race in of_name), key=itemgetter("date"), reverse=True),
+            )
+            for of_name in found
+        ]
+
+
+def facts(names: Names, query: str) -> dict[str, Any]:
+    found, races = names.find(query)
+    return {"query": query, "found": found, "races": races[:SHOWN], "races_total": len(races)}
+
+
+def plain(text: str) -> str:
+    """The words of a text in small letters, without accents and signs: `o connor`."""
+    return " ".join(re.findall(r"[^\W_]+", without_accents(text)))
+
+
+def name_of(
+    text: str,
+    link: str,
+    details: Iterable[str | None],
+    weight: int,
+    main: str,
+    others: str = "",
+) -> Name:
+    detail = ", ".join(filter(None, details))
+    return Name(text, link, detail, weight, plain(main), f" {plain(text)}", f" {plain(others)}")
+
+
+def quality_of(name: Name, words: Iterable[str]) -> int | None:
+    """How well all words match a name: less is better; None if one does not match."""
+    quality = 0
+    for word in words:
+        if name.main.startswith(word):
+            continue
+        if f" {word}" in name.words:
+            quality += BEGINS_WORD
+        elif word in name.words or f" {word}" in name.others:
+            quality += INSIDE
+        else:
+            return None
+    return quality
+
+
+def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:
+    """`2001 to 2025, 425 starts`, and this number."""
+    if row is None or not row["races"]:
+        return f"no {noun}", 0
+    years = f"{row['first']} to {row['last']}" if row["first"] < row["last"] else row["first"]
+    return f"{years}, {counted(row['races'], noun)}", row["races"]
+
+
+def drivers(ask: Ask) -> Iterator[Name]:
+    rows = careers.all_starts(ask.data, "driverId")
+    for id, each in ask.catalogue.drivers.items():
+        detail, starts = in_seasons(rows.get(id), "start")
+        yield name_of(
+            full_name(each),
+            f"drivers/{each['driverId']}",
+            [each.get("nationality"), detail],
+            starts,
+            each["familyName"],
+            f"{each.get('code', '')} {each['driverId']}",
+        )
+
+
+def constructors(ask: Ask) -> Iterator[Name]:
+    rows = careers.all_starts(ask.data, "constructorId")
+    for id, each in ask.catalogue.constructors.items():
+        detail, starts = in_seasons(rows.get(id), "start")
+        yield name_of(
+            each["name"],
+            f"constructors/{each['constructorId']}",
+            [each.get("nationality"), detail],
+            starts,
+            each["name"],
+            each["constructorId"],
+        )
+
+
+def circuits(ask: Ask) -> Iterator[Name]:
+    rows = careers.all_races_run(ask.data)
+    for id, each in ask.catalogue.circuits.items():
+        detail, run = in_seasons(rows.get(id), "race")
+        place = [each["Location"].get(key) for key in ("locality", "country")]
+        yield name_of(
+            each["circuitName"],
+            f"circuits/{each['circuitId']}",
+            [*place, detail],
+            run,
+            each["circuitName"],
+            f"{place_of(each)} {each['circuitId']}",
+        )
+
+
+def races(all_races: Iterable[Json]) -> Iterator[Races]:
+    by_name: dict[tuple[str, str], list[Json]] = {}
+    for race in all_races:
+        key = race["raceName"], race["Circuit"]["circuitId"]
+        by_name.setdefault(key, []).append(race)
+    for (text, circuit), editions in by_name.items():
+        others = f"gp {circuit} {place_of(editions[0]['Circuit'])}"
+        yield Races(name_of(text, "", [], 0, text, others), editions)

@@ -1,0 +1,142 @@
+"""Statements of users: SQL that only reads a database file, within bounds of time and size.
+
+Not for the service, which has no statements of users.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from racedata.service.snapshot import free_memory
+
+Row = dict[str, Any]
+
+# The only actions that a statement may need.
+READING = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+}
+STEPS = 10_000  # of SQLite's virtual machine, between two looks at the clock: under a millisecond
+
+
+class StatementError(ValueError):
+    """A statement that was refused or stopped: one line says why."""
+
+
+class Bounds(NamedTuple):
+    """What the statement of a stranger may take."""
+
+    seconds: float
+    rows: int  # further rows are left out
+    size: int  # characters of the whole result, of a value, and of the statement
+
+
+def limit_heap(size: int) -> None:
+    """Limits what SQLite may take in this process, in bytes: databases in memory count too.
+
+    SQLite expands a view at each place that names it, before it runs anything. So a short
+    statement can need gigabytes, and no other bound ends that.
+    """
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute(f"PRAGMA hard_heap_limit = {size}")
+
+
+class Rows(NamedTuple):
+    rows: list[Row]
+    is_all: bool  # whether the statement had no more rows
+    tables: frozenset[str]  # that it has read
+
+
+class Statements:
+    """A connection that only reads the file at `path`, even after another one has replaced it.
+
+    Without bounds, a statement may take any time and memory.
+    """
+
+    def __init__(self, path: str, bounds: Bounds | None = None) -> None:
+        self.bounds = bounds
+        self.tables: set[str] = set()
+        # `immutable`: nothing ever writes to the file. Threads use it one after the other.
+        uri = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
+        self.db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        if bounds:
+            self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, bounds.size)
+            self.db.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, bounds.size)
+            self.db.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, 200)
+        self.db.set_authorizer(self.authorize)
+
+    def authorize(self, action: int, table: str | None, *_: str | None) -> int:
+        if action not in READING:
+            return sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_READ and table:
+            self.tables.add(table)
+        return sqlite3.SQLITE_OK
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        """The rows of one statement that only reads. Raises StatementError."""
+        self.tables.clear()
+        with self.refusing(), self.timed():
+            cursor = self.db.execute(sql, values)
+            if cursor.description is None:
+                raise StatementError("the statement is empty; expected one SELECT")
+            names = [name for name, *_ in cursor.description]
+            if len({*names}) < len(names):
+                raise StatementError(
+                    "two columns have the same name; expected AS with a name of its own for each"
+                )
+            rows = [dict(zip(names, row)) for row in self.bounded(cursor)]
+            is_all = cursor.fetchone() is None
+            cursor.close()
+        return Rows(rows, is_all, frozenset(self.tables))
+
+    def bounded(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+        """As many rows as the bounds allow. Raises StatementError if these are too large."""
+        size = 0
+        for number, row in enumerate(cursor, 1):
+            yield row
+            if self.bounds:
+                size += sum(len(value) if isinstance(value, str | bytes) else 10 for value in row)
+                if size > self.bounds.size:
+                    raise StatementError(
+                        f"the result has more than {self.bounds.size:,} characters; "
+                        "expected fewer columns or rows"
+                    )
+                if number == self.bounds.rows:
+                    return
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        if self.bounds:
+            end = time.monotonic() + self.bounds.seconds
+            self.db.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+        yield
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Raises StatementError for the errors of SQLite."""
+        try:
+            yield
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            text = str(error)
+            code = getattr(error, "sqlite_errorcode", None)
+            if "authoriz" in text or "vtable constructor" in text:
+                text = "only a SELECT that reads is allowed"
+            elif code == sqlite3.SQLITE_INTERRUPT and self.bounds:
+                text = (
+                    f"stopped after {self.bounds.seconds:g} seconds; "
+                    "expected a statement that reads less"
+                )
+            raise StatementError(text) from None
+        except MemoryError:
+            free_memory()
+            raise StatementError(
+                "the statement needs too much memory; expected one that joins less"
+            ) from None
+
+    def close(self) -> None:
+        self.db.close()

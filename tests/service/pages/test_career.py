@@ -1,0 +1,145 @@
+"""racedata.service.pages.career, driver, constructor: what the views count, and team mates."""
+
+import pytest
+from support.answers import client, words_of
+from support.loads import changed, select
+
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import Served
+from racedata.service.pages import career
+from racedata.service.pages.ask import Ask
+from racedata.service.pages.constructor import facts as constructor_facts
+from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
+
+
+def asking(database):
+    data = Snapshot.read(str(database))
+    return Ask(Served(data, Catalogue(data), Settings()))
+
+
+def sums(database, sql):
+    return {reference.lower(): values for reference, *values in select(database, sql)}
+
+
+def check_facts(database, kind, ref, podium):
+    """Compares the facts of every driver or constructor with the views."""
+    ask = asking(database)
+    race = "year || '/' || round"
+    view = "driver_championship" if kind is career.DRIVER else "constructor_championship"
+    results = sums(
+        database,
+        f"""SELECT {ref}, count(DISTINCT {race}), count(DISTINCT iif(isStart, {race}, NULL)),
+                count(DISTINCT iif(isWinner, {race}, NULL)),
+                count(DISTINCT iif(grid = 1 AND isStart, {race}, NULL)),
+                count(DISTINCT iif(position <= 3, {podium}, NULL)),
+                min(iif(isStart, date, NULL)), max(iif(isStart, date, NULL))
+            FROM race_results GROUP BY {ref}""",
+    )
+    points = sums(database, f"SELECT {ref}, sum(points) FROM weekend_points GROUP BY {ref}")
+    titles = sums(
+        database,
+        f"SELECT {ref}, group_concat(year, ' ') FROM (SELECT * FROM {view} ORDER BY year) "
+        f"WHERE isChampion GROUP BY {ref}",
+    )
+    drivers_titles = sums(
+        database,
+        "SELECT constructorRef, count(*) FROM driver_championship "
+        "WHERE isChampion AND constructorRef IS NOT NULL GROUP BY constructorRef",
+    )
+    for reference in ask.catalogue.ids[kind.kind]:
+        facts = career.facts(ask, kind, reference)
+        dates = [race["date"] for race in facts["first_and_last"]]
+        totals = [facts["totals"][name] for name in ("starts", "wins", "poles", "podiums")]
+        expected = results.get(reference, [0] * 5 + [None] * 2)
+        assert [facts["entered"], *totals, *dates] == [
+            each for each in expected if each is not None
+        ]
+        said = float(facts["points"].replace(",", ""))
+        assert said == pytest.approx((points.get(reference) or [0])[0] or 0, abs=0.005)
+        assert " ".join(map(str, facts["titles"])) == titles.get(reference, [""])[0]
+        assert sum(len(races) for _, races in facts["wins"]) == totals[1]
+        if kind is career.CONSTRUCTOR:
+            found = constructor_facts(ask, reference)["drivers_titles"]
+            assert len(found) == drivers_titles.get(reference, [0])[0]
+
+
+BOTH = [
+    (career.DRIVER, "driverRef", "year || '/' || round"),
+    (career.CONSTRUCTOR, "constructorRef", "year || '/' || round || ' ' || position"),
+]
+
+
+@pytest.mark.parametrize(("kind", "ref", "podium"), BOTH)
+def test_the_numbers_on_a_page_are_those_of_the_views(sample_database, kind, ref, podium):
+    check_facts(sample_database, kind, ref, podium)
+
+
+@pytest.mark.parametrize(("kind", "ref", "podium"), BOTH)
+def test_the_numbers_of_a_full_dump_are_those_of_the_views(full_database, kind, ref, podium):
+    check_facts(full_database, kind, ref, podium)
+
+
+def test_the_points_of_a_page_have_no_noise():
+    assert [career.number(points) for points in (0, 2377.0, 277.64000000000004, 11587.77)] == [
+        "0",
+        "2,377",
+        "277.64",
+        "11,587.77",
+    ]
+
+
+def test_the_page_of_a_driver_without_a_start_says_so(database):
+    app = client(changed(database, "UPDATE results SET positionText = 'W', laps = 0"))
+    page = words_of(app.get("/drivers/alonso").text)
+    assert "In the results of 6 races, without a start." in page
+    assert "Starts 6" not in page
+
+
+def test_the_page_of_a_driver_without_a_result_says_so(database):
+    gone = "WHERE DRIVER(alonso)"
+    app = client(changed(database, f"DELETE FROM results {gone}", f"DELETE FROM qualifying {gone}"))
+    page = words_of(app.get("/drivers/alonso").text)
+    assert "No result of a race is loaded." in page
+    assert "Team mates" not in page
+
+
+def test_a_season_that_is_not_over_gives_no_title(database):
+    standings = "UPDATE driver_standings SET final = 0 WHERE RACE(2023/22)"
+    unfinished = client(
+        changed(
+            database,
+            "UPDATE constructor_standings SET final = 0 WHERE RACE(2023/22)",
+            standings,
+        )
+    )
+    page = words_of(unfinished.get("/drivers/max_verstappen").text)
+    assert "Titles 1 2021" in page
+    assert "2023 Red Bull 1 so far 575" in page
+
+
+def test_both_winners_of_a_shared_car_are_on_the_page_of_their_constructor(sample):
+    assert "1957 British ( Brooks , Moss )" in words_of(sample.get("/constructors/vanwall").text)
+    for driver in ("brooks", "moss"):
+        assert "Wins 1 " in words_of(sample.get(f"/drivers/{driver}").text)
+
+
+def test_team_mates_have_the_score_of_each_season(sample):
+    page = words_of(sample.get("/drivers/hamilton").text)
+    assert "2023 George Russell Mercedes" in page
+    alonso = words_of(sample.get("/drivers/alonso").text)
+    assert "2023 Lance Stroll Aston Martin 1–0 of 2 1–1 of 2" in alonso  # noqa: RUF001
+    stroll = words_of(sample.get("/drivers/stroll").text)
+    assert "2023 Fernando Alonso Aston Martin 0–1 of 2 1–1 of 2" in stroll  # noqa: RUF001
+
+
+def test_a_team_mate_only_in_qualifying_is_on_the_page(database):
+    app = client(
+        changed(
+            database,
+            "DELETE FROM results WHERE raceId IN (SELECT raceId FROM races "
+            "WHERE year = 2023) AND DRIVER(stroll)",
+        )
+    )
+    page = words_of(app.get("/drivers/alonso").text)
+    assert "2023 Lance Stroll Aston Martin 1–1 of 2" in page  # noqa: RUF001

@@ -1,0 +1,109 @@
+"""racedata.service.pages.circuit: winners, layouts and lap records."""
+
+import re
+
+from support.answers import client, words_of
+from support.loads import changed, select
+
+from racedata.formats import milliseconds
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import Served
+from racedata.service.outlines import layouts_of
+from racedata.service.pages import circuit
+from racedata.service.pages.ask import Ask
+from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
+
+
+def test_the_outlines_of_a_circuit_are_in_the_page_with_their_source_and_licence(sample):
+    html = sample.get("/circuits/monza").text
+    layouts = layouts_of("monza")
+    assert re.findall('<path d="([^"]+)"', html) == [each.path for each in reversed(layouts)]
+    assert "by f1db, under CC BY 4.0" in html
+    assert 'href="https://creativecommons.org/licenses/by/4.0/"' in html
+    page = words_of(html)
+    assert "Length 5.793 km Turns 11 Direction clockwise" in page
+    assert "Layout of 1955 to 1956, 1960 to 1961 10.000 km, 7 turns, clockwise" in page
+
+
+def test_a_circuit_without_a_layout_has_a_page_without_an_outline(database):
+    app = client(
+        changed(database, "UPDATE circuits SET circuitRef = 'new' WHERE name LIKE '%Amer%'")
+    )
+    html = app.get("/circuits/new").text
+    assert "<path" not in html
+    assert "f1db" not in html
+    page = words_of(html)
+    assert "Length" not in page
+    assert "Fastest race lap 1:38.139 Yuki Tsunoda , AlphaTauri , 2023" in page
+
+
+def test_a_race_on_a_layout_that_nobody_noted_is_shown_apart(database):
+    app = client(changed(database, "UPDATE races SET year = 2099 WHERE RACE(2023/18)"))
+    page = words_of(app.get("/circuits/americas").text)
+    assert "Other layouts Layout not known Fastest race lap 1:38.139" in page
+
+
+def test_a_race_is_on_the_layout_of_its_season_or_else_on_that_which_fits_its_laps():
+    layouts = layouts_of("bahrain")
+    lengths = [
+        circuit.layout_of(layouts, 2020, laps).length if laps else None for laps in (57, 87, None)
+    ]
+    assert lengths == ["5.412", "3.543", None]
+    assert circuit.layout_of(layouts, 2010, None).length == "6.299"
+    assert circuit.layout_of(layouts, 2099, 57) is None
+
+
+def test_drivers_who_share_a_lap_record_are_all_named(database):
+    time = "SELECT fastestLapTime FROM results WHERE RACE(2023/18) AND rank = 1"
+    app = client(
+        changed(
+            database,
+            f"""UPDATE results SET rank = 1, fastestLapTime = ({time})
+                WHERE RACE(2023/18) AND DRIVER(alonso)""",
+        )
+    )
+    page = words_of(app.get("/circuits/americas").text)
+    assert page.count("Fastest race lap 1:38.139") == 2
+
+
+def test_those_who_won_most_often_are_first_and_both_drivers_of_a_shared_car_have_won():
+    def winner(name):
+        return {"driverId": name}
+
+    won = [*"abbcccddddeeefffgghhiijjkkllmm"]
+    found = circuit.most(map(winner, won))
+    assert [(each["driverId"], number) for each, number in found][:2] == [("d", 4), ("c", 3)]
+    assert len(found) == 12  # those with as many wins as the tenth too, and not who won once
+    assert circuit.most(map(winner, "ab")) == []
+
+
+def test_the_facts_of_every_circuit_of_a_full_dump_are_those_of_the_views(full_database):
+    data = Snapshot.read(str(full_database))
+    ask = Ask(Served(data, Catalogue(data), Settings()))
+    wins = {
+        (ref, driver): number
+        for ref, driver, number in select(
+            full_database,
+            """SELECT circuitRef, driverRef, count(DISTINCT date) FROM race_results
+               WHERE isWinner GROUP BY 1, 2""",
+        )
+    }
+    laps = dict(
+        select(
+            full_database,
+            """SELECT circuitRef, min(fastestLapSeconds) FROM race_results
+               WHERE rank = 1 GROUP BY circuitRef""",
+        )
+    )
+    for reference in ask.catalogue.ids["circuits"]:
+        facts = circuit.facts(ask, reference)
+        for driver, number in facts["most_drivers"]:
+            assert wins[reference, driver["driverId"]] == number
+        records = [lap for track in facts["tracks"] for lap in track.records]
+        best = min((milliseconds(lap.time) / 1000 for lap in records), default=None)
+        assert best == laps.get(reference)
+        assert not [track for track in facts["tracks"] if track.layout is None]
+    bahrain = circuit.facts(ask, "bahrain")["tracks"]
+    records = [(track.layout.length, track.records[0].race["season"]) for track in bahrain]
+    assert records == [("5.412", "2004"), ("3.543", "2020"), ("6.299", "2010")]

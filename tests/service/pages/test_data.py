@@ -1,0 +1,113 @@
+"""racedata.service.pages.data: the page at `/data`, with sources, licences and what is complete."""
+
+import pytest
+from support import SAMPLE
+from support.answers import client, links_of, words_of
+from support.loads import built, changed, remember
+
+
+def test_the_page_has_each_source_with_its_own_licence_and_its_records(several_sources):
+    html = client(several_sources).get("/data").text
+    text = words_of(html)
+    assert "sample Results up to the United States Grand Prix , Sun 22 Oct 2023 . Read " in text
+    assert "UTC . Licence: CC BY-NC-SA 3.0 and 4.0. Records: " in text
+    read = "Read Sun 22 Nov 2026, 06:00 UTC ."
+    assert f"f1db {read} Licence: CC BY 4.0. Records: practice of 2 races." in text
+    assert f"https://example.org/f1 {read} Licence: not stated. Records: none." in text
+    assert {"https://example.org/f1db.zip", "https://example.org/f1"} <= {*links_of(html)}
+    assert "key=1" not in html
+
+
+def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):
+    refreshes = {
+        "f1db": "2101-01-02T05:06:07Z",
+        "https://example.org/f1?key=1": "2026-11-22T05:59:59Z",  # before it was read
+        "https://example.org/later?key=1": "2101-01-03T00:00:00Z",
+    }
+    remember(several_sources, {name: {"refreshedAt": at} for name, at in refreshes.items()})
+    html = client(several_sources).get("/data").text
+    text = words_of(html)
+    assert "f1db Checked for new data Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
+    assert "https://example.org/f1 Read Sun 22 Nov 2026, 06:00 UTC . Licence" in text
+    later = (
+        "https://example.org/later Checked for new data Mon 3 Jan 2101, 00:00 UTC . Records: none."
+    )
+    assert later in text
+    assert "key=1" not in html
+
+
+def test_the_page_and_healthz_do_not_show_the_address_of_a_database_that_is_copied(database):
+    noted = {"http://10.0.0.5/racedata.db?key=1": {"refreshedAt": "2101-01-02T05:06:07Z"}}
+    remember(database, noted)
+    app = client(database)
+    text = words_of(app.get("/data").text)
+    asked = "the database of another racedata Checked for new data Sun 2 Jan 2101, 05:06 UTC . Rec"
+    assert asked in text
+    assert "Records: none" not in text
+    assert app.get("/healthz").json["sources"][1:] == [
+        {"name": "the database of another racedata", "refreshedAt": "2101-01-02T05:06:07Z"}
+    ]
+    assert "10.0.0.5" not in app.get("/data").text
+
+
+def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
+    for statement, licence in [
+        # at first, the other sources have no records
+        ("SELECT 1", "CC BY-NC-SA 4.0; name sample, and say that it was changed"),
+        (
+            "UPDATE origins SET sourceId = 3 WHERE RACE(2023/18)",
+            "not stated, because of https://example.org/f1",
+        ),
+    ]:
+        app = client(changed(several_sources, statement))
+        assert f"Licence of the whole: {licence}. Each" in words_of(app.get("/data").text)
+        assert app.get("/healthz").json["licence"] == licence
+
+
+def test_the_page_says_how_many_values_were_corrected(tmp_path):
+    database = tmp_path / "racedata.db"
+    corrections = tmp_path / "corrections.csv"
+    for lines, said in [
+        ([], "Corrections: 0 Corrected values, with the source's value and the evidence."),
+        (
+            ["drivers,alonso,number,14,41,a test"],
+            "Corrections: 1 Corrected values, with the source's value and the evidence: JSON ,",
+        ),
+    ]:
+        header = "table,key,column,wrong,right,source"
+        corrections.write_text("\n".join([header, *lines, ""]), encoding="utf-8")
+        html = client(built(SAMPLE, database, corrections)).get("/data").text
+        assert said in words_of(html)
+
+
+LAST = "RACE(2023/18)"
+ORIGIN = "UPDATE origins SET sourceId = 2 WHERE kind"
+# Changes of the database, and what the page then says.
+SAID = [
+    ("DELETE FROM coverage WHERE kind = 'practice'", "Practice none none "),
+    (
+        f"{ORIGIN} = 'practice' AND {LAST}",
+        "f1db Practice up to the United States Grand Prix , Sun 22 Oct 2023 . Read",
+    ),
+    (  # a result counts, even if newer races have other records
+        f"{ORIGIN} = 'results' AND RACE(2021/10) OR kind = 'driver_standings' AND RACE(2023/22)",
+        "f1db Results up to the British Grand Prix , Sun 18 Jul 2021 . Read",
+    ),
+    (f"{ORIGIN} = 'races' AND {LAST}", "f1db Read"),
+    (
+        "UPDATE sources SET isProvisional = 1, gave = 'results of 1 race (2023)' "
+        "WHERE name = 'f1db'",
+        "Records: results of 1 race (2023); provisional, until another source has them.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("statement", "said"), SAID)
+def test_the_page_says_what_is_known(several_sources, statement, said):
+    assert said in words_of(client(changed(several_sources, statement)).get("/data").text)
+
+
+def test_the_page_has_the_size_of_a_database_that_is_offered(sample_database):
+    megabytes = f"{sample_database.stat().st_size / 1e6:.1f} MB"
+    assert megabytes in words_of(client(sample_database, download="on").get("/data").text)
+    assert " MB" not in words_of(client(sample_database).get("/data").text)

@@ -1,0 +1,204 @@
+"""racedata.service.pages.find: names by any part of them, the best matches first."""
+
+import re
+from html import unescape
+from posixpath import join, normpath
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.answers import links_of, request, words_of
+
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import Served
+from racedata.service.pages.ask import Ask
+from racedata.service.pages.find import LONGEST, SHOWN, Names, plain
+from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
+
+
+def names_of(database):
+    data = Snapshot.read(str(database))
+    return Names(Ask(Served(data, Catalogue(data), Settings())))
+
+
+@pytest.fixture(scope="module")
+def names(sample_database):
+    return names_of(sample_database)
+
+
+@pytest.fixture(scope="module")
+def full_names(full_database):
+    return names_of(full_database)
+
+
+def texts(names, query, kind):
+    """The names that are shown of a kind."""
+    found, _ = names.find(query)
+    return [name.text for each in found if each.kind == kind for name in each.names]
+
+
+def races(names, query):
+    """The races that are found, with their seasons."""
+    _, found = names.find(query)
+    return {name.text: [race["season"] for race in editions] for name, editions in found}
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "text"),
+    [
+        ("alonso", "Drivers", "Fernando Alonso"),
+        ("ALONSO", "Drivers", "Fernando Alonso"),
+        ("fern alo", "Drivers", "Fernando Alonso"),
+        ("perez", "Drivers", "Sergio Pérez"),
+        ("Pérez", "Drivers", "Sergio Pérez"),
+        ("sergio pe", "Drivers", "Sergio Pérez"),
+        ("onso", "Drivers", "Fernando Alonso"),
+        ("VER", "Drivers", "Max Verstappen"),
+        ("max_verstappen", "Drivers", "Max Verstappen"),
+        ("lewis-evans", "Drivers", "Stuart Lewis-Evans"),
+        ("red b", "Constructors", "Red Bull"),
+        ("monza", "Circuits", "Autodromo Nazionale di Monza"),
+        ("nurburg", "Circuits", "Nürburgring"),
+        ("sao paulo", "Circuits", "Autódromo José Carlos Pace"),
+        ("2023", "Seasons", "Season 2023"),
+        ("season 2023", "Seasons", "Season 2023"),
+        ("alonso 2023", "Drivers", "Fernando Alonso"),
+    ],
+)
+def test_any_part_of_a_name_finds_it_without_accents_and_in_any_case(names, query, kind, text):
+    assert texts(names, query, kind)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        # the beginning of the surname, those with more starts first; then that of another word
+        ("ham", ["Lewis Hamilton", "Duncan Hamilton", "David Hampshire", "Graham Hill"]),
+        ("hill", ["Graham Hill", "Damon Hill", "Phil Hill"]),
+        ("lewis", ["Stuart Lewis-Evans", "Jackie Lewis", "Lewis Hamilton"]),
+        ("schumacher", ["Michael Schumacher", "Ralf Schumacher", "Mick Schumacher"]),
+    ],
+)
+def test_the_best_matches_are_first(full_names, query, first):
+    found = texts(full_names, query, "Drivers")
+    assert [name for name in found if name in first] == first
+    assert found[0] == first[0]
+
+
+def test_the_kind_with_the_best_match_is_first(full_names):
+    for query, kind in {
+        "ferrari": "Constructors",
+        "hamilton": "Drivers",
+        "monza": "Circuits",
+        "1996": "Seasons",
+    }.items():
+        assert full_names.find(query)[0][0].kind == kind
+
+
+def test_races_are_found_by_name_or_place_and_a_year_is_that_of_the_race(names):
+    assert races(names, "mexico city") == {"Mexico City Grand Prix": ["2023", "2021"]}
+    assert races(names, "united states 2023") == {"United States Grand Prix": ["2023"]}
+    assert races(names, "austin 2023") == {"United States Grand Prix": ["2023"]}
+    assert races(names, "usa gp 2023").keys() == {
+        "Las Vegas Grand Prix",
+        "Miami Grand Prix",
+        "United States Grand Prix",
+    }
+    assert races(names, "monaco")["Monaco Grand Prix"] == ["2023", "2021", "2005", "1997", "1957"]
+    assert len(races(names, "2023")) == 22
+    assert races(names, "1999") == {}  # not loaded, and in no name
+
+
+@pytest.mark.parametrize("query", ["", "  ", "!?", "zzzz", "alonso zzzz", "%", "_", "'", "x=1"])
+def test_nothing_is_found_by_signs_or_by_words_that_no_name_has(names, query):
+    assert names.find(query) == ([], [])
+
+
+def test_only_the_first_of_many_are_shown_and_the_page_says_how_many_more_there_are(full_names):
+    (drivers, *_), _ = full_names.find("a")
+    assert len(drivers.names) == SHOWN < drivers.total
+
+
+def test_every_name_is_found_by_itself(names):
+    for kind, listed in names.kinds.items():
+        for name in listed:
+            found, _ = names.find(name.text)
+            (same,) = [each for each in found if each.kind == kind]
+            assert same.total > SHOWN or name in same.names
+
+
+def test_a_page_that_finds_nothing_or_is_not_asked_says_what_to_do(sample):
+    assert "Nothing here has this in its name." in words_of(sample.get("/find?q=zzzz").text)
+    for address in ("/find", "/find?q=", "/find?q=%20", "/find?other=1"):
+        page = sample.get(address, status=200)
+        assert "Write a part of a name into the field" in words_of(page.text)
+    examples = [link for link in links_of(page.text) if "q=" in link]
+    assert len(examples) == 3
+    for link in examples:
+        sample.get(normpath(join("/", link)), status=200)
+
+
+def test_the_links_of_what_is_found_lead_to_pages(sample):
+    for query in ("alonso", "red", "americas", "2023", "austin"):
+        _, _, found = sample.get(f"/find?q={query}").text.partition("<h1>")
+        links = links_of(found)
+        assert links
+        for link in links:
+            assert sample.get(normpath(join("/", link)), status=200).content_type == "text/html"
+
+
+HOSTILE = [
+    "</title><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' OR 1=1; DROP TABLE drivers; --",
+    "{{ 7 * 7 }}",
+    "\x00\x1b\u202e\ufeff",
+    "a" * 5000,
+    "é" * 3000,
+    "\ufdfa" * 100,  # each becomes 18 letters
+    "../../etc/passwd",
+]
+
+
+@pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_query_is_only_text_in_the_page(sample, query):
+    page = sample.get(f"/find?q={quote_plus(query)}", status=200)
+    assert page.text.count("<script") == 1
+    assert page.text.count("</title>") == 1
+    assert "<img" not in page.text
+    assert len(page.text) < 40_000
+    (shown,) = re.findall('name="q" value="([^"]*)"', page.text)
+    assert unescape(shown) == " ".join(query[:LONGEST].split())
+
+
+@pytest.mark.parametrize("query", ["q=%ff", "q=%", "q=a&q=b", "q", "&&", "q=%00", "limit=5000&q=a"])
+def test_a_malformed_query_is_answered_too(sample, query):
+    answer = request(sample, PATH_INFO="/find", QUERY_STRING=query)
+    assert answer.status_int == 200
+    assert answer.content_type == "text/html"
+
+
+@given(st.text(max_size=150))
+def test_any_text_is_answered(sample, query):
+    page = sample.get(f"/find?q={quote(query.encode('utf-8', 'surrogatepass'))}", status=200)
+    assert "<h1>Find" in page.text
+
+
+def test_words_are_without_accents_and_signs():
+    assert plain("  Élie O'Connor-Ångström 2023! ") == "elie o connor angstrom 2023"
+
+
+def test_finding_is_conditional_and_cached_like_other_pages(sample):
+    headers = sample.get("/find?q=alonso").headers
+    assert headers["Cache-Control"] == "no-cache"
+    sample.get("/find?q=alonso", headers={"If-None-Match": headers["ETag"]}, status=304)
+
+
+def test_the_field_is_on_every_page_and_keeps_what_was_asked(sample):
+    for address in ("/", "/docs", "/2023", "/2023/18", "/drivers/alonso", "/circuits/monza"):
+        html = sample.get(address).text
+        (action,) = re.findall('<form [^>]*action="([^"]+)"', html)
+        assert normpath(join(address.rpartition("/")[0] + "/", action)) == "/find"
+    assert 'value="alonso &amp; co"' in sample.get("/find?q=alonso+%26+co").text

@@ -1,0 +1,165 @@
+"""racedata.service.careers: what is counted is what the views count."""
+
+from collections import defaultdict
+
+import pytest
+from support.loads import changed, select
+
+from racedata.service import careers
+from racedata.service.snapshot import Snapshot
+
+COLUMNS = {
+    "driverId": ("drivers", "driverRef"),
+    "constructorId": ("constructors", "constructorRef"),
+}
+RACE = "year || '/' || round"
+
+
+def ids_of(database, column):
+    """The ids of all drivers or constructors, with their references."""
+    table, reference = COLUMNS[column]
+    return select(database, f"SELECT {column}, {reference} FROM {table}")
+
+
+def counted_by_views(database, column):
+    """By reference, season and name, what the views count."""
+    _, ref = COLUMNS[column]
+    podium = RACE if column == "driverId" else f"{RACE} || ' ' || position"
+    found = defaultdict(dict)
+    for name, what, condition in [
+        ("entered", f"count(DISTINCT {RACE})", "TRUE"),
+        ("starts", f"count(DISTINCT {RACE})", "isStart"),
+        ("wins", f"count(DISTINCT {RACE})", "isWinner"),
+        ("poles", f"count(DISTINCT {RACE})", "grid = 1 AND isStart"),
+        ("podiums", f"count(DISTINCT {podium})", "position BETWEEN 1 AND 3"),
+        ("first", "min(round)", "isStart"),
+        ("last", "max(round)", "isStart"),
+    ]:
+        sql = f"SELECT {ref}, year, {what} FROM race_results WHERE {condition} GROUP BY {ref}, year"
+        for reference, year, number in select(database, sql):
+            found[reference, year][name] = number
+    return found
+
+
+def check_seasons_and_points(database, column):
+    data = Snapshot.read(str(database))
+    views = counted_by_views(database, column)
+    _, ref = COLUMNS[column]
+    earned = dict(select(database, f"SELECT {ref}, sum(points) FROM weekend_points GROUP BY {ref}"))
+    for id, reference in ids_of(database, column):
+        for row in careers.seasons(data, column, id):
+            expected = views.pop((reference, row["year"]))
+            assert {**dict(row), "year": None} == {
+                "year": None,
+                **dict.fromkeys(("starts", "wins", "poles", "podiums"), 0),
+                **dict.fromkeys(("first", "last"), None),
+                **expected,
+            }
+        assert careers.points(data, column, id) == pytest.approx(earned.get(reference) or 0)
+    assert not views
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_seasons_and_points_are_those_of_the_views(sample_database, column):
+    check_seasons_and_points(sample_database, column)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_seasons_and_points_of_a_full_dump_are_those_of_the_views(full_database, column):
+    check_seasons_and_points(full_database, column)
+
+
+def compared_by_views(database, view, condition):
+    """By year, constructor and pair of drivers: together, ahead, behind; from a view."""
+    places = defaultdict(dict)
+    sql = f"SELECT year, round, constructorRef, driverRef, position FROM {view} WHERE {condition}"
+    for year, round, constructor, driver, place in select(database, sql):
+        cars = places[year, round, constructor]
+        known = [each for each in (cars.get(driver), place) if each is not None]
+        cars[driver] = min(known, default=None)
+    found = defaultdict(lambda: [0, 0, 0])
+    for (year, _, constructor), cars in places.items():
+        for own, place in cars.items():
+            for mate, other in cars.items():
+                if mate != own:
+                    score = found[own, year, constructor, mate]
+                    score[0] += 1
+                    if place is not None and other is not None:
+                        score[1] += place < other
+                        score[2] += place > other
+    return found
+
+
+def check_team_mates(database):
+    data = Snapshot.read(str(database))
+    drivers = dict(ids_of(database, "driverId"))
+    constructors = dict(ids_of(database, "constructorId"))
+    for compared, view, condition in [
+        (careers.compared_in_races, "race_results", "isStart"),
+        (careers.compared_in_qualifying, "qualifying_results", "TRUE"),
+    ]:
+        found = {
+            (reference, row["year"], constructors[row["constructorId"]], drivers[row["mate"]]): [
+                row["together"],
+                row["ahead"],
+                row["behind"],
+            ]
+            for id, reference in drivers.items()
+            for row in compared(data, id)
+        }
+        assert found
+        assert found == compared_by_views(database, view, condition)
+
+
+def test_team_mates_are_compared_by_the_places_in_the_views(sample_database):
+    check_team_mates(sample_database)
+
+
+def test_team_mates_of_a_full_dump_are_compared_by_the_places_in_the_views(full_database):
+    check_team_mates(full_database)
+
+
+def test_nobody_is_ahead_in_a_shared_car_or_without_a_place(database):
+    def score(*statements):
+        data = Snapshot.read(str(changed(database, *statements)))
+        (moss,) = select(database, "SELECT driverId FROM drivers WHERE driverRef = 'moss'")
+        (brooks,) = select(database, "SELECT driverId FROM drivers WHERE driverRef = 'brooks'")
+        return [
+            (row["together"], row["ahead"], row["behind"])
+            for row in careers.compared_in_races(data, *moss)
+            if row["mate"] == brooks[0]
+        ]
+
+    # Both won the British Grand Prix in the same car.
+    ((together, ahead, behind),) = score("UPDATE results SET laps = laps WHERE RACE(1957/5)")
+    won = "WHERE RACE(1957/5) AND positionText = '1' AND DRIVER(brooks)"
+    assert score(f"UPDATE results SET positionText = '2' {won}") == [(together, ahead + 1, behind)]
+    assert score("UPDATE results SET positionText = 'R' WHERE RACE(1957/5) AND DRIVER(brooks)") == [
+        (together, ahead, behind)
+    ]
+
+
+def test_the_fastest_lap_of_a_race_may_be_of_several_drivers(database):
+    ((circuit,),) = select(database, "SELECT circuitId FROM circuits WHERE circuitRef = 'americas'")
+
+    def laps():
+        data = Snapshot.read(str(database))
+        return [(row["time"], row["winnerLaps"]) for row in careers.fastest_laps(data, circuit)]
+
+    assert laps() == [("1:38.139", 56)]
+    changed(database, "UPDATE results SET rank = 1 WHERE RACE(2023/18) AND DRIVER(alonso)")
+    assert {time for time, _ in laps()} > {"1:38.139"}
+    changed(database, "UPDATE results SET fastestLapTime = NULL WHERE RACE(2023/18)")
+    assert laps() == []
+
+
+def test_the_lists_for_finding_count_the_same_starts(sample_database):
+    data = Snapshot.read(str(sample_database))
+    for column in COLUMNS:
+        rows = careers.all_starts(data, column)
+        for id, _ in ids_of(sample_database, column):
+            seasons = careers.seasons(data, column, id)
+            assert sum(row["starts"] for row in seasons) == (rows[id]["races"] if id in rows else 0)
+            years = [row["year"] for row in seasons if row["starts"]]
+            if years:
+                assert (rows[id]["first"], rows[id]["last"]) == (years[0], years[-1])

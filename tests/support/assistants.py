@@ -1,0 +1,99 @@
+"""Assistants: the real client of the SDK, over stdio or HTTP, and the server that it asks."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import orjson
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.types import CallToolResult, TextContent, TextResourceContents
+
+from racedata.formats import Json
+from support.processes import free_port, listens, until
+
+Call = tuple[str, dict[str, str]]
+
+
+class Served(NamedTuple):
+    """A running `racedata mcp --http`."""
+
+    url: str
+    port: int
+    process: int
+
+
+def command(database: Path | str, *options: str) -> list[str]:
+    return ["-m", "racedata", "mcp", "--database", str(database), *options]
+
+
+@contextmanager
+def over_http(database: Path | str, *options: str) -> Iterator[Served]:
+    """`racedata mcp --http` as a process of its own, until the end of the block."""
+    port = free_port()
+    arguments = [*command(database, "--http", "--port", str(port), *options)]
+    with subprocess.Popen([sys.executable, *arguments], stderr=subprocess.PIPE) as process:
+        try:
+            until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
+            yield Served(f"http://127.0.0.1:{port}/mcp", port, process.pid)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def over_stdio(database: Path | str) -> Any:
+    """What a client needs to start `racedata mcp` and to talk to it."""
+    return stdio_client(
+        StdioServerParameters(command=sys.executable, args=command(database), env=dict(os.environ))
+    )
+
+
+def called(server: Any, *calls: Call) -> list[CallToolResult]:
+    """The results of calls over one connection. `server` is a URL, or what `over_stdio` returns."""
+
+    async def call() -> list[CallToolResult]:
+        async with Client(server) as client:
+            return [await client.call_tool(*each) for each in calls]
+
+    return anyio.run(call)
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def asked(server: Any, tool: str, **arguments: str) -> Json:
+    """The answer of a tool."""
+    (result,) = called(server, (tool, arguments))
+    assert not result.is_error, text_of(result)
+    answer: Json = orjson.loads(text_of(result))
+    return answer
+
+
+def refusal(server: Any, tool: str, **arguments: str) -> str:
+    """Why a tool refuses."""
+    (result,) = called(server, (tool, arguments))
+    assert result.is_error, text_of(result)
+    return text_of(result).removeprefix(f"Error executing tool {tool}: ")
+
+
+def described(server: Any) -> tuple[Json, dict[str, str]]:
+    """The descriptions of tools by name, and the texts of resources by address."""
+
+    async def describe() -> tuple[Json, dict[str, str]]:
+        async with Client(server) as client:
+            tools = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+            texts = {}
+            for resource in (await client.list_resources()).resources:
+                (content,) = (await client.read_resource(resource.uri)).contents
+                assert isinstance(content, TextResourceContents)
+                texts[str(resource.uri)] = content.text
+            return tools, texts
+
+    return anyio.run(describe)

@@ -1,0 +1,225 @@
+"""racedata.assistants: what the tools answer, what they say of it, and how it is shortened."""
+
+import json
+import re
+
+import pytest
+from support import ROOT
+from support.loads import changed
+
+from racedata import assistants
+from racedata.assistants import RESOURCES, SIZE, WORDS, Assistant, Refused, views
+from racedata.database import SCHEMA, DatabaseError
+
+SOURCE = """INSERT INTO sources
+    (name, address, licence, readAt, isLoaded, gave, isProvisional) VALUES
+    ('openf1', 'https://example.org/v1?key=1', NULL, '2026-11-22T06:00:00Z', 0, '', 1)"""
+GIVE = """UPDATE origins SET sourceId = (SELECT sourceId FROM sources WHERE name = 'openf1')
+    WHERE kind = 'results'"""
+CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value,
+        oldSource, source, reason, year, round, raceName)
+    VALUES (2, '2026-11-21T10:00:00Z', 'results', '2023/18/norris', 'grid', '3', '2',
+        'https://example.org/f1?key=1', '/home/me/dump', 'it was corrected', 2023, 18, 'USA')"""
+
+
+@pytest.fixture(scope="module")
+def assistant(sample_database):
+    return Assistant(str(sample_database))
+
+
+def ask(assistant, address):
+    return json.loads(assistant.ask(address))
+
+
+def test_an_answer_names_its_sources_and_the_build(assistant):
+    answer = ask(assistant, "/2023/18/results")
+    assert answer["sources"] == [{"name": "sample", "licence": "CC BY-NC-SA 3.0 and 4.0"}]
+    assert answer["builtAt"].endswith("Z")
+    assert "provisional" not in answer and "note" not in answer
+
+
+@pytest.mark.parametrize(
+    ("address", "values"),
+    [("/2023/18/results", 3), ("/2023/9/results", 0), ("/2023/18/constructorstandings", 1)],
+)
+def test_an_answer_says_how_many_values_of_its_races_are_corrected(assistant, address, values):
+    said = ask(assistant, address).get("corrected", "0 values")
+    assert said.startswith(f"{values} values")
+
+
+def test_an_answer_says_which_of_its_races_are_provisional(database):
+    statement = f"{GIVE} AND raceId = (SELECT raceId FROM races WHERE year = 2023 AND round = 18)"
+    assistant = Assistant(str(changed(database, SOURCE, statement)))
+    said = ["2023/18 United States Grand Prix: results from openf1"]
+    assert ask(assistant, "/2023/18/results")["provisional"] == said
+    assert (
+        json.loads(assistant.sql("SELECT driver FROM race_results LIMIT 1"))["provisional"] == said
+    )
+    assert json.loads(assistant.coverage())["provisional"] == said
+    for address in ("/2023/9/results", "/2023/18/qualifying", "/drivers"):
+        assert "provisional" not in ask(assistant, address)
+
+
+def test_only_the_latest_provisional_races_are_named(database):
+    assistant = Assistant(str(changed(database, SOURCE, GIVE)))
+    *named, more = json.loads(assistant.coverage())["provisional"]
+    assert len(named) == 5 and named[0].startswith("2023/18 ")
+    assert more == "and 3 more"
+
+
+@pytest.mark.parametrize("address", ["/2023/18/laps", "/2023/laps", "/results", "/drivers"])
+def test_a_large_answer_is_shortened_and_its_note_leads_to_all_of_it(assistant, address):
+    records, following = 0, f"{address}?limit=2000"
+    while following:
+        text = assistant.ask(following)
+        assert len(text) < SIZE * 1.1
+        answer = json.loads(text)
+        limit, offset, total = (int(answer["MRData"][key]) for key in ("limit", "offset", "total"))
+        assert offset == records
+        records += min(limit, total - offset)
+        note = re.search("; the next ones: (.*)", answer.get("note", ""))
+        following = note[1] if note else ""
+    assert records == total > 100
+
+
+def test_one_record_is_never_shortened(assistant, monkeypatch):
+    monkeypatch.setattr(assistants, "SIZE", 10)
+    answer = ask(assistant, "/2023/18/results")
+    assert answer["MRData"]["limit"] == "1"
+    assert answer["note"] == (
+        "Records 1 to 1 of 20; the next ones: /2023/18/results?limit=1&offset=1"
+    )
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/2023/18/results",
+        "2023/18/results.json",
+        " http://127.0.0.1:8000/ergast/f1/2023/18/results.json ",
+        "/ergast/f1/2023/18/results?limit=100",
+    ],
+)
+def test_an_address_may_be_written_as_a_url(assistant, address):
+    assert ask(assistant, address)["MRData"] == ask(assistant, "/2023/18/results")["MRData"]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/2023/18/reslts", "did you mean results?"),
+        ("/2023?limit=many", "limit is 'many'; expected a whole number"),
+        ("/2023?offset=-1", "offset is '-1'; expected a whole number"),
+        ("/2023.csv", "is not JSON"),
+        ("/1949/last", "Season 1949 has no last round yet"),
+    ],
+)
+def test_a_wrong_address_is_refused_with_what_was_expected(assistant, address, said):
+    with pytest.raises(Refused) as refused:
+        assistant.ask(address)
+    assert said in str(refused.value)
+
+
+def test_an_empty_answer_says_what_is_covered(assistant):
+    said = "No records match. The database has lap times of 2 of 4 races from 2021 to 2023."
+    assert ask(assistant, "/1957/2/laps")["note"] == said
+    note = json.loads(assistant.sql("SELECT lap FROM laps WHERE year = 1957"))["note"]
+    assert note == f"{said[:-1]}, results of 8 of 8 races from 1957 to 2023."
+    assert json.loads(assistant.sql("SELECT 1 AS a WHERE 0"))["note"] == "No row matches."
+    assert ask(assistant, "/drivers/nobody")["note"] == (
+        "No records match; coverage() says what is loaded."
+    )
+
+
+def test_further_rows_are_left_out_with_a_note(assistant):
+    answer = json.loads(assistant.sql("SELECT driver, lap FROM laps"))
+    assert len(answer["rows"]) == 200
+    assert answer["note"].startswith("Only the first 200 rows; ")
+
+
+def test_a_blob_is_written_as_hexadecimal(assistant):
+    assert json.loads(assistant.sql("SELECT x'00ff' AS a"))["rows"] == [{"a": "00ff"}]
+
+
+def test_the_tables_of_a_statement_decide_which_sources_are_named(several_sources):
+    assistant = Assistant(str(several_sources))
+    names = [each["name"] for each in json.loads(assistant.sql("SELECT 1 AS a"))["sources"]]
+    assert names == ["sample"]
+
+
+def test_coverage_says_what_the_database_does_not_have(database):
+    assistant = Assistant(str(changed(database, "DELETE FROM coverage WHERE kind = 'practice'")))
+    answer = json.loads(assistant.coverage())
+    assert answer["notHere"].endswith("kinds of records without a line in coverage: practice")
+    assert "telemetry" in answer["notHere"]
+    assert answer["seasons"] == {"first": 1957, "last": 2023, "count": 5}
+
+
+def test_coverage_says_if_no_later_race_is_loaded(database):
+    changed(
+        database,
+        "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)",
+    )
+    answer = json.loads(Assistant(str(database)).coverage())
+    assert answer["nextRace"] == "no later race is loaded"
+
+
+def test_changes_are_those_since_a_date_or_time_with_public_names(database):
+    assistant = Assistant(str(changed(database, CHANGE)))
+    for since in ("2026-11-21", "2026-11-21T10:00:00Z", "2000-01-01"):
+        answer = json.loads(assistant.changes(since))
+        assert answer["total"] == 1
+        assert answer["note"] == "Changes are noted since 2026-11-21T10:00:00Z."
+        (change,) = answer["changes"]
+        assert change["oldSource"] == "https://example.org/f1" and change["source"] == "dump"
+        assert (change["oldValue"], change["value"]) == ("3", "2")
+    assert json.loads(assistant.changes("2026-11-22"))["changes"] == []
+
+
+def test_many_changes_are_shortened(database):
+    many = [CHANGE.replace("norris", f"norris{number}") for number in range(300)]
+    answer = json.loads(Assistant(str(changed(database, *many))).changes("2026-11-21"))
+    assert answer["total"] == 300 > len(answer["changes"])
+    assert answer["note"].startswith(f"The newest {len(answer['changes'])} of 300 changes; ")
+    assert len(json.dumps(answer)) < SIZE * 1.2
+
+
+@pytest.mark.parametrize("since", ["", "yesterday", "2026", "2026-11-21 10:00", "1' OR '1"])
+def test_a_wrong_date_is_refused(assistant, since):
+    with pytest.raises(Refused, match="expected a date or a time in UTC"):
+        assistant.changes(since)
+
+
+def test_without_changes_the_note_says_so(assistant):
+    assert json.loads(assistant.changes("2000-01-01"))["note"] == (
+        "No build has altered a value yet."
+    )
+
+
+def test_a_database_that_cannot_be_used_is_an_error_at_the_start(tmp_path):
+    with pytest.raises(DatabaseError, match="is missing"):
+        Assistant(str(tmp_path / "none.db"))
+
+
+def test_the_words_name_only_what_the_schema_has():
+    names = {*re.findall(r"\w+", SCHEMA)}
+    for text in re.findall("`([^`]+)`", WORDS):
+        for word in re.findall(r"(?<!')\b[a-z]\w+\b(?!')", re.sub(r"'[^']*'", "", text)):
+            assert word in names or word in {"count", "date"}, word
+
+
+def test_the_words_say_what_the_page_for_analysts_says():
+    page = (ROOT / "docs" / "analysts.md").read_text(encoding="utf-8")
+    for text in ("grid = 1 AND isStart", "positionText = 'R'", "isStart"):
+        assert text in page and text in WORDS
+
+
+def test_the_resources_have_every_table_and_view():
+    tables, views_text = RESOURCES["racedata://tables"][1], RESOURCES["racedata://views"][1]
+    assert re.findall(r"^CREATE (\w+)", tables, re.M).count("VIEW") == 0
+    assert re.findall(r"^CREATE (TABLE|VIEW) (\w+)", tables + views_text, re.M) == re.findall(
+        r"^CREATE (TABLE|VIEW) (\w+)", SCHEMA, re.M
+    )
+    assert {each.partition("(")[0] for each in views()} == {
+        *re.findall(r"^CREATE VIEW (\w+)", views_text, re.M)
+    }

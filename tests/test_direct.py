@@ -1,0 +1,219 @@
+"""racedata.direct: the answers of the service without HTTP, in frames and in SQL."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pandas
+import pytest
+
+from racedata import open_database
+from racedata.database import DatabaseError
+from racedata.service.catalogue import NoLastRound
+
+HOST = {"Host": "127.0.0.1:8000"}
+ADDRESSES = [
+    "/2023/18/results",
+    "/2023/18/laps?limit=50&offset=30",
+    "/current/last/qualifying",
+    "/drivers/alonso/results?limit=2",
+    "/2023/driverstandings/1",
+    "/circuits",
+    "/seasons?limit=0",
+    "",
+]
+
+
+@pytest.fixture
+def db(sample_database):
+    with open_database(sample_database) as db:
+        yield db
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_answer_is_that_of_the_service_but_for_the_host(db, sample, address):
+    path, _, query = address.partition("?")
+    page = dict(part.split("=") for part in query.split("&") if part)
+    ours = db.ask(path, **{name: int(value) for name, value in page.items()})
+    theirs = sample.get(f"/ergast/f1{address}", headers=HOST).json
+    theirs["MRData"]["url"] = theirs["MRData"]["url"].removeprefix("http://127.0.0.1:8000")
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "address", ["2023/18/results", "/2023/18/results.json", "/ergast/f1/2023/18/Results"]
+)
+def test_an_address_may_have_the_base_address_and_an_ending(db, address):
+    assert db.ask(address) == db.ask("/2023/18/results")
+
+
+def test_an_answer_belongs_to_the_caller(db):
+    before = db.ask("/drivers/alonso")
+    db.ask("/drivers/alonso")["MRData"]["DriverTable"]["Drivers"][0]["code"] = "XXX"
+    assert db.ask("/drivers/alonso") == before
+
+
+@pytest.mark.parametrize(
+    ("address", "page", "said"),
+    [
+        ("/2023/18/result", {}, "did you mean results?"),
+        ("/laps", {}, "laps needs a season"),
+        ("/2023/races.ics", {}, "is not JSON"),
+        ("/2023/races.csv", {}, "is not JSON"),
+        ("/2023/races", {"limit": -1}, "expected 0 or more"),
+        ("/2023/races", {"offset": -1}, "expected 0 or more"),
+    ],
+)
+def test_an_address_that_the_service_refuses_is_a_value_error(db, address, page, said):
+    with pytest.raises(ValueError, match=said.replace("?", r"\?")):
+        db.ask(address, **page)
+
+
+def test_a_season_without_results_has_no_last_round(db):
+    with pytest.raises(NoLastRound, match="has no last round"):
+        db.ask("/1949/last/results")
+
+
+def test_a_page_has_at_most_as_many_records_as_over_http(db):
+    assert db.ask("/2023/18/laps", limit=5000)["MRData"]["limit"] == "2000"
+
+
+def test_a_frame_has_all_records_and_the_columns_of_the_csv(db, sample):
+    frame = db.frame("laps", season=2023, round=18)
+    total = int(db.ask("/2023/18/laps")["MRData"]["total"])
+    assert len(frame) == total > 100
+    first, *_ = sample.get("/ergast/f1/2023/18/laps.csv?limit=1").text.splitlines()
+    assert ",".join(frame.columns) == first
+
+
+def test_a_frame_takes_filters_even_of_its_own_name(db):
+    won = db.frame("results", season=2023, results=1)
+    assert set(won.position) == {1} and set(won.season) == {2023}
+    of_alonso = db.frame("results", drivers="alonso")
+    assert set(of_alonso["Driver.driverId"]) == {"alonso"}
+
+
+def test_a_frame_of_an_unknown_endpoint_is_refused(db):
+    with pytest.raises(ValueError, match="is not an endpoint"):
+        db.frame("resluts", season=2023)
+
+
+def test_sql_has_rows_as_dicts_and_takes_values(db):
+    sql = "SELECT driverRef, grid FROM race_results WHERE year = ? AND round = ? AND isWinner"
+    assert db.sql(sql, 2023, 18) == [{"driverRef": "max_verstappen", "grid": 6}]
+    assert pandas.DataFrame(db.sql(sql, 2023, 18)).grid[0] == 6
+
+
+def test_sql_that_writes_is_refused(db):
+    with pytest.raises(ValueError, match="only a SELECT that reads is allowed"):
+        db.sql("DELETE FROM results")
+
+
+def test_a_database_is_as_it_was_when_it_was_opened(database, other_database):
+    with open_database(database) as db:
+        shutil.move(shutil.copy(other_database, f"{database}.new"), database)
+        name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
+        assert db.sql(name) == [{"surname": "Leclerc"}]
+        assert "Leclercq" not in str(db.ask("/drivers/leclerc"))
+    with open_database(database) as db:
+        assert db.sql(name) == [{"surname": "Leclercq"}]
+        assert "Leclercq" in str(db.ask("/drivers/leclerc"))
+
+
+def test_the_default_is_the_database_of_the_command(monkeypatch, sample_database):
+    monkeypatch.setenv("RACEDATA_DATABASE", str(sample_database))
+    monkeypatch.setenv("PORT", "not a number, which does not matter here")
+    with open_database() as db:
+        assert db.ask("/2023/18")["MRData"]["total"] == "1"
+
+
+def test_a_file_that_cannot_be_used_is_named_with_what_to_do(tmp_path):
+    with pytest.raises(DatabaseError, match=r"none\.db is missing; to build it, run: "):
+        open_database(tmp_path / "none.db")
+
+
+def python(code, *arguments, **environ):
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environ},
+    )
+
+
+def test_importing_racedata_imports_nothing_else_of_it():
+    code = "import racedata, sys; print([name for name in sys.modules if 'racedata.' in name])"
+    assert python(code).stdout == "[]\n"
+    assert python("import racedata; racedata.nothing").stderr.endswith("'nothing'\n")
+
+
+def test_without_pandas_only_frames_are_missing(sample_database):
+    code = """
+import sys
+sys.modules["pandas"] = None
+from racedata import open_database
+db = open_database(sys.argv[1])
+print(db.ask("/2023/18")["MRData"]["total"])
+try:
+    db.frame("results")
+except ImportError as error:
+    print(error)
+"""
+    said = python(code, sample_database).stdout
+    assert said == "1\nframe needs pandas; run: pip install pandas\n"
+
+
+# What Linux has, and other systems may lack: modules, and names in other modules.
+ONLY_LINUX = ["fcntl", "resource", "gunicorn", "pwd", "grp", "termios"]
+NAMES = {
+    "os": ["O_NONBLOCK", "O_CLOEXEC", "pread", "pidfd_open", "register_at_fork", "fork", "statvfs"],
+    "signal": ["SIGHUP", "SIGALRM", "setitimer", "pidfd_send_signal", "pthread_sigmask"],
+}
+WITHOUT = f"""
+import sys, os, signal
+import mcp.server.stdio  # which needs fcntl, except on Windows
+sys.modules.update(dict.fromkeys({ONLY_LINUX}))
+for module, names in {NAMES}.items():
+    for name in names:
+        delattr(sys.modules[module], name)
+del signal.Signals._member_map_["SIGHUP"]
+signal.Signals._member_names_.remove("SIGHUP")
+sys.platform = "darwin"
+"""
+
+
+def test_nothing_but_the_service_imports_what_only_linux_has(sample_database):
+    code = """
+import racedata.cli
+import racedata.loader.load, racedata.loader.refresh_command, racedata.loader.export
+import racedata.loader.stored, racedata.loader.check
+from racedata import mcp_server
+from racedata.assistants import Assistant
+db = racedata.open_database(sys.argv[1])
+print(db.ask("/2023/18")["MRData"]["total"], len(db.frame("results", 2023, 18)))
+mcp_server.server_of(assistant := Assistant(sys.argv[1]))
+print(assistant.sql("SELECT count(*) AS n FROM race_results WHERE year = 2023 AND round = 18")[:18])
+"""
+    run = python(WITHOUT + code, sample_database)
+    assert (run.stderr, run.stdout) == ("", '1 20\n{"rows":[{"n":20}]\n')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["serve"], "racedata serve: needs Linux; elsewhere, use `racedata mcp`, or "),
+        (["load", "--database"], "this system cannot lock a folder; expected Linux, or "),
+        (["export"], "this system cannot lock a folder; expected Linux, or "),
+    ],
+)
+def test_a_command_that_needs_more_says_so_in_one_line(sample_database, tmp_path, arguments, said):
+    if arguments != ["serve"]:
+        arguments = [*arguments, str(tmp_path / "new.zip")]
+    if arguments[0] == "export":
+        arguments += ["--database", str(sample_database)]
+    code = WITHOUT.partition("for module")[0] + 'sys.platform = "darwin"\n'
+    code += f"from racedata.cli import main\nmain({arguments})"
+    run = python(code)
+    assert run.returncode == 1
+    assert said in run.stderr and run.stderr.count("\n") == 1

@@ -1,0 +1,416 @@
+"""racedata.mcp_server: the real client of the SDK over both transports; ten questions of people;
+and clients that mean harm.
+"""
+
+import http.client
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support import SAMPLE
+from support.assistants import asked, called, described, over_http, over_stdio, refusal, text_of
+from support.loads import built, edited, select
+from support.processes import free_port, memory, run_racedata
+
+from racedata import __version__
+from racedata.assistants import RESOURCES
+
+
+@pytest.fixture(scope="module")
+def changed_database(tmp_path_factory):
+    """The sample, after a build in which Hamilton had not been disqualified yet."""
+    folder = tmp_path_factory.mktemp("changed")
+    source = edited(SAMPLE, folder / "sample", results=before_the_stewards)
+    database = built(source, folder / "racedata.db")
+    shutil.rmtree(source)
+    shutil.copytree(SAMPLE, source)
+    return built(source, database)
+
+
+def before_the_stewards(row):
+    if row["resultId"] != "141":
+        return row
+    return {**row, "positionText": "2", "position": "2", "points": "18"}
+
+
+@pytest.fixture(scope="module")
+def server(changed_database):
+    with over_http(changed_database) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(server):
+    return server.url
+
+
+def only(answer):
+    """The values of the only row of an answer."""
+    (row,) = answer["rows"]
+    return [*row.values()]
+
+
+# As an assistant would answer them: the question, the calls, and what the answers say.
+def who_won_most_at_a_circuit(ask):
+    rows = ask(
+        "sql",
+        select="""SELECT driver, count(DISTINCT date) AS wins FROM race_results
+            WHERE isWinner AND circuitRef = 'americas' GROUP BY driverRef ORDER BY wins DESC LIMIT 5
+            """,
+    )["rows"]
+    return [tuple(row.values()) for row in rows], [("Max Verstappen", 1)]
+
+
+def poles_of_a_driver_in_a_season(ask):
+    words = """SELECT count(DISTINCT date) AS poles FROM race_results
+        WHERE driverRef = 'max_verstappen' AND year = 2023 AND grid = 1 AND isStart"""
+    fastest = """SELECT count(*) AS fastest FROM qualifying_results
+        WHERE driverRef = 'max_verstappen' AND year = 2023 AND position = 1"""
+    return only(ask("sql", select=words)) + only(ask("sql", select=fastest)), [1, 1]
+
+
+def was_there_a_penalty_after_a_race_and_what_changed(ask):
+    found = ask("changes", since="2020-01-01")["changes"]
+    about = {
+        each["columnName"]: (each["oldValue"], each["value"])
+        for each in found
+        if each["key"].startswith("2023/18/hamilton")
+    }
+    result = ask("ask", address="/2023/18/drivers/hamilton/results")
+    (race,) = result["MRData"]["RaceTable"]["Races"]
+    status = race["Results"][0]["status"]
+    return (about["positionText"], about["points"], status), (
+        ("2", "D"),
+        ("18", "0"),
+        "Disqualified",
+    )
+
+
+def the_grid_of_the_last_race(ask):
+    coverage = ask("coverage")
+    answer = ask("ask", address="/current/last/results")
+    (race,) = answer["MRData"]["RaceTable"]["Races"]
+    grid = sorted((int(each["grid"]), each["Driver"]["code"]) for each in race["Results"])
+    first = [code for place, code in grid if place][:3]
+    return (coverage["lastRaceWithResults"], first), (
+        "2023-10-22: 2023/18 United States Grand Prix",
+        ["LEC", "NOR", "HAM"],
+    )
+
+
+def sprint_weekends_of_a_season(ask):
+    rows = ask(
+        "sql",
+        select="""SELECT round, name FROM sessions JOIN races USING (raceId)
+            WHERE year = 2023 AND session = 'sprint' ORDER BY round""",
+    )["rows"]
+    return [row["round"] for row in rows], [4, 9, 12, 17, 18, 20]
+
+
+def head_to_head_of_team_mates(ask):
+    rows = ask(
+        "sql",
+        select="""SELECT sum(a.positionOrder < b.positionOrder) AS ahead, count(*) AS races
+            FROM race_results AS a JOIN race_results AS b USING (year, round, constructorRef)
+            WHERE year = 2023 AND a.driverRef = 'max_verstappen' AND b.driverRef = 'perez'""",
+    )
+    return only(rows), [2, 2]
+
+
+def the_fastest_pit_stop(ask):
+    answer = ask(
+        "sql",
+        select="""SELECT driver, year, race, seconds FROM stops
+            WHERE seconds < 120 ORDER BY seconds LIMIT 1""",
+    )
+    words = ask("resource", uri="racedata://words")
+    assert "time in the pit lane, not the time at rest" in " ".join(words.split())
+    return only(answer), ["Yuki Tsunoda", 2023, "Austrian Grand Prix", 16.246]
+
+
+def the_youngest_winner(ask):
+    answer = ask(
+        "sql",
+        select="""SELECT driver, date, dob,
+                (julianday(date) - julianday(dob)) / 365.25 AS age
+            FROM race_results JOIN drivers USING (driverRef) WHERE isWinner ORDER BY age LIMIT 1""",
+    )
+    driver, date, dob, age = only(answer)
+    return (driver, date, dob, int(age)), ("Fernando Alonso", "2005-05-29", "1981-07-29", 23)
+
+
+def does_it_have_lap_times_before_1996(ask):
+    laps = ask("coverage")["coverage"]["lap_times"]
+    answer = ask("ask", address="/1957/2/laps")
+    return (laps["first"], answer["MRData"]["total"], answer["note"]), (
+        2021,
+        "0",
+        "No records match. The database has lap times of 2 of 4 races from 2021 to 2023.",
+    )
+
+
+def how_fresh_is_it(ask):
+    answer = ask("coverage")
+    (source,) = answer["sources"]
+    assert answer["now"] >= answer["builtAt"] >= source["readAt"]
+    return (source["name"], answer["seasons"]["last"], answer["nextRace"]), (
+        "sample",
+        2023,
+        "2023-10-29: 2023/19 Mexico City Grand Prix",
+    )
+
+
+QUESTIONS = [
+    who_won_most_at_a_circuit,
+    poles_of_a_driver_in_a_season,
+    was_there_a_penalty_after_a_race_and_what_changed,
+    the_grid_of_the_last_race,
+    sprint_weekends_of_a_season,
+    head_to_head_of_team_mates,
+    the_fastest_pit_stop,
+    the_youngest_winner,
+    does_it_have_lap_times_before_1996,
+    how_fresh_is_it,
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
+def test_the_tools_answer_a_question_that_people_ask(url, question):
+    _, texts = described(url)
+    answers = []
+
+    def ask(tool, **arguments):
+        if tool == "resource":
+            return texts[arguments["uri"]]
+        answers.append(asked(url, tool, **arguments))
+        return answers[-1]
+
+    answer, expected = question(ask)
+    assert answer == expected
+    assert all("builtAt" in each for each in answers)
+    assert {source["name"] for each in answers for source in each.get("sources", [])} <= {"sample"}
+
+
+CALLS = [
+    ("ask", {"address": "/2023/18/results"}),
+    ("ask", {"address": "nothing"}),
+    ("sql", {"select": "SELECT year, count(*) AS races FROM races GROUP BY year"}),
+    ("sql", {"select": "DELETE FROM races"}),
+    ("changes", {"since": "2020-01-01"}),
+]
+
+
+def test_both_transports_give_the_same_answers_tools_and_resources(url, changed_database):
+    both = [
+        [(each.is_error, text_of(each)) for each in called(server, *CALLS)]
+        for server in (url, over_stdio(changed_database))
+    ]
+    assert both[0] == both[1]
+    assert [is_error for is_error, _ in both[0]] == [False, True, False, True, False]
+    assert described(url) == described(over_stdio(changed_database))
+
+
+def test_there_are_four_tools_and_the_resources_that_they_name(url):
+    tools, texts = described(url)
+    assert [*tools] == ["ask", "sql", "coverage", "changes"]
+    assert texts == {uri: text for uri, (_, text) in RESOURCES.items()}
+    assert "race_results(year, round, date, race, " in tools["sql"]
+    assert sum(map(len, tools.values())) < 4000  # each conversation pays for them
+
+
+def test_a_new_file_is_noticed_between_two_calls(database, other_database):
+    name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
+    with over_http(database) as running:
+        assert only(asked(running.url, "sql", select=name)) == ["Leclerc"]
+        shutil.move(shutil.copy(other_database, f"{database}.new"), database)
+        assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
+        assert "Leclercq" in str(asked(running.url, "ask", address="/drivers/leclerc"))
+        damaged = database.with_name("damaged")
+        damaged.write_bytes(b"no database")
+        damaged.replace(database)
+        assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
+        said = asked(running.url, "coverage")["refused"]
+        assert said == "The database file is not an SQLite database."
+
+
+# Statements of a client that means harm, and the beginning of what it is told.
+NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+
+
+def nested(levels):
+    """A short statement that names a view two to the power of `levels` times."""
+    steps = [
+        f"a{level} AS (SELECT x.* FROM a{level - 1} AS x JOIN a{level - 1} AS y)"
+        for level in range(1, levels + 1)
+    ]
+    first = "a0 AS (SELECT * FROM race_results)"
+    return f"WITH {first}, {', '.join(steps)} SELECT count(*) AS n FROM a{levels}"
+
+
+STOPPED = "stopped after 2 seconds; expected a statement that reads less"
+ONLY = "only a SELECT that reads is allowed"
+HARM = {
+    "DELETE FROM results": ONLY,
+    "ATTACH '/tmp/other.db' AS other": ONLY,
+    "PRAGMA writable_schema = ON": ONLY,
+    "PRAGMA hard_heap_limit = 0": ONLY,
+    "VACUUM INTO '/tmp/copy.db'": ONLY,
+    f"{NUMBERS} SELECT count(*) AS n FROM n": STOPPED,
+    "SELECT count(*) AS n FROM laps AS a, laps AS b, laps AS c": STOPPED,
+    "SELECT a.lap FROM laps AS a, laps AS b ORDER BY a.seconds * b.seconds": STOPPED,
+    f"{NUMBERS} SELECT hex(randomblob(49999)) AS a, i FROM n": "the result has more than 100,000 ",
+    "SELECT zeroblob(1000000000) AS a": "string or blob too big",
+    "SELECT randomblob(1000000000) AS a": "string or blob too big",
+    nested(8): STOPPED,
+    nested(16): "the statement needs too much memory; expected one that joins less",
+    nested(20): "the statement needs too much memory; expected one that joins less",
+}
+
+
+@pytest.mark.long(25)
+def test_a_client_that_means_harm_gets_one_line_in_three_seconds_and_the_server_goes_on(server):
+    before = memory(server.process)
+    for sql, said in HARM.items():
+        text = refusal(server.url, "sql", select=sql)
+        assert text.startswith(said) and "\n" not in text, (sql, text)
+        more = memory(server.process) - before
+        print(f"{more:+5.0f} MB after {sql[:70]}")
+        assert more < 200, sql
+        assert only(asked(server.url, "sql", select="SELECT 1 AS one")) == [1]
+
+
+def post(port, body=b"{}", **headers):
+    """The status of a request to the server."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest("POST", "/mcp", skip_host="Host" in headers)
+    sent = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "Content-Length": str(len(body)),
+        **headers,
+    }
+    for name, value in sent.items():
+        connection.putheader(name, value)
+    connection.endheaders(body)
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+HELLO = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+).encode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:{port}"}, 200),
+        ({"Host": "[::1]:{port}"}, 200),
+        ({"Origin": "http://localhost:{port}"}, 200),
+        ({"Host": "attacker.example:{port}"}, 421),
+        ({"Host": "127.0.0.1.attacker.example:{port}"}, 421),
+        ({"Host": "127.0.0.1"}, 421),
+        ({"Host": ""}, 421),
+        ({"Origin": "http://attacker.example"}, 403),
+        ({"Origin": "http://localhost.attacker.example:{port}"}, 403),
+        ({"Origin": "http://localhost:80"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+    ids=str,
+)
+def test_only_names_of_this_machine_are_accepted_as_host_and_origin(server, headers, status):
+    sent = {name: value.format(port=server.port) for name, value in headers.items()}
+    assert post(server.port, HELLO, **sent) == status
+
+
+def test_other_names_of_this_machine_may_be_given(sample_database):
+    with over_http(sample_database, "--name", "racedata.lan") as running:
+        named = f"racedata.lan:{running.port}"
+        assert post(running.port, HELLO, Host=named, Origin=f"http://{named}") == 200
+        assert post(running.port, HELLO, Host=f"other.lan:{running.port}") == 421
+
+
+def test_a_large_request_is_refused(server):
+    assert post(server.port, b" " * (1 << 20)) == 413
+
+
+def test_it_says_on_stderr_where_it_listens_and_ends_with_a_signal(sample_database):
+    port = str(free_port())
+    command = [sys.executable, "-m", "racedata", "mcp", "--http", "--port", port]
+    with subprocess.Popen(
+        [*command, "--database", sample_database], stderr=subprocess.PIPE, text=True
+    ) as process:
+        first = process.stderr.readline()
+        taken = run_racedata("mcp", "--http", "--port", port, "--database", str(sample_database))
+        process.terminate()
+        assert process.communicate(timeout=20) == (None, "")
+    assert (process.returncode, first) == (0, f"racedata mcp: http://127.0.0.1:{port}/mcp\n")
+    said = f"racedata mcp: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    assert (taken.returncode, taken.stderr) == (1, said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "said"),
+    [
+        (["--database", "/none.db"], {}, "/none.db is missing; to build it, run: "),
+        ([], {"RACEDATA_DATABASE": ""}, "RACEDATA_DATABASE='': expected the path of a file"),
+        (["--port", "0"], {}, "argument --port: '0': expected a whole number from 1 to 65535"),
+        (["--host", "a b"], {}, "argument --host: 'a b': expected a host name or an IP address"),
+    ],
+)
+def test_a_wrong_start_is_one_line(arguments, environ, said):
+    ended = run_racedata("mcp", *arguments, **environ)
+    assert ended.returncode != 0 and ended.stdout == ""
+    assert said in ended.stderr.splitlines()[-1]
+
+
+def test_without_the_package_it_says_how_to_install_it(sample_database):
+    code = (
+        "import sys; sys.modules['mcp'] = None; from racedata.cli import main; "
+        f"main(['mcp', '--database', {str(sample_database)!r}])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "racedata mcp: the package mcp is not installed: "
+        f"run {sys.executable} -m pip install 'racedata-f1[mcp]'\n"
+    )
+
+
+def test_the_server_names_its_version(url):
+    import anyio
+    from mcp import Client
+
+    async def version():
+        async with Client(url) as client:
+            return client.server_info.name, client.server_info.version
+
+    assert anyio.run(version) == ("racedata", __version__)
+
+
+def test_questions_about_the_whole_history(dump, tmp_path):
+    database = built(dump, tmp_path / "racedata.db")
+    with over_http(database) as running:
+        sql = """SELECT driver, count(DISTINCT date) AS wins FROM race_results
+            WHERE isWinner AND circuitRef = 'monza' GROUP BY driverRef ORDER BY wins DESC LIMIT 2"""
+        rows = asked(running.url, "sql", select=sql)["rows"]
+        assert {row["driver"] for row in rows} == {"Michael Schumacher", "Lewis Hamilton"}
+        assert {row["wins"] for row in rows} == {5}
+        sql = """SELECT driver, year FROM race_results JOIN drivers USING (driverRef)
+            WHERE isWinner ORDER BY julianday(date) - julianday(dob) LIMIT 1"""
+        assert only(asked(running.url, "sql", select=sql)) == ["Max Verstappen", 2016]
+    assert select(database, "SELECT count(*) FROM races")[0][0] > 1000
