@@ -8,9 +8,7 @@ import argparse
 import io
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -18,6 +16,7 @@ from pathlib import Path
 
 from racedata import __version__
 from racedata.database import can_be_built_again, default_path, is_missing
+from racedata.follower import Follower
 
 
 def serve(arguments: Sequence[str]) -> None:
@@ -65,59 +64,6 @@ def needed_at(path: str) -> str:
         if can_be_built_again(Path(path)):
             return "the database was built by an earlier version: rebuilding it from its own tables"
     return ""
-
-
-class Follower:
-    """A process of `racedata refresh --follow`, which ends with the last process of this service.
-
-    It is a new program: a fork of a running service would keep its data and its sockets. Exits with
-    one line if the sources that RACEDATA_SOURCES names are wrong.
-    """
-
-    RESTART_SECONDS = 5  # from a start to the next one, at least
-
-    def __init__(self, database: str) -> None:
-        from racedata.loader import refresh_command
-        from racedata.loader.errors import LoadError
-
-        self.arguments = ["--follow", "--database", database]
-        try:
-            refresh_command.follower(refresh_command.parse(self.arguments))
-        except LoadError as error:
-            sys.exit(f"racedata serve --follow: {error}")
-        # nothing is written; all processes of the service keep `own` open
-        self.alive, self.own = os.pipe()
-        self.fault = ""  # why it could not be started again
-        try:
-            # as this process was started, and where
-            self.program, self.folder = sys.orig_argv[1 : 1 - len(sys.argv)], os.getcwd()
-            self.start()
-        except OSError as error:
-            sys.exit(f"racedata serve --follow: cannot start the follower: {error}")
-
-    def start(self) -> None:
-        command = [sys.executable, *self.program, "refresh", *self.arguments]
-        self.started = time.monotonic()
-        self.process = subprocess.Popen(
-            [*command, "--parent", str(self.alive)],
-            cwd=self.folder,
-            pass_fds=[self.alive],
-            start_new_session=True,  # a terminal sends Ctrl-C only to the service
-        )
-
-    def restart_if_ended(self) -> str:
-        """Starts it again if it has ended; returns what happened, in one line, or nothing."""
-        is_due = time.monotonic() >= self.started + self.RESTART_SECONDS
-        if not is_due or self.process.poll() is None:
-            return ""
-        ended = self.process.pid
-        try:
-            self.start()
-        except OSError as error:  # such as a lack of memory, which may end
-            before, self.fault = self.fault, str(error)
-            return f"Cannot start the follower: {error}" if self.fault != before else ""
-        self.fault = ""
-        return f"The follower (pid: {ended}) has ended; started another (pid: {self.process.pid})"
 
 
 def end_at_signals() -> None:

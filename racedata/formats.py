@@ -1,6 +1,7 @@
-"""How both halves read and write texts, each way once.
+"""How texts are read and written, each way once.
 
-A format that only one half needs is in the module that needs it.
+Both halves use most of the functions, but only the loader uses `is_timestamp`, `listed`, `plural`,
+`printable` and `utc_now`. A format that only the service needs is in the module that needs it.
 """
 
 import re

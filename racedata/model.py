@@ -201,6 +201,15 @@ NUMBER = Column("number", whole_number, "number", is_compared=True)
 POSITION = Column("position", whole_number, "position", is_compared=True)
 URL = Column("url", plain_text, "url")
 POINTS = Column("points", points, "points", is_compared=True, is_usual=True)
+# The letters that a result may have as its positionText, in the order of the page of a race.
+LETTERS = {
+    "R": "retired",
+    "D": "disqualified",
+    "E": "excluded",
+    "W": "withdrawn",
+    "F": "failed to qualify",
+    "N": "not classified",
+}
 # The order of the columns that are compared is that of the report.
 RESULT = (
     Column("positionText", plain_text, "positionText", is_compared=True, is_usual=True),

@@ -1,4 +1,8 @@
-"""Parsers: what the text of a field must look like, and how it becomes the value that is stored."""
+"""Parsers: what the text of a field must look like, and how it becomes the value that is stored.
+
+The first ones are for the columns in model.py. The others, each under a comment that says for what,
+are for the loader's sources: all forms are in one place.
+"""
 
 import re
 from collections.abc import Callable, Collection, Mapping

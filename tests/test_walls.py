@@ -26,7 +26,7 @@ SHARED = {"racedata"} | {
         "values",
     )
 }
-COMMAND = {"racedata.cli", "racedata.__main__"}
+COMMAND = {"racedata.cli", "racedata.follower", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
 ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
 # The data without HTTP: in Python, and for assistants.
@@ -125,8 +125,10 @@ def test_the_loader_and_the_command_need_few_packages(module):
     assert imports(module) - {*MODULES} <= sys.stdlib_module_names | {"_typeshed"} | allowed
 
 
-def test_the_command_imports_a_half_only_inside_a_function():
-    assert imports("racedata.cli", inside_functions=False) <= sys.stdlib_module_names | SHARED
+@pytest.mark.parametrize("module", sorted(COMMAND))
+def test_the_command_imports_a_half_only_inside_a_function(module):
+    known = sys.stdlib_module_names | SHARED | COMMAND
+    assert imports(module, inside_functions=False) <= known
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
@@ -181,6 +183,26 @@ def test_the_service_has_sql_only_in_its_queries_and_where_the_file_is_read_into
     }
 
 
+def names_from(module, modules):
+    """What modules import from a module, by name."""
+    return {
+        alias.name
+        for importer in modules
+        for node in ast.walk(ast.parse(text_of(importer)))
+        if isinstance(node, ast.ImportFrom) and node.module == module
+        for alias in node.names
+    }
+
+
+def test_the_head_of_formats_names_the_functions_that_only_the_loader_uses():
+    module = "racedata.formats"
+    of_others = names_from(module, ONLINE | SHARED | COMMAND)
+    tree = ast.parse(text_of(module))
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    head = ast.get_docstring(tree)
+    assert {*re.findall(r"`(\w+)`", head)} == functions & names_from(module, OFFLINE) - of_others
+
+
 def test_a_database_is_built_in_one_place_and_before_the_service_starts():
     of_build = {module for module in OFFLINE if "racedata.loader.build" in imports(module)}
     # a check builds one to compare, and throws it away
@@ -213,7 +235,7 @@ MAY_NOT_IMPORT = {
     "racedata.service.snapshot": WEB,
     "racedata.service.site": SQL | FILES - {"os", "racedata.database"},  # it asks the application
     "racedata.service.site_folder": WEB | SQL | {"racedata.database"},  # it gets bytes
-    "racedata.service.worker": ONLINE,  # it gets the application
+    "racedata.service.worker": ONLINE - {"racedata.service.environment"},  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},

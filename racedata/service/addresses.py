@@ -30,7 +30,7 @@ class UnknownAddress(AddressError):
     """The grammar cannot read it: an unknown word, or a value of the wrong form."""
 
 
-class RefusedAddress(AddressError):  # D7
+class RefusedAddress(AddressError):  # 400, not 404 (D7)
     """An address that its endpoint does not accept: an unsupported filter, or no season."""
 
 
@@ -80,7 +80,7 @@ def parse_id(text: str) -> str | None:
     return text if re.fullmatch("[a-z0-9_-]+", text) else None
 
 
-def parse_place(text: str) -> str | None:  # D15
+def parse_place(text: str) -> str | None:  # a number, never a letter (D15)
     """A place in a championship, as in `positionText`."""
     value = parse_number(text)
     return None if value is None else str(value)
@@ -88,7 +88,8 @@ def parse_place(text: str) -> str | None:  # D15
 
 def parse_position(text: str) -> str | None:
     """A `positionText`: a place in a race, or the letter of a driver who was not classified."""
-    return text.upper() if re.fullmatch("[defnrw]", text) else parse_place(text)  # D17
+    # A letter is accepted (D17).
+    return text.upper() if re.fullmatch("[defnrw]", text) else parse_place(text)
 
 
 # Every filter, and how its value is parsed. All except `grid` and `fastest` are endpoints too.
@@ -143,7 +144,7 @@ class Grammar:
         """Parses the path after the base, such as `/2023/18/Results.json`. Raises AddressError."""
         if not path.isascii():  # lower() turns some other letters into ASCII
             raise self.unknown("An address may contain only ASCII characters")
-        path, ending = split_ending(path.lower())  # D1
+        path, ending = split_ending(path.lower())  # in any letter case (D1)
         if ending not in ENDINGS:
             raise self.unknown(
                 f"{ending[:50]!r} is not an ending; expected {JSON}, {CSV}, {ICS} for races or "
@@ -192,7 +193,7 @@ class Grammar:
                 raise self.unknown(
                     f"{text[:50]!r} is not a valid value for {name}; expected {FORMS[parse]}"
                 )
-            filters[name] = value  # D8
+            filters[name] = value  # instead of an earlier one (D8)
         if without_value:
             raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
         return filters

@@ -22,6 +22,7 @@ from racedata.service import calendars, feed, serializers, spreadsheets
 from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.catalogue import NoLastRound
 from racedata.service.endpoints import Endpoint, Served
+from racedata.service.environment import IS_BUSY, MUST_WAIT, ONLY_CACHED
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Answers, Settings
@@ -33,10 +34,6 @@ CONTENT_TYPES = {
     ATOM: feed.CONTENT_TYPE,
 }
 
-# Keys of the WSGI environment.
-ONLY_CACHED = "racedata.only_cached"  # whether an answer that is not cached must wait
-IS_BUSY = "racedata.is_busy"  # from worker.py: whether too many answers already wait
-MUST_WAIT = "racedata.must_wait"  # set if the answer must wait
 RETRY_SECONDS = 10  # as in deploy/nginx.conf
 
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries

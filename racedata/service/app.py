@@ -16,10 +16,8 @@ import falcon
 import orjson
 
 from racedata.service import download, openapi
-from racedata.service.addresses import ICS, Grammar
+from racedata.service.addresses import ICS, Grammar, split_ending
 from racedata.service.answers import (
-    MUST_WAIT,
-    ONLY_CACHED,
     Cache,
     CachedAnswers,
     Document,
@@ -28,13 +26,14 @@ from racedata.service.answers import (
 )
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS, Served
+from racedata.service.environment import MUST_WAIT, ONLY_CACHED
 from racedata.service.health import Health
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import Pages
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
-from racedata.service.request import METHODS, OneSlash, RequestParser
+from racedata.service.request import METHODS, OneSlash, RequestParser, default_limit
 from racedata.service.snapshot import ReloadingApp, Snapshot, return_large_blocks
 from racedata.settings import Settings
 
@@ -73,17 +72,24 @@ class Cors:
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The WSGI application. It makes a slow answer only when the server iterates over it.
 
-    So the server can let a thread make it. A request that looks slow is first tried with the cache
-    alone, so errors and cached answers do not wait. `usual_limit` is the number of records in the
-    answer to a request without a `limit`.
+    So the server can let a thread make it. A request that looks slow may pass through all
+    middleware and its resource twice:
+
+    1. At once, with ONLY_CACHED in its environment. Errors, 304s and cached answers are sent. If
+       the answer must be made, CachedAnswers sets MUST_WAIT, or raises a 503 if IS_BUSY is set.
+       With MUST_WAIT, all that this pass has made is dropped.
+    2. When the server iterates over the body, without ONLY_CACHED. This pass makes the answer.
+
+    So middleware must not count or change anything a second time. For RateLimits, COUNTED in the
+    environment says that it has counted the request.
     """
 
-    def __init__(self, usual_limit: int, middleware: list[Any]) -> None:
+    def __init__(self, settings: Settings, middleware: list[Any]) -> None:
         super().__init__(middleware=middleware)
-        self.usual_limit = usual_limit
+        self.settings = settings
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        if not looks_slow(env, self.usual_limit):
+        if not looks_slow(env, self.settings):
             return super().__call__(env, start_response)
         started: list[Any] = []
         env[ONLY_CACHED] = True
@@ -98,7 +104,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         yield from super().__call__(env, start_response)
 
 
-def looks_slow(env: "WSGIEnvironment", usual_limit: int) -> bool:
+def looks_slow(env: "WSGIEnvironment", settings: Settings) -> bool:
     """Whether the answer probably takes long: a calendar, or many records.
 
     A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
@@ -106,9 +112,11 @@ def looks_slow(env: "WSGIEnvironment", usual_limit: int) -> bool:
     guess is wrong.
     """
     parameters = falcon.uri.parse_query_string(env["QUERY_STRING"], keep_blank=True)
-    limit = re.match("0*([0-9]{1,9})", str(parameters.get("limit", usual_limit)))
+    _, ending = split_ending(env["PATH_INFO"].lower())
+    asked = str(parameters.get("limit", default_limit(settings, ending)))
+    limit = re.match("0*([0-9]{1,9})", asked)
     records = int(limit[1]) if limit else 0  # a wrong limit is refused at once
-    return env["PATH_INFO"].lower().endswith(ICS) or records > MANY
+    return ending == ICS or records > MANY
 
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
@@ -124,7 +132,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         proxies = TrustedProxies.parse(settings.trusted_proxies)
         # The rate limits come before the parser: requests that it refuses count too.
         middleware.insert(1, RateLimits(limit_store, proxies, settings.base_address))
-    app = App(settings.usual_limit, middleware)
+    app = App(settings, middleware)
     answers = CachedAnswers(Validators(settings, data, max_age=settings.max_age), cache)
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)

@@ -27,7 +27,7 @@ class Selection:
     """The records that an address selects, in numbers of the database.
 
     `filters` has the filters with the values of their columns. For season and round, it has `race`
-    (a raceId) if the address has a round; else `season`, or `since` if it goes on in later ones.
+    (a raceId) if the address has a round; else `season`, or `from_season` if later ones match too.
     `filters` is None if nothing can match, because an id or a round does not exist.
     """
 
@@ -105,10 +105,10 @@ class Catalogue:
         if season is not None and round is not None:
             race = self.id_of_round.get((season, round))
             if race is None:
-                return Selection(season, round, None)  # D6
+                return Selection(season, round, None)  # an empty list, not an error (D6)
             filters["race"] = race
         elif season is not None:
-            filters["since" if goes_on else "season"] = season
+            filters["from_season" if goes_on else "season"] = season
         for name, value in address.filters.items():
             if name in self.ids:
                 id = self.ids[name].get(str(value))
@@ -130,14 +130,15 @@ class Catalogue:
         last = self.race_rows[last_races[year]]["round"] if year in last_races else 0
         if round == "last":
             if not last:
-                # D10
+                # not round 1, which has no results (D10)
                 raise NoLastRound(
                     f"Season {year} has no last round yet, because none of its races has results."
                 )
             return year, last
         if round == "next":
             ahead = [number for number in self.rounds.get(year, ()) if number > last]
-            return (year, ahead[0]) if ahead else (year + 1, 1)  # D11
+            # The lowest round, even if one before it was cancelled (D11).
+            return (year, ahead[0]) if ahead else (year + 1, 1)
         return year, round
 
     def in_order_of_races(self, race_ids: Iterable[int]) -> list[int]:
@@ -154,7 +155,7 @@ class Catalogue:
         if "race" in filters:
             return filters
         if "season" not in filters:
-            return {**filters, "final": 1}  # D12
+            return {**filters, "final": 1}  # of all seasons (D12)
         others = {name: value for name, value in filters.items() if name != "season"}
         latest = self.latest_with[table].get(int(filters["season"]))
         return None if latest is None else {**others, "race": latest}

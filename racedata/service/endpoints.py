@@ -13,18 +13,16 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
-from racedata.model import BY_NAME, RACE_TABLES
+from racedata.model import BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.queries import RESULT_COLUMNS, Filters, RecordTable
-from racedata.service.request import ParsedRequest
+from racedata.service.request import PROVENANCE, ParsedRequest
 from racedata.service.serializers import Objects, Row
 from racedata.service.snapshot import Snapshot
 from racedata.service.spreadsheets import Spreadsheet
 from racedata.settings import Settings
-
-PROVENANCE = "provenance"  # the parameter that asks where records are from
 
 
 class Served(NamedTuple):
@@ -73,6 +71,9 @@ class Endpoint:
     container: str = ""  # of an object without its records, if it has any
     echo: Echo = echo_request
     not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
+    kind: str = ""  # of its records, as in KINDS; empty for other objects
+    # whether the OpenAPI document has only its path without season and round
+    has_one_path: bool = False
 
     @property
     def table(self) -> str:
@@ -98,15 +99,14 @@ class Endpoint:
         selection = served.catalogue.select(request.address)
         if selection.filters is None:
             return Content(selection, 0, [])
-        chosen = {name: value for name, value in request.chosen if name != PROVENANCE}
-        filters = {**selection.filters, **chosen}
+        filters = {**selection.filters, **parameter_filters(request)}
         return Content(selection, *self.page(served, filters, request.limit, request.offset))
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
         selection, total, objects = self.content(served, request)
-        if PROVENANCE in dict(request.chosen):
-            objects = with_provenance(served, self.keys, objects)
+        if PROVENANCE in dict(request.own_parameters):
+            objects = with_provenance(served, self.kind, objects)
         address = request.address
         echoed = {
             name: value for name, value in address.filters.items() if name not in self.not_echoed
@@ -122,9 +122,13 @@ class Endpoint:
         )
 
 
-def with_provenance(served: Served, keys: Sequence[str], objects: Sequence[Json]) -> list[Json]:
+def parameter_filters(request: ParsedRequest) -> Filters:
+    """The own parameters of an endpoint that select records."""
+    return {f"?{name}": value for name, value in request.own_parameters if name != PROVENANCE}
+
+
+def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:
     """Races or standings lists, each with where its records are from."""
-    (kind,) = (kind.name for kind in RACE_TABLES.values() if [*kind.keys] == [*keys])
     catalogue = served.catalogue
     ids = [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
     found = queries.provenance(served.data, kind, ids)
@@ -139,14 +143,14 @@ def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
 
     def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         objects: Mapping[int, Json] = getattr(served.catalogue, name)
-        chosen = ids(served, filters) if filters else objects
-        found = [each for id, each in objects.items() if id in chosen]
+        matching = ids(served, filters) if filters else objects
+        found = [each for id, each in objects.items() if id in matching]
         return len(found), found[offset : offset + limit]
 
     return Endpoint(name, keys, page=page, **facts)
 
 
-def seasons(served: Served, filters: Filters) -> set[int]:
+def ids_of_seasons(served: Served, filters: Filters) -> set[int]:
     """The seasons with a matching race, or a matching standing."""
 
     def years(races: Iterable[int]) -> set[int]:
@@ -164,24 +168,24 @@ def seasons(served: Served, filters: Filters) -> set[int]:
     return years(queries.ids_of_races(served.data, filters))
 
 
-def circuits(served: Served, filters: Filters) -> set[int]:
+def ids_of_circuits(served: Served, filters: Filters) -> set[int]:
     """The circuitIds of matching races."""
     races = served.catalogue.race_rows
     return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, filters)}
 
 
-def entrants(name: str, standings: RecordTable) -> Ids:
+def ids_of_entrants(name: str, standings: RecordTable) -> Ids:
     """The driverIds or constructorIds of matching results, or in matching standings."""
     column = RESULT_COLUMNS[name]
 
-    def ids(served: Served, filters: Filters) -> Collection[int]:
+    def matching(served: Served, filters: Filters) -> Collection[int]:
         if standings.kind.endpoint in filters:
             return ids_in_chosen_standings(served, standings, column, filters)
         if set(filters) == {name}:  # a driver who never raced is in the answer too
             return [int(filters[name])]
         return queries.ids_of_entrants(served.data, column, filters)
 
-    return ids
+    return matching
 
 
 def ids_in_chosen_standings(
@@ -192,7 +196,7 @@ def ids_in_chosen_standings(
     return queries.ids_in_standings(served.data, standings, column, lists) if lists else set()
 
 
-def races(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def scheduled_races(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
     """Matching races, with their sessions."""
     catalogue = served.catalogue
     ids = (
@@ -252,24 +256,35 @@ def discrepancy_counts(served: Served, filters: Filters, limit: int, offset: int
     return total, list(map(serializers.discrepancy_count, rows))
 
 
-def ids(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def source_ids(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
     """What sources call matching drivers, constructors and circuits.
 
     If a filter names one, the others do not match.
     """
-    lists: Mapping[str, Ids] = {
-        "drivers": entrants("drivers", queries.DRIVER_STANDINGS),
-        "constructors": entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
-        "circuits": circuits,
+    catalogue = served.catalogue
+    # By filter: the kind in the rows, the objects, and which of them match.
+    lists: Mapping[str, tuple[str, Objects, Ids]] = {
+        "drivers": (
+            "driver",
+            catalogue.drivers,
+            ids_of_entrants("drivers", queries.DRIVER_STANDINGS),
+        ),
+        "constructors": (
+            "constructor",
+            catalogue.constructors,
+            ids_of_entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
+        ),
+        "circuits": ("circuit", catalogue.circuits, ids_of_circuits),
     }
     rows = queries.ids_of_sources(served.data)
     if filters:
-        chosen = {
-            (name[:-1], getattr(served.catalogue, name)[id][f"{name[:-1]}Id"])
-            for name in [name for name in lists if name in filters] or lists
-            for id in lists[name](served, filters)
+        named = [name for name in lists if name in filters]
+        matching = {
+            (kind, objects[id][f"{kind}Id"])
+            for kind, objects, ids in (lists[name] for name in named or lists)
+            for id in ids(served, filters)
         }
-        rows = [row for row in rows if (row["kind"], row["reference"]) in chosen]
+        rows = [row for row in rows if (row["kind"], row["reference"]) in matching]
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
 
 
@@ -285,6 +300,7 @@ def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts:
             needs_season=table.kind.is_numbered_by_race,
             parameters=(PROVENANCE,),
         ),
+        kind=table.name,
         schema=schema,
         page=page,
         **facts,
@@ -328,7 +344,7 @@ def results(table: RecordTable, formats: Mapping[str, serializers.TimeFormat]) -
     return records
 
 
-def each(record: Callable[[Row, Objects, Objects], Json]) -> RecordsOfRace:
+def for_each_row(record: Callable[[Row, Objects, Objects], Json]) -> RecordsOfRace:
     """A record for each row, which needs only drivers and constructors."""
 
     def records(served: Served, rows: Sequence[Row]) -> list[Json]:
@@ -383,6 +399,8 @@ def constructor_standing(catalogue: Catalogue, row: Row) -> Json:
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
+# Those of what is about a value or an id.
+NOTE_FILTERS = frozenset({"circuits", "constructors", "drivers"})
 
 # In the order of `/docs` and the OpenAPI document.
 ENDPOINTS: Sequence[Endpoint] = (
@@ -391,14 +409,15 @@ ENDPOINTS: Sequence[Endpoint] = (
         BY_NAME["seasons"].keys,
         summary="Seasons",
         rules=Rules(
-            RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # D13
+            RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # places (D13)
             only_beside={
                 "driverstandings": frozenset({"constructorstandings", "drivers", "constructors"}),
                 "constructorstandings": frozenset({"driverstandings", "drivers", "constructors"}),
             },
         ),
         schema="SeasonObject",
-        ids=seasons,
+        has_one_path=True,
+        ids=ids_of_seasons,
     ),
     of_list(
         "circuits",
@@ -406,7 +425,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Circuits",
         rules=Rules(RESULT_FILTERS),
         schema="Circuit",
-        ids=circuits,
+        ids=ids_of_circuits,
     ),
     Endpoint(
         "races",
@@ -414,7 +433,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Races with their sessions: a season's calendar, or one race",
         rules=Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS)),
         schema="ScheduledRace",
-        page=races,
+        page=scheduled_races,
     ),
     of_list(
         "constructors",
@@ -425,7 +444,7 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"constructorstandings": frozenset({"constructors"})},
         ),
         schema="Constructor",
-        ids=entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
+        ids=ids_of_entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
     ),
     of_list(
         "drivers",
@@ -436,7 +455,7 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"driverstandings": frozenset({"drivers"})},
         ),
         schema="Driver",
-        ids=entrants("drivers", queries.DRIVER_STANDINGS),
+        ids=ids_of_entrants("drivers", queries.DRIVER_STANDINGS),
     ),
     of_races(
         queries.RESULTS, "Race results", "Result", results(queries.RESULTS, serializers.RACE_TIMES)
@@ -445,7 +464,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         queries.QUALIFYING,
         "Qualifying results",
         "QualifyingResult",
-        each(serializers.qualifying_result),
+        for_each_row(serializers.qualifying_result),
     ),
     of_races(
         queries.SPRINT,
@@ -457,12 +476,15 @@ ENDPOINTS: Sequence[Endpoint] = (
         queries.SPRINT_QUALIFYING,
         "Sprint qualifying results",
         "QualifyingResult",
-        each(serializers.qualifying_result),
+        for_each_row(serializers.qualifying_result),
     ),
     of_races(
-        queries.PRACTICE, "Practice results", "PracticeResult", each(serializers.practice_result)
+        queries.PRACTICE,
+        "Practice results",
+        "PracticeResult",
+        for_each_row(serializers.practice_result),
     ),
-    of_races(queries.PITSTOPS, "Pit stops", "PitStop", each(serializers.pit_stop)),
+    of_races(queries.PITSTOPS, "Pit stops", "PitStop", for_each_row(serializers.pit_stop)),
     of_races(queries.LAPS, "Lap timings", "Lap", laps, not_echoed=frozenset({"laps"})),
     of_championship(
         queries.DRIVER_STANDINGS, "Driver standings", "DriverStanding", driver_standing
@@ -487,6 +509,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Corrected values, with the source's value and the evidence",
         rules=Rules(frozenset({"constructors", "drivers"})),
         schema="Correction",
+        has_one_path=True,
         page=corrections,
     ),
     Endpoint(
@@ -494,37 +517,39 @@ ENDPOINTS: Sequence[Endpoint] = (
         ("ChangeTable", "Changes"),
         summary="Values that a new database altered: the old one, the new one, and why",
         rules=Rules(
-            frozenset({"circuits", "constructors", "drivers"}),
+            NOTE_FILTERS,
             endings=(JSON, CSV, ATOM),
             parameters=("since",),
         ),
         schema="Change",
+        has_one_path=True,
         page=changes,
     ),
     Endpoint(
         "discrepancies",
         ("DiscrepancyTable", "Discrepancies"),
         summary="Facts about which sources disagree, the most doubtful first",
-        rules=Rules(frozenset({"circuits", "constructors", "drivers"}), parameters=("state",)),
+        rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="Discrepancy",
+        has_one_path=True,
         page=discrepancies,
     ),
     Endpoint(
         "discrepancycounts",
         ("DiscrepancyTable", "Counts"),
         summary="About how many facts sources disagree, by kind, season and state",
-        rules=Rules(frozenset({"circuits", "constructors", "drivers"}), parameters=("state",)),
+        rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="DiscrepancyCount",
+        has_one_path=True,
         page=discrepancy_counts,
     ),
     Endpoint(
         "ids",
         ("IdTable", "Ids"),
         summary="What each source calls drivers, constructors and circuits",
-        rules=Rules(
-            frozenset({"circuits", "constructors", "drivers"}),
-        ),
+        rules=Rules(NOTE_FILTERS),
         schema="SourceId",
-        page=ids,
+        has_one_path=True,
+        page=source_ids,
     ),
 )

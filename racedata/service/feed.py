@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from racedata import __version__
 from racedata.formats import Json, counted
-from racedata.model import KINDS
+from racedata.model import KINDS, LETTERS
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 
@@ -22,16 +22,7 @@ MAX_ENTRIES = 50
 MAX_LINES = 200  # values in the text of an entry
 MAX_PLACES = 4  # drivers in a title
 
-# How a place reads that is not a number.
-PLACES = {
-    "D": "disqualified",
-    "E": "excluded",
-    "F": "not qualified",
-    "N": "not classified",
-    "R": "retired",
-    "W": "withdrawn",
-}
-ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 Names = Mapping[str, str]  # of drivers and constructors, by the ids in answers
 
 
@@ -53,9 +44,9 @@ def write(changes: Sequence[Json], served: Served, url: str) -> bytes:
         of_entry = list(found)
         entry = add(feed, "entry")
         add(entry, "id", urn("/".join([build["storeId"], revision, *about])))
-        add(entry, "title", title(of_entry, names))
+        add(entry, "title", title_of(of_entry, names))
         add(entry, "updated", of_entry[0]["time"])
-        add(entry, "content", text(of_entry, names), type="text")
+        add(entry, "content", content_of(of_entry, names), type="text")
     content: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
     return content
 
@@ -86,7 +77,7 @@ def subject(change: Json) -> tuple[str, str]:
     return change.get("season", ""), change.get("raceName", "lists")
 
 
-def title(changes: Sequence[Json], names: Names) -> str:
+def title_of(changes: Sequence[Json], names: Names) -> str:
     """`Monaco Grand Prix 2026: Gasly 3rd → 7th, Hadjar 4th → 3rd (jolpica, 4 September)`."""
     season, about = subject(changes[0])
     what = {"calendar": f"Calendar {season}", "lists": "Names"}.get(about, f"{about} {season}")
@@ -100,20 +91,21 @@ def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
     """What changed: records that are new, places in the race, and how many other values."""
     new = [each["kind"] for each in changes if is_new(each)]
     if new:
-        yield f"{', '.join(['results'] if 'results' in new else map(words, new))} are in"
+        yield f"{', '.join(['results'] if 'results' in new else map(kind_in_words, new))} are in"
     places = [each for each in changes if is_place(each)]
     places.sort(
         key=lambda each: (
-            -abs(order(each["value"]) - order(each["oldValue"])),
-            order(each["value"]),
+            -abs(number_of_place(each["value"]) - number_of_place(each["oldValue"])),
+            number_of_place(each["value"]),
         )
     )
     for each in places[:MAX_PLACES]:
-        yield f"{name(each, names)} {place(each['oldValue'])} → {place(each['value'])}"
+        before, after = place_in_words(each["oldValue"]), place_in_words(each["value"])
+        yield f"{entrant_name(each, names)} {before} → {after}"
     if len(places) > MAX_PLACES:
         yield f"{counted(len(places) - MAX_PLACES, 'other place')}"
     others = Counter(
-        words(each["kind"]) for each in changes if not is_new(each) and not is_place(each)
+        kind_in_words(each["kind"]) for each in changes if not is_new(each) and not is_place(each)
     )
     # After results, the rest follows from them.
     if not new and not places:
@@ -132,40 +124,40 @@ def is_place(change: Json) -> bool:
     return is_of_results and {"value", "oldValue"} <= change.keys()
 
 
-def words(kind: str) -> str:
+def kind_in_words(kind: str) -> str:
     """A kind for people: `driver standings`."""
     return (KINDS[kind].label if kind in KINDS else kind).lower()
 
 
-def name(change: Json, names: Names) -> str:
+def entrant_name(change: Json, names: Names) -> str:
     """Whose value it is; empty if it is of a race."""
     id = change.get("driverId") or change.get("constructorId") or ""
     return names.get(id, id)
 
 
-def order(place: str) -> int:
+def number_of_place(place: str) -> int:
     """The number of a place; a high one for letters."""
     return int(place) if place.isdigit() else 100
 
 
-def place(text: str) -> str:
+def place_in_words(text: str) -> str:
     """`3rd`, `retired`."""
     if not text.isdigit():
-        return PLACES.get(text, text)
+        return LETTERS.get(text, text)
     number = int(text)
-    ending = "th" if 10 < number % 100 < 14 else ENDINGS.get(number % 10, "th")
+    ending = "th" if 10 < number % 100 < 14 else ORDINALS.get(number % 10, "th")
     return f"{number}{ending}"
 
 
-def text(changes: Sequence[Json], names: Names) -> str:
+def content_of(changes: Sequence[Json], names: Names) -> str:
     """All changed values with their reasons, one in each line."""
     lines = []
     for each in changes[:MAX_LINES]:
         old, new = each.get("oldValue", "unknown"), each.get("value", "unknown")
         if is_new(each):
             old, new = "none", f"{new} records"
-        about = ", ".join(filter(None, (words(each["kind"]), name(each, names), each["column"])))
-        lines.append(f"{about}: {old} → {new}; {each['reason']}")
+        about = [kind_in_words(each["kind"]), entrant_name(each, names), each["column"]]
+        lines.append(f"{', '.join(filter(None, about))}: {old} → {new}; {each['reason']}")
     if rest := len(changes) - len(lines):
         lines.append(f"and {counted(rest, 'other value')}")
     return "\n".join(lines)

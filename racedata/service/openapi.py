@@ -46,8 +46,6 @@ WITH_FILTER = {
     ],
     "laps": ["/{season}/{round}/drivers/{driverId}/laps"],
 }
-# The endpoints with a single path: seasons, and what is about values.
-ONE_PATH = ("seasons", "corrections", "changes", "discrepancies", "discrepancycounts", "ids")
 # Maps the schema of a filter in a request to the schema of its echo in the answer.
 ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
@@ -97,7 +95,7 @@ def accepted_filters(rules: Rules) -> str:
 def paths_of(endpoint: Endpoint) -> Iterator[str]:
     """The paths of an endpoint, with parameters in braces."""
     fronts = [*([] if endpoint.rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
-    if endpoint.name in ONE_PATH:
+    if endpoint.has_one_path:
         fronts = fronts[:1]
     yield from (f"{front}/{endpoint.name}" for front in fronts)
     if endpoint.name == "races":  # the only endpoint that needs no name

@@ -14,7 +14,9 @@ from racedata.model import KINDS, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
-Filters = Mapping[str, Value]  # values of columns, by filter
+# Values of columns, by filter. A parameter of the query is a filter with a question mark before its
+# name, such as `?since`, which no word of an address has.
+Filters = Mapping[str, Value]
 
 # The filters for a row of `results`, which is one driver in one race, and the column that each
 # filter compares.
@@ -30,7 +32,7 @@ RESULT_COLUMNS: Mapping[str, str] = {
 CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
 # Filters that are not about a result. Queries with only these read `entries`, which includes
 # drivers without a result.
-ENTRY_FILTERS = {"race", "season", "since", "circuits", "constructors", "drivers"}
+ENTRY_FILTERS = {"race", "season", "from_season", "circuits", "constructors", "drivers"}
 
 
 class Where:
@@ -57,8 +59,8 @@ class Where:
             self.add("final = 1", [])
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
-        if "since" in filters:
-            calendar.add("year >= ?", [filters["since"]])
+        if "from_season" in filters:
+            calendar.add("year >= ?", [filters["from_season"]])
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 
@@ -205,7 +207,11 @@ SPRINT = RecordTable(
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
     # In a few races, the two tables name different constructors; here, the one in the row counts.
-    {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
+    {
+        "constructors": "constructorId",
+        "drivers": "driverId",
+        "qualifying": "position",
+    },  # the final one (D16)
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
@@ -219,7 +225,7 @@ PRACTICE = RecordTable(
 LAPS = RecordTable(
     KINDS["lap_times"],
     {"drivers": "driverId", "laps": "lap"},
-    result_filters=RESULT_COLUMNS,  # D20
+    result_filters=RESULT_COLUMNS,  # all of them (D20)
 )
 PITSTOPS = RecordTable(
     KINDS["pit_stops"],
@@ -290,7 +296,7 @@ NOTE_COLUMNS: Mapping[str, str] = {
     "season": "year",
     "drivers": "driverId",
     "circuits": "circuitId",
-    "state": "state",
+    "?state": "state",
 }
 
 
@@ -314,8 +320,8 @@ def where_notes(filters: Filters) -> Where:
             "(raceId, driverId) IN (SELECT raceId, driverId FROM entries WHERE constructorId = ?)"
         )
         where.add(f"(constructorId = ? OR {by_entry})", [filters["constructors"]] * 2)
-    if "since" in filters:
-        where.add("changedAt >= ?", [filters["since"]])
+    if "?since" in filters:
+        where.add("changedAt >= ?", [filters["?since"]])
     return where
 
 

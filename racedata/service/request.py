@@ -5,7 +5,8 @@ here depends on the database: the season or driver in an address need not exist.
 """
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,14 +21,17 @@ from racedata.service.addresses import (
     Address,
     AddressError,
     Grammar,
+    Rules,
     UnknownAddress,
     after_base,
 )
 from racedata.settings import Settings
+from racedata.values import TIME_OF_DAY, Parser
 
-METHODS = ("GET", "HEAD", "OPTIONS")  # D2
+METHODS = ("GET", "HEAD", "OPTIONS")  # others are a 405 (D2)
+PROVENANCE = "provenance"  # asks where records are from; for JSON only
 # The parameters that each ending accepts, and those that it rejects: a client that sends them
-# expects another format. All others are ignored.
+# expects another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
 ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
@@ -56,7 +60,7 @@ class ParsedRequest(NamedTuple):
     base_url: str
     sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
     alarm: int | None = None  # minutes before a session, in a calendar
-    chosen: tuple[tuple[str, str], ...] = ()  # the endpoint's own parameters, with their values
+    own_parameters: tuple[tuple[str, str], ...] = ()  # those of the endpoint, with their values
 
     @property
     def key(self) -> Hashable:
@@ -123,7 +127,8 @@ class RequestParser:
         address = self.parse_address(rest)
         is_calendar = address.ending == ICS
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        check_parameters(parameters, address.ending)
+        own = own_parameters(self.grammar.endpoints[address.endpoint], address.ending)
+        check_parameters(parameters, address.ending, own)
         return ParsedRequest(
             address,
             limit=self.limit(parameters, address.ending),
@@ -131,10 +136,8 @@ class RequestParser:
             base_url=self.base_url(scheme, host) if address.ending in (JSON, ATOM) else "",
             sessions=sessions_parameter(parameters) if is_calendar else SESSION_GROUPS,
             alarm=alarm_parameter(parameters) if is_calendar else None,
-            chosen=tuple(
-                (name, value)
-                for name in self.grammar.endpoints[address.endpoint].parameters
-                if (value := chosen_parameter(parameters, name))
+            own_parameters=tuple(
+                (name, value) for name in own if (value := own_parameter(parameters, name))
             ),
         )
 
@@ -149,13 +152,17 @@ class RequestParser:
 
     def limit(self, parameters: Parameters, ending: str) -> int:
         """The number of records that the client may get. Raises HTTPBadRequest."""
-        largest = self.settings.max_limit
-        # Calendar clients and feed readers never fetch a second page.
-        default = largest if ending in (ICS, ATOM) else self.settings.usual_limit
-        return min(page_parameter(parameters, "limit", default), largest)  # D3
+        asked = page_parameter(parameters, "limit", default_limit(self.settings, ending))
+        return min(asked, self.settings.max_limit)  # more is no error (D3)
 
     def base_url(self, scheme: str, host: str) -> str:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
+
+
+def default_limit(settings: Settings, ending: str) -> int:
+    """The number of records in the answer to a request without a `limit`."""
+    # Calendar clients and feed readers never fetch a second page.
+    return settings.max_limit if ending in (ICS, ATOM) else settings.usual_limit
 
 
 def parameter(parameters: Parameters, name: str, example: str = "") -> str | None:
@@ -212,33 +219,49 @@ def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
     return tuple(group for group in SESSION_GROUPS if group in names)
 
 
-# The parameters that only some endpoints have: the form of each, and what it accepts.
-CHOSEN = {
-    "provenance": ("1", "1"),
-    "since": (
-        "[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?",
+def existing_time(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+# The parameters that only some endpoints have.
+OWN_PARAMETERS = {
+    PROVENANCE: Parser("1", "1"),
+    "since": Parser(
         "a day or a time in UTC, such as 2026-09-01 or 2026-09-01T12:00:00Z",
+        f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(T{TIME_OF_DAY}Z)?",
+        existing_time,
     ),
-    "state": ("open|explained|resolved", "open, explained or resolved"),
+    "state": Parser("open, explained or resolved", "open|explained|resolved"),
 }
 
 
-def chosen_parameter(parameters: Parameters, name: str) -> str | None:
+def own_parameters(rules: Rules, ending: str) -> list[str]:
+    """The names of an endpoint's own parameters that an ending accepts."""
+    return [name for name in rules.parameters if name != PROVENANCE or ending == JSON]
+
+
+def own_parameter(parameters: Parameters, name: str) -> str | None:
     """The text of a parameter that only some endpoints have. Raises HTTPBadRequest."""
-    form, expected = CHOSEN[name]
     value = parameter(parameters, name)
-    if value is not None and not re.fullmatch(form, value):
-        raise falcon.HTTPBadRequest(description=f"{name} is {value[:50]!r}; expected {expected}.")
-    return value
+    if value is None:
+        return None
+    parse = OWN_PARAMETERS[name]
+    try:
+        return str(parse(value))
+    except ValueError:
+        raise falcon.HTTPBadRequest(
+            description=f"{name} is {value[:50]!r}; expected {parse.expected}."
+        ) from None
 
 
-def check_parameters(parameters: Parameters, ending: str) -> None:
-    """Raises HTTPBadRequest for a parameter that the ending rejects."""
+def check_parameters(parameters: Parameters, ending: str, own: Sequence[str]) -> None:
+    """Raises HTTPBadRequest for a parameter that the ending rejects; `own` are the endpoint's."""
     for name in REFUSED[ending]:
         if name in parameters:
             raise falcon.HTTPBadRequest(
                 description=f"{ending} does not accept {name}; "
-                f"expected only {', '.join(ACCEPTED[ending])}."
+                f"expected only {', '.join([*ACCEPTED[ending], *own])}."
             )
 
 

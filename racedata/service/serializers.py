@@ -63,7 +63,7 @@ def json_object(**facts: Any) -> Json:
 
     Records of large pages are made without it, because that is faster.
     """
-    # D5
+    # An unknown fact is left out (D5).
     return {
         name: str(fact) if type(fact) is int else fact
         for name, fact in facts.items()
@@ -80,7 +80,7 @@ def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: 
             ),
             **table,
         }
-    }  # D4
+    }  # the values that were used (D4)
 
 
 # The key under which a table echoes each filter, in order. Filters on qualifying, sprints and
@@ -186,7 +186,7 @@ def result(
     ) = row
     # fmt: on
     record: Json = {} if number is None else {"number": TEXTS[number]}
-    record["position"] = TEXTS[position]  # D26
+    record["position"] = TEXTS[position]  # never missing (D26)
     if text is not None:
         record["positionText"] = text
     if points is not None:

@@ -24,6 +24,8 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
+from racedata.service.environment import IS_BUSY
+
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
 SLOW_ANSWERS = 100  # that may wait for the thread: a few seconds' work, if each has 2,000 records
@@ -94,7 +96,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     is a body with `send_to`, which is a file. A thread iterates everything else, one answer after
     the other, while other clients are served. If the setting `threads` is more than 1, that many
     threads call the application, because the call itself may wait. While SLOW_ANSWERS are waiting,
-    `racedata.is_busy` in the environment tells the application to refuse further ones.
+    IS_BUSY in the environment tells the application to refuse further ones.
 
     If a client closes its connection, or only its sending side, while its answer waits for a
     thread, the answer is dropped.
@@ -320,7 +322,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 request, response, connection.client, connection.server, self.cfg
             )
             environ["wsgi.multithread"] = True
-            environ["racedata.is_busy"] = self.slow_waiting >= SLOW_ANSWERS
+            environ[IS_BUSY] = self.slow_waiting >= SLOW_ANSWERS
             has_body = (
                 environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
             )

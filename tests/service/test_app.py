@@ -108,8 +108,18 @@ SLOW = [
     "?a=%26limit=1&limit=2000",
     "/../../../current.ics",
     "/../../../2023.IC%53?sessions=race",
+    "/../../../changes.atom",
+    "/../../../2023/CHANGES.Atom?offset=1",
 ]
-FAST = ["", "?offset=2000", "?limit=100", "?LIMIT=999", "?limit=", ".csv"]
+FAST = [
+    "",
+    "?offset=2000",
+    "?limit=100",
+    "?LIMIT=999",
+    "?limit=",
+    ".csv",
+    "/../../../changes.atom?limit=100",
+]
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,61 @@ def test_unknown_parameters_are_ignored(sample):
     )
 
 
+DAYS = ["yesterday", "", "2026-99-99", "2026-02-30", "2026-1-1", "20260901", "2026-W01-1"]
+TIMES = ["2026-09-01T24:00:00Z", "2026-09-01T12:00:00", "2026-09-01T12:00Z", "2026-09-01 12:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "value", "expected"),
+    [
+        *(
+            (
+                "changes",
+                "since",
+                value,
+                "a day or a time in UTC, such as 2026-09-01 or 2026-09-01T12:00:00Z",
+            )
+            for value in [*DAYS, *TIMES]
+        ),
+        ("discrepancies", "state", "x", "open, explained or resolved"),
+        ("discrepancycounts", "state", "OPEN", "open, explained or resolved"),
+        ("2023/18/results", "provenance", "0", "1"),
+    ],
+)
+def test_an_endpoints_own_parameter_is_refused_with_what_is_expected(
+    sample, endpoint, name, value, expected
+):
+    problem = sample.get(f"/ergast/f1/{endpoint}", {name: value}, status=400)
+    assert problem.json["detail"] == f"{name} is {value!r}; expected {expected}."
+
+
+def test_an_endpoints_own_parameter_is_accepted_once(sample):
+    problem = sample.get("/ergast/f1/changes?since=2026-01-01&since=2026-01-01", status=400)
+    assert problem.json["detail"] == "since is given 2 times; expected once."
+
+
+@pytest.mark.parametrize("address", ["results?since=x", "results.csv?provenance=x", "ids?state=x"])
+def test_a_parameter_that_only_others_have_is_ignored(sample, address):
+    path, _, _ = address.partition("?")
+    answer, without = (sample.get(f"/ergast/f1/2023/18/{each}") for each in (address, path))
+    assert answer.body == without.body
+
+
+@pytest.mark.parametrize("ending", ["", ".csv", ".atom"])
+def test_since_selects_changes_from_this_day_or_time_on(altered, ending):
+    app = client(altered)
+
+    def answer(query):
+        return app.get(f"/ergast/f1/changes{ending}", {"limit": 2000, **query}).body
+
+    newest = app.get("/ergast/f1/changes").json["MRData"]["ChangeTable"]["Changes"][0]["time"]
+    everything, nothing = answer({}), answer({"since": "2999-01-01"})
+    assert everything != nothing
+    assert answer({"since": "2999-01-01T00:00:00Z"}) == nothing
+    assert answer({"since": newest[:10]}) == everything
+    assert answer({"since": newest}) != nothing
+
+
 USED = {"": "100", "limit=0": "0", "limit=007": "7", "limit=2000": "2000", "limit=2001": "2000"}
 
 

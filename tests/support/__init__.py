@@ -8,3 +8,5 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = Path(racedata.__file__).resolve().parent
 SAMPLE = PACKAGE / "sample"
 EXPECTED = ROOT / "tests" / "expected"
+# The endpoints that have no records after a first load of one source.
+EMPTY = ("changes", "discrepancies", "discrepancycounts")

@@ -116,4 +116,4 @@ def news(served: Served) -> Iterator[News]:
         of_subject = [*group]
         first = of_subject[0]
         race = (first["season"], first["round"]) if "round" in first else None
-        yield News(feed.title(of_subject, names), race)
+        yield News(feed.title_of(of_subject, names), race)

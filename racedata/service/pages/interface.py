@@ -1,4 +1,4 @@
-"""The page at `/docs`: addresses to try, endpoints, filters, errors and limits.
+"""The page at `/docs`: addresses to try, endpoints, filters, parameters, errors and limits.
 
 Text and addresses are in interface.html. What the code says already, such as filters, comes from
 there; no rule of the interface is written a second time.
@@ -11,8 +11,10 @@ from racedata.formats import counted
 from racedata.service import queries
 from racedata.service.addresses import FILTERS, FORMS
 from racedata.service.catalogue import Catalogue, full_name
+from racedata.service.endpoints import Endpoint
 from racedata.service.openapi import PARAMETERS, accepted_filters
 from racedata.service.pages.ask import Ask
+from racedata.service.request import OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
 from racedata.settings import WINDOWS
 
@@ -32,6 +34,7 @@ def facts(ask: Ask) -> dict[str, Any]:
         "filters": {name: accepted_filters(each.rules) for name, each in ask.endpoints.items()},
         # Name, example and description, with code in backticks, by the form of their values.
         "forms": {form: [*filters_of(form, values)] for form in dict.fromkeys(FORMS.values())},
+        "own_parameters": [*own_parameters(ask.endpoints)],
         "default_limit": settings.usual_limit,
         "max_limit": settings.max_limit,
         "limits": [
@@ -39,6 +42,13 @@ def facts(ask: Ask) -> dict[str, Any]:
             for limit in settings.rate_limits
         ],
     }
+
+
+def own_parameters(endpoints: Mapping[str, Endpoint]) -> Iterator[tuple[str, str, str]]:
+    """The parameters that only some endpoints have: name, description, and these endpoints."""
+    for name in OWN_PARAMETERS:
+        names = [each.name for each in endpoints.values() if name in each.rules.parameters]
+        yield name, PARAMETERS[name]["description"], ", ".join(names)
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:

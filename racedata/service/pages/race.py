@@ -4,18 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
+from racedata.model import LETTERS
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 
-# The letters that a result may have as its position.
-LETTERS = {
-    "R": "retired",
-    "D": "disqualified",
-    "E": "excluded",
-    "W": "withdrawn",
-    "F": "failed to qualify",
-    "N": "not classified",
-}
 PODIUM = {"1": "Winner", "2": "Second", "3": "Third"}
 
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import falcon
 
+from racedata.service import download
 from racedata.service.addresses import after_base
+from racedata.service.environment import COUNTED
 from racedata.service.ratelimit.bucket import Decision, whole_seconds
 from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
-OUTSIDE = ("/find", "/openapi.json", "/racedata.db")  # what counts outside the base address
-COUNTED = "racedata.counted"  # key of the WSGI environment: the headers of a counted request
+OUTSIDE = ("/find", "/openapi.json", download.PATH)  # what counts outside the base address
 
 
 class RateLimits:
