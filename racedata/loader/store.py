@@ -1,7 +1,8 @@
 """The store: what every source says, in an SQLite file beside the database.
 
 `racedata.sources.db` beside `racedata.db`. The loader writes it in transactions. The service reads
-only when each source was asked. choose.py decides which parts count, and build.py makes the
+two times of each source from it, and nothing else: when it was last asked, and since when it has
+been followed. choose.py decides which parts count, and build.py makes the
 database from them. What a check of a source has to remember is here too.
 """
 
@@ -129,7 +130,7 @@ Races = Sequence[dict[str, Any]]
 LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
-STORE_VERSION = 2
+STORE_VERSION = 2  # each version has only added tables
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -196,14 +197,15 @@ class StoredChange(NamedTuple):
 
 
 class NotAStore(Exception):
-    """A file that is damaged, or of an earlier version."""
+    """A file that is damaged."""
 
 
 class Store:
     """An open store. Its functions raise sqlite3.Error.
 
-    Raises LoadError for a database of another program, or a store of a newer version; NotAStore for
-    a store of an earlier one, or if it `checks` the file and that is damaged.
+    A store of an earlier version gets the tables that it lacks. Raises LoadError for a database of
+    another program, or a store of a newer version; NotAStore for a file that is damaged, which it
+    only finds out for certain if it `checks` the file.
     """
 
     def __init__(self, path: Path, checks: bool = True) -> None:
@@ -221,10 +223,10 @@ class Store:
                     f"{path}: exists and is not a store that this version of racedata can read; "
                     "remove it, or name another database"
                 )
-            elif version[1] < STORE_VERSION:
-                raise NotAStore(f"{path}: is a store of an earlier version of racedata")
             elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise NotAStore(f"{path} is damaged")
+            elif version[1] < STORE_VERSION:
+                self.create()
         except sqlite3.DatabaseError as error:
             self.close()
             if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -244,7 +246,9 @@ class Store:
         )
 
     def create(self) -> None:
-        """Makes the tables of a new store, unless another program does so at the same time."""
+        """Makes the tables of a new store, or those that one of an earlier version lacks, unless
+        another program does so at the same time.
+        """
         id = secrets.token_hex(8)
         self.db.executescript(
             f"""BEGIN IMMEDIATE;{STORE}
@@ -492,7 +496,11 @@ class Store:
 
 
 def opened_store(database: Path, checks: bool = True) -> Store:
-    """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
+    """The store beside a database. One that is damaged is lost, so a new one replaces it.
+
+    It is deleted, not put aside: any command may be the first to open it, and some of them print no
+    report that could say where it is. What counted in it is also in the database.
+    """
     path = store_path(database)
     is_new = not path.exists()
     if not is_new and (path.is_dir() or not os.access(path, os.R_OK | os.W_OK)):
