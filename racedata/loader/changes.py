@@ -149,11 +149,11 @@ def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], wh
     id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
-    comparison = Comparison(db, why)
-    for season, rounds in comparison.moved_rounds().items():
+    finder = ChangeFinder(db, why)
+    for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
     # If there are too many, those of the oldest races go.
-    found = sorted(comparison.changes(), key=lambda each: [part or 0 for part in each.about[:2]])
+    found = sorted(finder.changes(), key=lambda each: [part or 0 for part in each.about[:2]])
     now, revision = utc_now(), store.state[1]
     store.put_changes(each.stored(revision, now) for each in found)
 
@@ -175,7 +175,7 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
         store.put_changes(StoredChange(*row) for row in db.execute(TAKE))
 
 
-class Comparison:
+class ChangeFinder:
     """Compares the new database with `old`, which is attached to its connection."""
 
     def __init__(self, db: sqlite3.Connection, why: Why) -> None:
@@ -184,10 +184,16 @@ class Comparison:
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
         self.has_same_ids = self.are_ids_the_same()
-        self.moved: set[tuple[int | None, str | None]] = set()  # drivers with another constructor
+        self.moved = self.moved_drivers()
 
     def changes(self) -> Iterator[Change]:
-        """First those of lists, then of calendars, then of records, kind by kind."""
+        """All changes, with their sources and their reasons: first those of lists, then of
+        calendars, then of records, kind by kind.
+        """
+        return (self.explained(race, change) for race, change in self.unexplained())
+
+    def unexplained(self) -> Iterator[tuple[Race, Change]]:
+        """All changes, each with its race."""
         for name in LISTS:
             new, old = (self.rows(name, schema) for schema in SCHEMAS)
             yield from self.changes_of_rows(name, Race(None, None, None, About()), new, old)
@@ -203,7 +209,7 @@ class Comparison:
                     yield from self.changes_of_rows(kind, race, new, old)
                 elif new or old:
                     counts = len(old) or None, len(new) or None
-                    yield self.explained(race, Change(kind, race.about, "", RECORDS, *counts))
+                    yield race, Change(kind, race.about, "", RECORDS, *counts)
 
     # What is compared with what.
 
@@ -326,12 +332,27 @@ class Comparison:
             rows.setdefault(key, {})[number] = dict(zip(columns, values[len(keys) :]))
         return rows
 
-    def changes_of_rows(self, kind: str, race: Race, new: Rows, old: Rows) -> Iterator[Change]:
+    def changes_of_rows(
+        self, kind: str, race: Race, new: Rows, old: Rows
+    ) -> Iterator[tuple[Race, Change]]:
         for key in {**old, **new}:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
                 for column, before, after in differences(was, now):
-                    change = Change(kind, about(kind, race, key), name, column, before, after)
-                    yield self.explained(race, change)
+                    yield race, Change(kind, about(kind, race, key), name, column, before, after)
+
+    def moved_drivers(self) -> set[tuple[int | None, str | None]]:
+        """The drivers whose results have another constructor than before, each with the new id of
+        the race. Other records of their cars follow.
+        """
+        return {
+            (race.new, change.about.driver)
+            for race in self.races_that_differ("results")
+            if race.new and race.old
+            for _, change in self.changes_of_rows(
+                "results", race, *self.rows_of_race("results", race)
+            )
+            if change.column == "constructor"
+        }
 
     # Why.
 
@@ -368,11 +389,8 @@ class Comparison:
     def reason(self, race: Race, change: Change, source: str | None, old_source: str | None) -> str:
         """Why the new value is right, if it was not corrected."""
         kind, about = change.kind, change.about
-        if change.column == "constructor" and kind == "results":
-            self.moved.add((race.new, about.driver))
-        if change.column == "constructors" or (
-            change.column == "constructor" and (race.new, about.driver) in self.moved
-        ):
+        follows = change.column == "constructor" and (race.new, about.driver) in self.moved
+        if change.column == "constructors" or (follows and kind != "results"):
             return "follows from the results"
         if source and not old_source:
             return f"{public_name(source)} has it now"

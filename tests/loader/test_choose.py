@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stores import a_race, a_source, an_api, stored_calendar, stored_part
 
-from racedata.loader.choose import choose
+from racedata.loader.choose import choose, why
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -72,6 +72,29 @@ def test_the_part_that_counts_is_that_of_the_first_source_unless_it_is_old_or_sh
     sources, parts, winner
 ):
     assert winners(sources, parts).get("results") == winner
+
+
+WHY = {
+    "provisional and another": ("openf1", "those of openf1 are provisional"),
+    "old": ("api", "api has not confirmed its own for 30 days"),
+    "fewer": ("api", "api has fewer entrants"),
+    "the first of the list": ("second", "first comes before second in the list of sources"),
+    "one that is not in the list": (
+        "dropped",
+        "dropped has none, or has left the list of sources",
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "other", "reason"), [(each, *WHY[each]) for each in WHY], ids=WHY)
+def test_why_a_part_counts_and_not_another_is_said_in_words(case, other, reason):
+    sources, parts, winner = CASES[case]
+    if winner is None:  # then any other source counts
+        parts, winner = [*parts, *parts_of(first=20)], "first"
+    calendars = [stored_calendar(each.name, a_race(1), a_race(3)) for each in sources]
+    race = chosen(sources, calendars, parts).races[0]
+    assert why(race, "results", winner, other) == reason
+    assert why(race, "races", winner, other) == f"{winner} counts now"
 
 
 @pytest.mark.parametrize(
