@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from racedata.formats import public_name, utc_now
-from racedata.loader.correction_lines import columns_of
+from racedata.loader.correction_lines import columns_of, sql_of_text
 from racedata.loader.matching import calendar, match_calendars
+from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import column_names
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store, StoredChange
@@ -22,13 +23,6 @@ ROW, RECORDS = "row", "records"
 LISTS = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
-# The SQL of the references that keys have instead of ids.
-REFERENCES = {
-    "driverId": "(SELECT driverRef FROM stage.drivers WHERE driverId = corrected.driverId)",
-    "constructorId": """(
-        SELECT constructorRef FROM stage.constructors
-        WHERE constructorId = corrected.constructorId)""",
-}
 # What a part of a key is about.
 ABOUT = {
     "year": "season",
@@ -38,28 +32,6 @@ ABOUT = {
     "constructorRef": "constructor",
     "circuitRef": "circuit",
 }
-# The SQL of facts that cannot be corrected: they follow from others, or come with a calendar.
-FURTHER_FACTS = {
-    "races": {
-        "circuit": """(
-            SELECT circuitRef FROM stage.circuits WHERE circuitId = corrected.circuitId)"""
-    },
-    "driver_standings": {
-        "constructors": """(
-            SELECT group_concat(constructorRef, ' ') FROM (
-                SELECT constructorRef
-                FROM json_each('[' || replace(corrected.constructors, ' ', ',') || ']') AS each
-                    JOIN stage.constructors ON constructorId = each.value
-                ORDER BY each.key))"""
-    },
-}
-# The lists to whose ids rows refer, and their references.
-WITH_IDS = (
-    ("circuits", "circuitId", "circuitRef"),
-    ("constructors", "constructorId", "constructorRef"),
-    ("drivers", "driverId", "driverRef"),
-    ("status", "statusId", "status"),
-)
 # A row of a list that has the id of another row in the other file.
 OTHER_ROW = """
     SELECT 1 FROM main.{table} AS new JOIN old.{table} AS old USING ({id})
@@ -243,8 +215,8 @@ class ChangeFinder:
     def are_ids_the_same(self) -> bool:
         """Whether an id means the same in both files: then so do equal rows."""
         others = (
-            self.db.execute(OTHER_ROW.format(table=table, id=id, name=name)).fetchone()
-            for table, id, name in WITH_IDS
+            self.db.execute(OTHER_ROW.format(table=LIST_OF[id], id=id, name=name)).fetchone()
+            for id, name in REFERENCE.items()
         )
         new = {race.new for race in self.races}
         return not any(others) and not any(
@@ -316,16 +288,14 @@ class ChangeFinder:
     def rows(self, kind: str, schema: str, race: int | None = None) -> Rows:
         table = table_of(kind)
         names = names_in_key(table)
-        columns = facts_of(kind, self.columns(table))
+        columns = facts_of(kind, self.columns(table), schema)
         # the number of the car, where several rows may have a key
         car = "number" if table.unique != table.key else "NULL"
-        keys = [REFERENCES.get(name, name) for name in names]
+        keys = [shown(name, schema) if name in REFERENCE else name for name in names]
         sql = f"""SELECT {", ".join((car, *keys, *columns.values()))}
-            FROM (SELECT * FROM {of_kind(kind, "stage")}) AS corrected"""
-        found = self.db.execute(
-            sql.replace("stage.", f"{schema}.") + ("" if race is None else " WHERE raceId = ?"),
-            () if race is None else (race,),
-        )
+            FROM (SELECT * FROM {of_kind(kind, schema)}) AS corrected
+            {"" if race is None else "WHERE raceId = ?"}"""
+        found = self.db.execute(sql, () if race is None else (race,))
         rows: Rows = {}
         for number, *values in found:
             key = tuple(values[: len(keys)])
@@ -411,18 +381,34 @@ def names_in_key(table: Table) -> list[str]:
     return [name for name in table.key if name != "raceId" and table.name != "races"]
 
 
-def facts_of(kind: str, stored: Collection[str]) -> dict[str, str]:
-    """The SQL of the facts about a row of a kind, by name, if these columns are stored."""
+def shown(id: str, schema: str) -> str:
+    """The SQL of the reference for an id of the row `corrected`."""
+    return sql_of_text(id, LIST_OF[id], REFERENCE[id], schema)
+
+
+def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
+    """The SQL of the facts about a row `corrected` of a kind, by name, if these columns are
+    stored: what can be corrected, and what follows from that or comes with a calendar.
+    """
     table = table_of(kind)
     facts = {
         name: column.shown
-        for name, column in columns_of(table.name).items()
+        for name, column in columns_of(table.name, schema).items()
         if column.name in stored and (name not in table.key or (kind, name) == ("races", "round"))
     }
     if kind in ("results", "fastest_laps"):
         is_lap = kind == "fastest_laps"
         facts = {name: sql for name, sql in facts.items() if (name in FASTEST_LAP) == is_lap}
-    return facts | FURTHER_FACTS.get(kind, {})
+    if kind == "races":
+        facts["circuit"] = shown("circuitId", schema)
+    if kind == "driver_standings":
+        facts["constructors"] = f"""(
+            SELECT group_concat(constructorRef, ' ') FROM (
+                SELECT constructorRef
+                FROM json_each('[' || replace(corrected.constructors, ' ', ',') || ']') AS each
+                    JOIN {schema}.constructors ON constructorId = each.value
+                ORDER BY each.key))"""
+    return facts
 
 
 def pairs(

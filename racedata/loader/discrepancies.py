@@ -475,17 +475,14 @@ class Comparison:
     def known_facts(self, of: Of, facts: Row) -> str:
         names = (
             name
-            for name in columns_of(of.table.name)
+            for name in columns_of(of.table.name, "main")
             if name not in ("positionOrder", *of.table.key) and facts.get(name) is not None
         )
         return "; ".join(f"{name}={facts[name]}" for name in names)
 
     def served(self, of: Of) -> Served:
         """The rows of the new database."""
-        shown = {
-            name: column.shown.replace("stage.", "main.")
-            for name, column in columns_of(of.table.name).items()
-        }
+        shown = {name: column.shown for name, column in columns_of(of.table.name, "main").items()}
         names = of.names
         found: dict[Key, list[Row]] = {}
         where, bound = ("WHERE raceId = ?", (of.id,)) if of.race else ("", ())

@@ -348,9 +348,9 @@ class Store:
             "INSERT OR REPLACE INTO calendars VALUES (?, ?, ?, ?, ?, ?)",
             (
                 *calendar[:3],
-                text_of(calendar.races),
-                None if calendar.counts is None else text_of(calendar.counts),
-                text_of(calendar.lacks),
+                as_json(calendar.races),
+                None if calendar.counts is None else as_json(calendar.counts),
+                as_json(calendar.lacks),
             ),
         )
 
@@ -417,7 +417,7 @@ class Store:
         """Adds rows to a list, or replaces those with the same key."""
         self.db.executemany(
             "INSERT INTO lists VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET row = excluded.row",
-            ((source, name, key, text_of(row)) for key, row in rows),
+            ((source, name, key, as_json(row)) for key, row in rows),
         )
 
     def statuses(self) -> dict[str, int]:
@@ -541,7 +541,7 @@ def unpacked(stored: bytes) -> list[list[Any]]:
     return orjson.loads(stored if stored.startswith(b"[") else zlib.decompress(stored))  # type: ignore[no-any-return]
 
 
-def text_of(value: object) -> str:
+def as_json(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 

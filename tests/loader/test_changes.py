@@ -108,7 +108,7 @@ def test_any_single_value_that_differs_is_the_only_change(database, copy):
         key = "record" if table.is_numbered else table.names[0]
         values = [
             (name, id)
-            for name in facts_of(kind, table.names)
+            for name in facts_of(kind, table.names, "main")
             if name in table.names and name != "round"
             for (id,) in select(database, f"SELECT {key} FROM {table.name} WHERE {name} NOT NULL")
         ]
