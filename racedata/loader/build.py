@@ -69,7 +69,7 @@ class Report(NamedTuple):
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
     compared: Compared  # how much of each source was compared with another
-    changes: Sequence[str] = ()  # what differs from the database before, if that was compared
+    differences: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
 def build(

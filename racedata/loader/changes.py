@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from racedata.formats import public_name, utc_now
-from racedata.loader.correction_lines import columns_of, sql_of_text
+from racedata.loader.correction_lines import columns_of, known, sql_of_text
 from racedata.loader.matching import calendar, match_calendars
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import column_names
@@ -19,8 +19,8 @@ from racedata.model import BY_NAME, FASTEST_LAP, KINDS, Table
 from racedata.values import Value
 
 # The words for a change of a whole row, and for one of all records of a kind in a race.
-ROW, RECORDS = "row", "records"
-LISTS = ("seasons", "drivers", "constructors", "circuits")
+ROW, ALL_RECORDS = "row", "records"
+OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
 # What a part of a key is about.
@@ -84,7 +84,8 @@ class Change(NamedTuple):
     kind: str  # as in `origins`, or a list: `drivers`
     about: About
     key: str  # as in corrections, but without the race: `gasly`, `gasly/12`
-    column: str  # as in corrections; or ROW, with the facts of a row; or RECORDS, with their number
+    # as in corrections; or ROW, with the facts of a row; or ALL_RECORDS, with their number
+    column: str
     old: Value  # None if it was unknown, or was not there
     new: Value
     old_source: str | None = None
@@ -166,7 +167,7 @@ class ChangeFinder:
 
     def unexplained(self) -> Iterator[tuple[Race, Change]]:
         """All changes, each with its race."""
-        for name in LISTS:
+        for name in OUTSIDE_RACES:
             new, old = (self.rows(name, schema) for schema in SCHEMAS)
             yield from self.changes_of_rows(name, Race(None, None, None, About()), new, old)
         for name in CALENDAR:
@@ -181,7 +182,7 @@ class ChangeFinder:
                     yield from self.changes_of_rows(kind, race, new, old)
                 elif new or old:
                     counts = len(old) or None, len(new) or None
-                    yield race, Change(kind, race.about, "", RECORDS, *counts)
+                    yield race, Change(kind, race.about, "", ALL_RECORDS, *counts)
 
     # What is compared with what.
 
@@ -365,7 +366,9 @@ class ChangeFinder:
         if source and not old_source:
             return f"{public_name(source)} has it now"
         if not source:
-            return "a source has changed it" if kind in LISTS else "no source has it any more"
+            return (
+                "a source has changed it" if kind in OUTSIDE_RACES else "no source has it any more"
+            )
         if not old_source or source == old_source:
             return f"{public_name(source)} has changed it"
         return self.why(race.new or 0, kind, source, old_source)
@@ -431,16 +434,11 @@ def differences(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Val
     if old is None or new is None:
         yield (
             ROW,
-            None if old is None else known_facts(old),
-            None if new is None else known_facts(new),
+            None if old is None else known(old),
+            None if new is None else known(new),
         )
     else:
         yield from ((name, old[name], new[name]) for name in new if old[name] != new[name])
-
-
-def known_facts(facts: Facts) -> str:
-    """Facts about a row as in corrections: `name=value; name=value`."""
-    return "; ".join(f"{name}={value}" for name, value in facts.items() if value is not None)
 
 
 def about(kind: str, race: Race, key: Key) -> About:

@@ -31,7 +31,7 @@ from racedata.loader.corrections import (
 from racedata.loader.differences import GROUPS, Group
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.ids import LISTS
+from racedata.loader.ids import IDENTIFIED
 from racedata.loader.load import Group as Read
 from racedata.loader.load import put_groups, read
 from racedata.loader.matching import letters_of
@@ -225,7 +225,7 @@ def amount(name: str, built: Report) -> str:
         for kind in ("races", "sessions", *KINDS)
         if kind in counts
     ]
-    lists = [counted(counts[kind], kind.removesuffix("s")) for kind in LISTS if kind in counts]
+    lists = [counted(counts[kind], kind.removesuffix("s")) for kind in IDENTIFIED if kind in counts]
     return ", ".join([*kinds, *lists]) or "nothing"
 
 

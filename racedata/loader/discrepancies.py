@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from racedata.formats import public_name
 from racedata.loader.choose import ChosenRace
-from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of
+from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of, known
 from racedata.loader.differences import (
     CONVENTIONS,
     GROUPS,
@@ -30,7 +30,7 @@ from racedata.loader.differences import (
     groups_of,
 )
 from racedata.loader.fill import Filling
-from racedata.loader.ids import LISTS, Register
+from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
@@ -76,9 +76,9 @@ class Said:
         if len(self.at) < len(self.keys):
             self.several = {key for key, rows in Counter(self.keys).items() if rows > 1}
 
-    def row(self, at: int, of: "Of") -> Row:
+    def row(self, at: int, subject: "Subject") -> Row:
         """A row, with NULL for compared columns that the source lacks."""
-        row: Row = dict.fromkeys(of.compared)
+        row: Row = dict.fromkeys(subject.compared)
         return row | {name: values[at] for name, values in self.columns.items()}
 
     def values(self, names: Sequence[str]) -> dict[Key, Key]:
@@ -90,7 +90,7 @@ class Said:
 Sides = Mapping[str, Said]  # by source
 
 
-class Of(NamedTuple):
+class Subject(NamedTuple):
     """What is compared: a kind of records of a race, or a list."""
 
     kind: str
@@ -104,7 +104,7 @@ class Of(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The columns that name a row."""
-        if self.kind in LISTS:
+        if self.kind in IDENTIFIED:
             return [self.table.names[0]]
         return [] if self.kind == "races" else [n for n in self.table.key if n != "raceId"]
 
@@ -115,13 +115,13 @@ class Of(NamedTuple):
     @property
     def lacks_count(self) -> bool:
         """Whether a missing value counts: standings lack some by convention."""
-        return self.kind not in (*LISTS, "races", *STANDINGS)
+        return self.kind not in (*IDENTIFIED, "races", *STANDINGS)
 
 
 class Discrepancy(NamedTuple):
     """A fact about which sources disagree."""
 
-    of: Of
+    subject: Subject
     key: str  # as in corrections
     column: str  # as in corrections
     ids: Mapping[str, int]  # of the driver, constructor and circuit
@@ -139,9 +139,9 @@ class Discrepancy(NamedTuple):
     @property
     def order(self) -> tuple[object, ...]:
         """The most doubtful first; of those that are alike, the newest."""
-        race = self.of.race
+        race = self.subject.race
         at = (-race.season, int(race.facts["round"])) if race else (0, 0)
-        return self.doubt, -self.size, *at, self.of.kind, self.key, self.column
+        return self.doubt, -self.size, *at, self.subject.kind, self.key, self.column
 
 
 # How many races, or rows of a list, of a source were compared with another: by source and kind.
@@ -157,10 +157,17 @@ def put_discrepancies(
     places = {source.name: place for place, source in enumerate(comparison.sources, 1)}
     facts, said = [], []
     for record, each in enumerate(found, 1):
-        race = each.of.race
+        race = each.subject.race
         facts.append(
             (
-                *(record, each.of.kind, each.key, each.column, race and race.season, each.of.id),
+                *(
+                    record,
+                    each.subject.kind,
+                    each.key,
+                    each.column,
+                    race and race.season,
+                    each.subject.id,
+                ),
                 *map(each.ids.get, IDS),
                 *(text_of(each.value), each.state, each.explanation, each.doubt),
             )
@@ -194,34 +201,36 @@ class Comparison:
         self.of_race: dict[StoredPart, Said] = {}  # the parts of a race
 
     def discrepancies(self) -> Iterator[Discrepancy]:
-        for name in LISTS:
-            yield from self.differences(Of(name), self.lists_of(name))
+        for name in IDENTIFIED:
+            yield from self.differences(Subject(name), self.lists_of(name))
         for at, race in enumerate(self.filling.choice.races):
             self.of_race.clear()
             id = self.filling.race_ids[at]
             for kind, sides in self.calendars_of(race):
-                yield from self.differences(Of(kind, race, id), sides)
+                yield from self.differences(Subject(kind, race, id), sides)
             for kind, first in race.parts.items():
                 parts = [first, *race.others.get(kind, ())]
                 if len(parts) > 1:
                     self.compared.update((part.source, kind) for part in parts)
                     if len({self.store.content(part) for part in parts}) > 1:
                         sides = {part.source: self.said(part) for part in parts}
-                        yield from self.differences(Of(kind, race, id), sides)
+                        yield from self.differences(Subject(kind, race, id), sides)
 
     # What sources say.
 
     def lists_of(self, name: str) -> Sides:
         """A list of all sources: the rows that the database has."""
-        of, sides = Of(name), {}
-        (id,) = of.names
+        subject, sides = Subject(name), {}
+        (id,) = subject.names
         for source in self.sources:
             ids = self.ids[source.name, name]
-            rows = [{**row, id: ids[row[of.table.key[0]]]} for row in self.rows[source.name, name]]
+            rows = [
+                {**row, id: ids[row[subject.table.key[0]]]} for row in self.rows[source.name, name]
+            ]
             rows = [row for row in rows if row[id] in self.references[id]]
             # the facts of a provisional source are those of the database
             if rows and not source.is_provisional:
-                sides[source.name] = said_in(rows, (id, *of.compared), (id,))
+                sides[source.name] = said_in(rows, (id, *subject.compared), (id,))
         count = Counter(key for said in sides.values() for key in said.at)
         for of_source, said in sides.items():
             self.compared[of_source, name] += sum(count[key] > 1 for key in said.at)
@@ -237,9 +246,9 @@ class Comparison:
             for facts in given:
                 if facts["key"] == race.keys.get(source.name):
                     if calendar.counts is not None:
-                        races[source.name] = said_in([facts], Of("races").compared, ())
+                        races[source.name] = said_in([facts], Subject("races").compared, ())
                     if rows := facts["sessions"]:
-                        names = ("session", *Of("sessions").compared)
+                        names = ("session", *Subject("sessions").compared)
                         sessions[source.name] = said_in(rows, names, ("session",))
         for kind, sides in (("races", races), ("sessions", sessions)):
             if len(sides) > 1:
@@ -262,7 +271,7 @@ class Comparison:
                     place if rows[points] == 1 else None
                     for place, points in zip(columns["position"], columns["points"])
                 )
-            self.of_race[part] = Said(columns, Of(part.kind).names)
+            self.of_race[part] = Said(columns, Subject(part.kind).names)
         return self.of_race[part]
 
     def results_of(self, race: ChosenRace) -> Sides:
@@ -271,27 +280,29 @@ class Comparison:
         parts = [first, *race.others["results"]] if first else []
         return {part.source: self.said(part) for part in parts}
 
-    def is_known(self, of: Of, column: str) -> bool:
+    def is_known(self, subject: Subject, column: str) -> bool:
         """Whether the database has values in a column for other races of the season."""
-        assert of.race
-        key = of.kind, of.race.season
+        assert subject.race
+        key = subject.kind, subject.race.season
         if key not in self.of_season:
             self.of_season[key] = {
                 name
                 for race in self.filling.choice.races
-                if race.season == of.race.season and of.kind in race.parts
-                for name in self.said(race.parts[of.kind]).known
+                if race.season == subject.race.season and subject.kind in race.parts
+                for name in self.said(race.parts[subject.kind]).known
             }
         return column in self.of_season[key]
 
     # What differs.
 
-    def differences(self, of: Of, sides: Sides) -> Iterator[Discrepancy]:
+    def differences(self, subject: Subject, sides: Sides) -> Iterator[Discrepancy]:
         """The values that differ, and the rows that only some sources have."""
         if len(sides) < 2:
             return
         first = next(iter(sides))  # of a kind, the one that counts
-        columns = [name for name in of.compared if self.is_comparable(of, sides, first, name)]
+        columns = [
+            name for name in subject.compared if self.is_comparable(subject, sides, first, name)
+        ]
         tables = [said.values(columns) for said in sides.values()]
         differing = {
             key
@@ -300,42 +311,44 @@ class Comparison:
             for key, _ in table.items() ^ tables[0].items()
         }
         several = {key for said in sides.values() for key in said.several}
-        served = cache(lambda: self.served(of))
+        served = cache(lambda: self.served(subject))
         for key in sorted(differing - several, key=str):
-            rows = dict(self.rows_with(of, sides, key))
+            rows = dict(self.rows_with(subject, sides, key))
             for column in columns if len(rows) > 1 else ():
-                yield from self.difference(of, sides, first, column, key, rows, served)
-        if of.kind in COUNTED:
-            yield from self.rows_in_some(of, sides, served)
+                yield from self.difference(subject, sides, first, column, key, rows, served)
+        if subject.kind in COUNTED:
+            yield from self.rows_in_some(subject, sides, served)
 
-    def is_comparable(self, of: Of, sides: Sides, first: str, column: str) -> bool:
+    def is_comparable(self, subject: Subject, sides: Sides, first: str, column: str) -> bool:
         """Whether two sources have values in a column; or one, but not that which counts."""
         having = sum(column in said.known for said in sides.values())
-        return having > 1 or (having == 1 and self.is_gap(of, sides, first, column))
+        return having > 1 or (having == 1 and self.is_gap(subject, sides, first, column))
 
-    def is_gap(self, of: Of, sides: Sides, first: str, column: str) -> bool:
+    def is_gap(self, subject: Subject, sides: Sides, first: str, column: str) -> bool:
         """Whether the database has no values for the race, but some for its season."""
         return (
-            of.kind in KINDS
-            and of.lacks_count
+            subject.kind in KINDS
+            and subject.lacks_count
             and column not in sides[first].known
-            and self.is_known(of, column)
+            and self.is_known(subject, column)
         )
 
-    def rows_with(self, of: Of, sides: Sides, key: Key) -> Iterator[tuple[str, Row]]:
+    def rows_with(self, subject: Subject, sides: Sides, key: Key) -> Iterator[tuple[str, Row]]:
         """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
-        results: Sides = self.results_of(of.race) if of.kind == "fastest_laps" and of.race else {}
+        results: Sides = (
+            self.results_of(subject.race) if subject.kind == "fastest_laps" and subject.race else {}
+        )
         if any(key in said.several for said in results.values()):
             return  # who drove two cars
         for source, said in sides.items():
             if key in said.at:
-                yield source, said.row(said.at[key], of)
+                yield source, said.row(said.at[key], subject)
             elif source in results and key in results[source].at:
                 yield source, dict.fromkeys(FASTEST_LAP)
 
     def difference(
         self,
-        of: Of,
+        subject: Subject,
         sides: Sides,
         first: str,
         column: str,
@@ -348,30 +361,30 @@ class Comparison:
             source: row.get(column)
             for source, row in rows.items()
             if row.get(column) is not None
-            or (of.lacks_count and column in sides[source].known)
-            or (source == first and self.is_gap(of, sides, first, column))
+            or (subject.lacks_count and column in sides[source].known)
+            or (source == first and self.is_gap(subject, sides, first, column))
         }
         if len({*values.values()}) < 2:
             return
-        if column == "constructorId" and self.follows_results(of, key, values):
+        if column == "constructorId" and self.follows_results(subject, key, values):
             return
         name = "constructor" if column == "constructorId" else column
         row = next(iter(served().get(key, ())), {})
         known = {source: rows[source] for source, value in values.items() if value is not None}
-        found = judged(of, column, known.values())
+        found = judged(subject, column, known.values())
         if not found and len(known) < len(values):
             lacking = LACKED_BY_OURS if column in sides[first].known else LACKED_BY_THE_RACE
             found = (lacking if row.get(name) is None else LACKED_BY_THEIRS), 0
         if found:
             shown = {source: self.shown(column, value) for source, value in values.items()}
-            yield self.discrepancy(of, key, "", name, row.get(name), *found, shown)
+            yield self.discrepancy(subject, key, "", name, row.get(name), *found, shown)
 
-    def follows_results(self, of: Of, key: Key, values: Values) -> bool:
+    def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
         """Whether each source has the constructor that it has in its results."""
-        if of.kind == "results" or "driverId" not in of.names or not of.race:
+        if subject.kind == "results" or "driverId" not in subject.names or not subject.race:
             return False
-        driver = (key[of.names.index("driverId")],)
-        results = self.results_of(of.race)
+        driver = (key[subject.names.index("driverId")],)
+        results = self.results_of(subject.race)
         for source, constructor in values.items():
             said = results.get(source)
             if not said or driver not in said.at or driver in said.several:
@@ -381,7 +394,7 @@ class Comparison:
         return True
 
     def rows_in_some(
-        self, of: Of, sides: Sides, served: Callable[[], Served]
+        self, subject: Subject, sides: Sides, served: Callable[[], Served]
     ) -> Iterator[Discrepancy]:
         """The rows that only some sources have. If a driver has as many in all of them, the number
         of the car may differ, and no row is missing.
@@ -397,8 +410,8 @@ class Comparison:
             for source, said in sides.items():
                 for at, key in enumerate(said.keys):
                     if key[0] == driver:
-                        row = said.row(at, of)
-                        cars[source][row.get(COUNTED[of.kind])] = row
+                        row = said.row(at, subject)
+                        cars[source][row.get(COUNTED[subject.kind])] = row
             most = max(map(len, cars.values()))
             for car in dict.fromkeys(car for rows in cars.values() for car in rows):
                 having = {source: rows[car] for source, rows in cars.items() if car in rows}
@@ -410,30 +423,30 @@ class Comparison:
                 ]
                 if not lacking:
                     continue
-                has_others = of.kind == "pit_stops" or most > 1
-                key = (driver, car) if of.kind == "pit_stops" else (driver,)
+                has_others = subject.kind == "pit_stops" or most > 1
+                key = (driver, car) if subject.kind == "pit_stops" else (driver,)
                 own = [
                     row
                     for row in served().get(key, ())
-                    if not has_others or row.get(COUNTED[of.kind], car) == car
+                    if not has_others or row.get(COUNTED[subject.kind], car) == car
                 ]
                 said_rows = {
-                    source: self.facts(of, source, key, having[source])
+                    source: self.facts(subject, source, key, having[source])
                     if source in having
                     else None
                     for source in sides
                     if source in having or source in lacking
                 }
-                value = self.known_facts(of, own[0]) if own else None
-                if found := judged(of, ROW, [*having.values()] * 2):
-                    suffix = f"/{car}" if has_others and of.kind != "pit_stops" else ""
-                    yield self.discrepancy(of, key, suffix, ROW, value, *found, said_rows)
+                value = self.words(subject, own[0]) if own else None
+                if found := judged(subject, ROW, [*having.values()] * 2):
+                    suffix = f"/{car}" if has_others and subject.kind != "pit_stops" else ""
+                    yield self.discrepancy(subject, key, suffix, ROW, value, *found, said_rows)
 
     # In words.
 
     def discrepancy(
         self,
-        of: Of,
+        subject: Subject,
         key: Key,
         suffix: str,
         column: str,
@@ -442,53 +455,58 @@ class Comparison:
         size: float,
         said: Values,
     ) -> Discrepancy:
-        parts = [self.shown(name, part) for name, part in zip(of.names, key)]
-        if of.race:
-            parts = [of.race.season, of.race.facts["round"], *parts]
+        parts = [self.shown(name, part) for name, part in zip(subject.names, key)]
+        if subject.race:
+            parts = [subject.race.season, subject.race.facts["round"], *parts]
         text = "/".join(map(str, parts)) + suffix
-        ids = {name: id for name, id in zip(of.names, key) if name in IDS and isinstance(id, int)}
-        if of.id:
-            ids["circuitId"] = self.circuits[of.id]
-        state, explanation = self.reasons.of(of.table.name, text, column, value, group, said)
-        return Discrepancy(of, text, column, ids, value, group, size, state, explanation, said)
+        ids = {
+            name: id for name, id in zip(subject.names, key) if name in IDS and isinstance(id, int)
+        }
+        if subject.id:
+            ids["circuitId"] = self.circuits[subject.id]
+        state, explanation = self.reasons.of(subject.table.name, text, column, value, group, said)
+        return Discrepancy(subject, text, column, ids, value, group, size, state, explanation, said)
 
     def shown(self, column: str, value: Value) -> Value:
         """A value as corrections have it: a reference instead of an id."""
         return self.references.get(column, {}).get(value, value)
 
-    def facts(self, of: Of, source: str, key: Key, row: Row) -> str:
+    def facts(self, subject: Subject, source: str, key: Key, row: Row) -> str:
         """The facts of a row of a source, as corrections have them."""
         facts = {
             **row,
             "constructor": self.shown("constructorId", row.get("constructorId")),
             "status": row.get("statusId"),
         }
-        assert of.race
-        laps = [of.race.parts.get("fastest_laps"), *of.race.others.get("fastest_laps", ())]
-        for part in laps if of.kind == "results" else ():
+        assert subject.race
+        laps = [
+            subject.race.parts.get("fastest_laps"),
+            *subject.race.others.get("fastest_laps", ()),
+        ]
+        for part in laps if subject.kind == "results" else ():
             if part and part.source == source and key in self.said(part).at:
-                lap = self.said(part).row(self.said(part).at[key], Of("fastest_laps"))
+                lap = self.said(part).row(self.said(part).at[key], Subject("fastest_laps"))
                 if lap["number"] == row.get("number"):
                     facts |= {name: lap[name] for name in FASTEST_LAP}
-        return self.known_facts(of, facts)
+        return self.words(subject, facts)
 
-    def known_facts(self, of: Of, facts: Row) -> str:
-        names = (
-            name
-            for name in columns_of(of.table.name, "main")
-            if name not in ("positionOrder", *of.table.key) and facts.get(name) is not None
-        )
-        return "; ".join(f"{name}={facts[name]}" for name in names)
+    def words(self, subject: Subject, facts: Row) -> str:
+        """Facts about a row, as corrections have them, without those that its key has."""
+        left_out = ("positionOrder", *subject.table.key)
+        names = (name for name in columns_of(subject.table.name, "main") if name not in left_out)
+        return known({name: facts.get(name) for name in names})
 
-    def served(self, of: Of) -> Served:
+    def served(self, subject: Subject) -> Served:
         """The rows of the new database."""
-        shown = {name: column.shown for name, column in columns_of(of.table.name, "main").items()}
-        names = of.names
+        shown = {
+            name: column.shown for name, column in columns_of(subject.table.name, "main").items()
+        }
+        names = subject.names
         found: dict[Key, list[Row]] = {}
-        where, bound = ("WHERE raceId = ?", (of.id,)) if of.race else ("", ())
+        where, bound = ("WHERE raceId = ?", (subject.id,)) if subject.race else ("", ())
         for values in self.db.execute(
             f"""SELECT {", ".join((*names, *shown.values()))}
-                FROM main.{of.table.name} AS corrected {where}""",
+                FROM main.{subject.table.name} AS corrected {where}""",
             bound,
         ):
             row = dict(zip(shown, values[len(names) :]))
@@ -500,7 +518,7 @@ def said_in(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> Sa
     return Said({name: [row.get(name) for row in rows] for name in names}, key)
 
 
-def judged(of: Of, column: str, rows: Iterable[Row]) -> tuple[Group, float] | None:
+def judged(subject: Subject, column: str, rows: Iterable[Row]) -> tuple[Group, float] | None:
     """What two of these rows can mean by a difference in a column: the most doubtful group that
     fits, and how far apart the values are. None if no group fits.
     """
@@ -508,7 +526,7 @@ def judged(of: Of, column: str, rows: Iterable[Row]) -> tuple[Group, float] | No
     for one, other in combinations(rows, 2):
         if column != ROW and one[column] == other[column]:
             continue
-        for group in groups_of(of.table.name, column):
+        for group in groups_of(subject.table.name, column):
             if group.fits(column, one, other):
                 found.append((group, 0 if column == ROW else distance(column, one, other)))
                 break

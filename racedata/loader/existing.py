@@ -87,7 +87,7 @@ class ExistingDatabase:
             found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
             self.loaded_sources: list[str] = [address for (address,) in found]
             self.db.execute("SELECT 1 FROM origins LIMIT 1")  # which a newer database always has
-            # the id and the number of changes of the store that it was built from
+            # the id and the revision of the store that it was built from
             self.store: tuple[str, int] = "", 0
             if "revision" in column_names(self.db, "build"):
                 sql = "SELECT storeId, revision FROM build"

@@ -11,7 +11,8 @@ from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.sql import insertion
 from racedata.values import Value
 
-LISTS = ("drivers", "constructors", "circuits")
+# The lists whose rows the sources may call by other references and ids.
+IDENTIFIED = ("drivers", "constructors", "circuits")
 COLUMNS = ("kind", "reference", "source", "id")
 
 
@@ -42,7 +43,7 @@ def register_of(filling: Filling) -> Register:
     rows = {
         (source, name): filling.store.list_rows(source, name)
         for source in sources
-        for name in LISTS
+        for name in IDENTIFIED
     }
     ids = {}
     for (source, name), found in rows.items():
@@ -53,7 +54,7 @@ def register_of(filling: Filling) -> Register:
     references = {
         id: dict(filling.db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
         for id, name in REFERENCE.items()
-        if LIST_OF[id] in LISTS
+        if LIST_OF[id] in IDENTIFIED
     }
     return Register(rows, ids, references)
 

@@ -84,12 +84,12 @@ def load(
         ]
 
         # All sources are read: the store is locked only while it changes.
-        def change(store: Store, corrected: CorrectedRows) -> None:
+        def edit(store: Store, corrected: CorrectedRows) -> None:
             put_groups(store, groups, corrected, progress)
             reading.close()
             put_list(store, sources if only else list_after(store, sources or loaded))
 
-        report = new.build(corrections, progress, change)
+        report = new.build(corrections, progress, edit)
     rows = groups[0].stage.rows if groups[0].stage else {}
     lines = [*groups[0].lines, *(group.fault for group in groups if group.fault)]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"

@@ -27,10 +27,10 @@ from racedata.loader.replacement import copy_attributes
 from racedata.values import Value
 
 STORE = """
--- The state of the store. A database has the id and the number of when it was built.
+-- The state of the store. A database has the id and the revision from which it was built.
 CREATE TABLE IF NOT EXISTS store (
     id      TEXT NOT NULL,    -- random: another id is another machine's store
-    changes INTEGER NOT NULL, -- how often what a source says has changed
+    changes INTEGER NOT NULL, -- the revision: how many builds had something new
     puts    INTEGER NOT NULL  -- how often a source was read
 ) STRICT;
 
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS sources (
     licence       TEXT,
     checksum      TEXT,              -- SHA-256 of a dump
     readAt        TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
-    put           INTEGER NOT NULL,  -- the number of this reading
+    put           INTEGER NOT NULL,  -- the number of that reading
     place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
     isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
     isApi         INTEGER NOT NULL,  -- 1 if its facts replace those of dumps
@@ -142,7 +142,7 @@ class StoredSource(NamedTuple):
     licence: str | None
     checksum: str | None
     read_at: str
-    put: int = 0  # set by the store
+    reading: int = 0  # the number of the reading, in the column `put`; set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
     is_api: bool = False
@@ -171,7 +171,7 @@ class StoredPart(NamedTuple):
     kind: str
     fetched_at: str | None
     confirmed_at: str
-    put: int
+    reading: int  # the number of the one that confirmed it, in the column `put`
     entrants: int
 
 
@@ -279,9 +279,9 @@ class Store:
 
     @property
     def state(self) -> tuple[str, int]:
-        """The id of the store, and how often it has changed."""
-        id, changes = self.db.execute("SELECT id, changes FROM store").fetchone()
-        return id, changes
+        """The id of the store, and its revision: how many builds had something new."""
+        id, revision = self.db.execute("SELECT id, changes FROM store").fetchone()
+        return id, revision
 
     @state.setter
     def state(self, state: tuple[str, int]) -> None:
@@ -304,14 +304,15 @@ class Store:
     def put_source(self, source: StoredSource) -> None:
         """Adds or replaces a source that was read. Its place is set by `order`."""
         self.db.execute("UPDATE store SET puts = puts + 1")
-        source = source._replace(put=self.puts)
+        source = source._replace(reading=self.readings)
         marks = ", ".join("?" * len(source))
         self.db.execute(f"INSERT OR REPLACE INTO sources VALUES ({marks})", source)
 
     @property
-    def puts(self) -> int:
-        (puts,) = self.db.execute("SELECT puts FROM store").fetchone()
-        return int(puts)
+    def readings(self) -> int:
+        """How often a source was read, which is the number of the latest reading."""
+        (readings,) = self.db.execute("SELECT puts FROM store").fetchone()
+        return int(readings)
 
     def order(self, names: Sequence[str]) -> None:
         """Sets the list of sources."""
@@ -384,7 +385,7 @@ class Store:
         """Replaces parts: each with the key of its race, and when a refresh fetched it. One that
         has not changed is only confirmed.
         """
-        put = self.puts
+        reading = self.readings
         self.db.executemany(
             PUT_PART,
             (
@@ -395,7 +396,7 @@ class Store:
                     part.kind,
                     fetched_at,
                     fetched_at or read_at,
-                    put,
+                    reading,
                     part.entrants,
                     " ".join(part.columns),
                     packed(part.rows),

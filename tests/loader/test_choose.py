@@ -30,11 +30,11 @@ def winners(sources, parts, rounds=(1, 2, 3)):
 # Parts.
 
 # The dump was read in December, after the API, and has the results of a later race.
-STALE = stored_part("api", 1, confirmed_at="2023-10-01T06:00:00Z", put=1)
-NEWER = [stored_part("dump", 1, put=2), stored_part("dump", 3, put=2)]
-LATER_DUMP = DUMP._replace(put=2)
+STALE = stored_part("api", 1, confirmed_at="2023-10-01T06:00:00Z", reading=1)
+NEWER = [stored_part("dump", 1, reading=2), stored_part("dump", 3, reading=2)]
+LATER_DUMP = DUMP._replace(reading=2)
 OLD = stored_part("first", 1, confirmed_at="2020-01-01T00:00:00Z")
-OTHER = a_source("other", place=3, put=3)
+OTHER = a_source("other", place=3, reading=3)
 
 
 def parts_of(kind="results", **entrants):
@@ -49,14 +49,14 @@ CASES = {
     "provisional and another": ([OPENF1, DUMP], parts_of(openf1=20, dump=20), "dump"),
     # an API's part that it has not confirmed for 30 days, and a later dump
     "old": ([API, LATER_DUMP], [STALE, *NEWER], "dump"),
-    "the dump was before": ([API, LATER_DUMP], [STALE._replace(put=3), *NEWER], "api"),
+    "the dump was before": ([API, LATER_DUMP], [STALE._replace(reading=3), *NEWER], "api"),
     "no later race": ([API, LATER_DUMP], [STALE, NEWER[0]], "api"),
     "only refreshed": ([API, LATER_DUMP._replace(is_loaded=False)], [STALE, *NEWER], "api"),
     "no other has it": ([API, LATER_DUMP], [STALE, NEWER[1]], "api"),
     "an old dump": ([FIRST, LATER_DUMP], [OLD, *NEWER], "first"),
     "any newer dump": (
         [API, DUMP, OTHER],
-        [STALE, NEWER[0], stored_part("other", 3, put=3)],
+        [STALE, NEWER[0], stored_part("other", 3, reading=3)],
         "dump",
     ),
     # an API's part that is short
@@ -210,7 +210,7 @@ def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_do
 
 
 @pytest.mark.parametrize(
-    ("fetched_at", "put", "winner"),
+    ("fetched_at", "reading", "winner"),
     [
         ("2023-10-01T06:00:00Z", 1, "dump"),
         ("2023-11-15T06:00:00Z", 1, "api"),
@@ -218,13 +218,13 @@ def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_do
         ("2099-01-01T00:00:00Z", 1, "dump"),
     ],
 )
-def test_an_apis_old_calendar_comes_after_that_of_a_later_dump(fetched_at, put, winner):
+def test_an_apis_old_calendar_comes_after_that_of_a_later_dump(fetched_at, reading, winner):
     calendars = [
         stored_calendar("api", a_race(1), fetched_at=fetched_at),
         stored_calendar("dump", a_race(1), a_race(3)),
     ]
     (race, *_) = chosen(
-        [API._replace(put=put), LATER_DUMP], calendars, [stored_part("dump", 3)]
+        [API._replace(reading=reading), LATER_DUMP], calendars, [stored_part("dump", 3)]
     ).races
     assert race.calendar.source == winner
 

@@ -62,7 +62,7 @@ def test_an_equal_part_is_only_confirmed(store):
     put(store, results(1, "clark"), READ_AT, fetched_at=READ_AT)
     put(store, results(1, "clark"), LATER, fetched_at=LATER)
     (part,) = store.parts()
-    assert (part.fetched_at, part.confirmed_at, part.put) == (READ_AT, LATER, 2)
+    assert (part.fetched_at, part.confirmed_at, part.reading) == (READ_AT, LATER, 2)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_another_part_replaces_it_as_a_whole(store, new):
     put(store, results(1, "clark", "hill"), READ_AT, fetched_at=READ_AT)
     put(store, new, LATER, fetched_at=LATER)
     (part,) = store.parts()
-    assert (part.fetched_at, part.confirmed_at, part.put) == (LATER, LATER, 2)
+    assert (part.fetched_at, part.confirmed_at, part.reading) == (LATER, LATER, 2)
     assert store.rows(part) == ([*new.columns], new.rows)
     assert part.entrants == new.entrants
 
@@ -116,7 +116,7 @@ def test_a_source_is_given_back_as_it_was_put_with_the_number_of_the_reading(sto
     assert store.source("api") == source and store.source("dump") is None
     for name in ("b", "api"):
         store.put_source(a_source(name))
-    assert {each.name: each.put for each in store.known_sources()} == {"api": 3, "b": 2}
+    assert {each.name: each.reading for each in store.known_sources()} == {"api": 3, "b": 2}
 
 
 # Calendars.
@@ -294,8 +294,8 @@ def test_a_file_that_is_no_database_is_no_store_and_stays_as_it_is(path, content
 def test_a_store_with_a_damaged_page_is_no_store(path, store):
     """A store that is opened again has the same state."""
     put(store, results(1, "clark"))
-    id, changes = store.state
-    assert len(id) == 16 and changes == 0
+    id, revision = store.state
+    assert len(id) == 16 and revision == 0
     store.state = id, 5
     content = path.read_bytes()
     pages = range(4096, len(content), 4096)
