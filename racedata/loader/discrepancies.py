@@ -582,9 +582,9 @@ class Reasons:
         if group in CONVENTIONS:
             return EXPLAINED, group.meaning
         agreeing = [source for source, each in fact.said.items() if text_of(each) == text]
-        # Sources of a family copy each other, so a family is one witness, if all of it agrees or
-        # only a part. The database is right if two or more families agree with it, and more than
-        # disagree: see "Discrepancies" in docs/data.md.
+        # Sources of a family descend from one, so they are one witness, which agrees if any of them
+        # does. Two witnesses or more must agree, and more than disagree: see "Discrepancies" in
+        # docs/data.md.
         families = {*map(family, agreeing)}
         others = {*map(family, fact.said)} - families
         if len(families) > max(1, len(others)):

@@ -56,13 +56,14 @@ class Rebuild:
         """Changes the store, and builds the database from it.
 
         With `compared`, the database stays if no table differs that sources fill, nor one of these
-        others: see ExistingDatabase.differences.
+        others: see ExistingDatabase.differences. That counts any row that differs, also of ids, the
+        order of records, or discrepancies. changes.py finds values that people care about, whatever
+        the ids; so what it finds cannot say whether both files are the same.
         """
         with changed_store(self.database) as store:
             if self.existing and is_apart(store, self.existing):
                 take_apart(self.existing, store)
-            id, changes = store.state
-            store.state = id, changes + 1
+            store.count_build()
             lines = corrections_at(corrections_file(store, corrections), progress)
             edit(store, CorrectedRows(lines))
             remember_corrections(store, corrections)
@@ -73,7 +74,7 @@ class Rebuild:
                 report = report._replace(differences=self.differences(progress, *compared))
                 self.is_new = bool(report.differences)
             if not self.is_new:
-                store.state = id, changes
+                store.discount_build()
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
