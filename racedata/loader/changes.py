@@ -95,8 +95,9 @@ class Change(NamedTuple):
     def stored(self, revision: int, now: str) -> StoredChange:
         """The row of the store."""
         old, new = (None if value is None else str(value) for value in (self.old, self.new))
+        fact = (self.kind, *self.about, self.key, self.column)
         return StoredChange(
-            revision, now, self.kind, *self.about, self.key, self.column, old, new, *self[6:]
+            revision, now, *fact, old, new, self.old_source, self.source, self.reason
         )
 
 
@@ -126,7 +127,9 @@ def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], wh
     for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
     # If there are too many, those of the oldest races go.
-    found = sorted(finder.changes(), key=lambda each: [part or 0 for part in each.about[:2]])
+    found = sorted(
+        finder.changes(), key=lambda each: (each.about.season or 0, each.about.round or 0)
+    )
     now, revision = utc_now(), store.state[1]
     store.put_changes(each.stored(revision, now) for each in found)
 
@@ -190,7 +193,7 @@ class ChangeFinder:
         """The new rounds of races that have moved within their season, or are gone (None)."""
         moved: dict[int, dict[int, int | None]] = {}
         for race in self.races:
-            season, round = race.about[:2]
+            season, round = race.about.season, race.about.round
             if season and race.old_round and race.old_round != round:
                 moved.setdefault(season, {})[race.old_round] = round
         return moved

@@ -88,7 +88,7 @@ class Line:
         self.correction, self.place = correction, f"{file}: {correction}"
         self.table = BY_NAME[correction.table]
         self.columns = columns_of(self.table.name, "stage")
-        column, wrong, right = correction[2:5]
+        column, wrong, right = correction.column, correction.wrong, correction.right
         words = [DRIVER] if "driverId" in self.table.key else []
         words += [ROW] if has_rows_of_races(self.table) else []
         if column not in (*self.columns, *words):

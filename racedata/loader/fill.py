@@ -308,8 +308,8 @@ class Filling:
             for at, race in enumerate(self.choice.races)
             if kind in race.parts
         ]
-        of_base = [each for each in chosen if each[2].source in self.kept]
-        others = [each for each in chosen if each[2].source not in self.kept]
+        of_base = [(id, race, part) for id, race, part in chosen if part.source in self.kept]
+        others = [(id, race, part) for id, race, part in chosen if part.source not in self.kept]
         table = BY_NAME[kind]
         if not table.id:
             of_base, others = chosen, []

@@ -19,9 +19,10 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
 from racedata.loader.listed import configured, wanted_list
-from racedata.loader.load import SAMPLE, load, load_or_rebuild, load_unread
+from racedata.loader.load import load, load_or_rebuild, load_unread
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
+from racedata.loader.reading import SAMPLE
 from racedata.loader.rebuild import is_behind, rebuild, store_of
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.sources import (

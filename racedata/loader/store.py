@@ -306,7 +306,7 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that have parts, those of the list first."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
-        return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
+        return [stored_source(StoredSource(*row)) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)
@@ -358,7 +358,9 @@ class Store:
         self.db.execute(
             "INSERT OR REPLACE INTO calendars VALUES (?, ?, ?, ?, ?, ?)",
             (
-                *calendar[:3],
+                calendar.source,
+                calendar.season,
+                calendar.fetched_at,
                 as_json(calendar.races),
                 None if calendar.counts is None else as_json(calendar.counts),
                 as_json(calendar.lacks),
@@ -386,7 +388,7 @@ class Store:
         return self.db.execute(  # type: ignore[no-any-return]
             """SELECT columns, rows FROM parts
                WHERE source = ? AND season = ? AND race = ? AND kind = ?""",
-            part[:4],
+            (part.source, part.season, part.race, part.kind),
         ).fetchone()
 
     def put_parts(
@@ -526,6 +528,17 @@ def opened_store(database: Path, checks: bool = True) -> Store:
     if is_new and database.exists():
         copy_attributes(database, path)
     return store
+
+
+def stored_source(row: StoredSource) -> StoredSource:
+    """A row of `sources`, in which 1 is true."""
+    return row._replace(
+        is_loaded=bool(row.is_loaded),
+        is_api=bool(row.is_api),
+        is_provisional=bool(row.is_provisional),
+        is_sample=bool(row.is_sample),
+        has_ids=bool(row.has_ids),
+    )
 
 
 def stored_calendar(

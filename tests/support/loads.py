@@ -105,7 +105,7 @@ def built_with_corrections(database: Path) -> Path:
     swapped = header.replace("wrong,right", "right,wrong")
     backwards.write_text("\n".join([swapped, *lines, ""]), encoding="utf-8")
     with (
-        source_at(load.SAMPLE).opened(lambda text: None) as fill,
+        source_at(str(SAMPLE)).opened(lambda text: None) as fill,
         staged(lambda text: None) as stage,
         closing(Store(store_path(database))) as store,
     ):
