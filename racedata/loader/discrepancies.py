@@ -138,14 +138,14 @@ class Fact(NamedTuple):
     car: tuple[Value, ...] = ()  # its number, if that is a part of the key in corrections
 
 
-class Doubt(NamedTuple):
+class Judgement(NamedTuple):
     """What a difference can mean."""
 
     group: Group
     size: float  # how far apart the values are
 
     @property
-    def rank(self) -> int:
+    def doubt(self) -> int:
         """1 for the most doubtful group."""
         return 1 + GROUPS.index(self.group)
 
@@ -154,7 +154,7 @@ class Discrepancy(NamedTuple):
     """A fact about which sources disagree, and what is known about that."""
 
     fact: Fact
-    doubt: Doubt
+    judgement: Judgement
     key: str  # as in corrections
     ids: Mapping[str, int]  # of the driver, constructor and circuit
     state: str
@@ -166,7 +166,14 @@ class Discrepancy(NamedTuple):
         subject = self.fact.subject
         race = subject.race
         at = (-race.season, int(race.facts["round"])) if race else (0, 0)
-        return self.doubt.rank, -self.doubt.size, *at, subject.kind, self.key, self.fact.column
+        return (
+            self.judgement.doubt,
+            -self.judgement.size,
+            *at,
+            subject.kind,
+            self.key,
+            self.fact.column,
+        )
 
 
 # How many races, or rows of a list, of a source were compared with another: by source and kind.
@@ -188,7 +195,7 @@ def put_discrepancies(
             (
                 *(record, subject.kind, each.key, column, year, subject.id),
                 *map(each.ids.get, IDS),
-                *(text_of(value), each.state, each.explanation, each.doubt.rank),
+                *(text_of(value), each.state, each.explanation, each.judgement.doubt),
             )
         )
         said += [
@@ -403,14 +410,14 @@ class Comparison:
         name = "constructor" if column == "constructorId" else column
         ours = next(iter(self.served(subject).get(key, ())), {}).get(name)
         having = [rows[source] for source, value in values.items() if value is not None]
-        doubt = doubt_about(subject, column, combinations(having, 2))
-        if not doubt and len(having) < len(values):
+        judgement = judgement_of(subject, column, combinations(having, 2))
+        if not judgement and len(having) < len(values):
             is_known = column in sides.said[sides.first].known
             lacking = LACKED_BY_OURS if is_known else LACKED_BY_THE_RACE
-            doubt = Doubt(lacking if ours is None else LACKED_BY_THEIRS, 0)
-        if doubt:
+            judgement = Judgement(lacking if ours is None else LACKED_BY_THEIRS, 0)
+        if judgement:
             shown = {source: self.shown(column, value) for source, value in values.items()}
-            yield self.discrepancy(Fact(subject, key, name, ours, shown), doubt)
+            yield self.discrepancy(Fact(subject, key, name, ours, shown), judgement)
 
     def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
         """Whether each source has the constructor that it has in its results."""
@@ -458,14 +465,14 @@ class Comparison:
         }
         # Each row is also judged alone, with itself: only one source may have it.
         pairs = ((one, other) for one in having.values() for other in having.values())
-        if doubt := doubt_about(subject, ROW, pairs):
+        if judgement := judgement_of(subject, ROW, pairs):
             value = self.words(subject, ours[0]) if ours else None
             fact = Fact(subject, key, ROW, value, said, (car,) if names_car else ())
-            yield self.discrepancy(fact, doubt)
+            yield self.discrepancy(fact, judgement)
 
     # In words.
 
-    def discrepancy(self, fact: Fact, doubt: Doubt) -> Discrepancy:
+    def discrepancy(self, fact: Fact, judgement: Judgement) -> Discrepancy:
         subject = fact.subject
         named = dict(zip(subject.names, fact.names))
         parts = [self.shown(name, part) for name, part in named.items()]
@@ -475,7 +482,7 @@ class Comparison:
         ids = {name: id for name, id in named.items() if name in IDS and isinstance(id, int)}
         if subject.id:
             ids["circuitId"] = self.circuits[subject.id]
-        return Discrepancy(fact, doubt, key, ids, *self.reasons.of(fact, key, doubt.group))
+        return Discrepancy(fact, judgement, key, ids, *self.reasons.of(fact, key, judgement.group))
 
     def shown(self, column: str, value: Value) -> Value:
         """A value as corrections have it: a reference instead of an id."""
@@ -537,19 +544,21 @@ def said_in(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> Sa
     return Said({name: [row.get(name) for row in rows] for name in names}, key)
 
 
-def doubt_about(subject: Subject, column: str, pairs: Iterable[tuple[Row, Row]]) -> Doubt | None:
+def judgement_of(
+    subject: Subject, column: str, pairs: Iterable[tuple[Row, Row]]
+) -> Judgement | None:
     """What two rows can mean by a difference in a column: the most doubtful group that fits one of
     the pairs, and of those, the largest difference. None if no group fits.
     """
-    found: list[Doubt] = []
+    found: list[Judgement] = []
     for one, other in pairs:
         if column != ROW and one[column] == other[column]:
             continue
         for group in groups_of(subject.table.name, column):
             if group.fits(column, one, other):
-                found.append(Doubt(group, 0 if column == ROW else distance(column, one, other)))
+                found.append(Judgement(group, 0 if column == ROW else distance(column, one, other)))
                 break
-    return min(found, key=lambda each: (each.rank, -each.size), default=None)
+    return min(found, key=lambda each: (each.doubt, -each.size), default=None)
 
 
 class Reasons:
