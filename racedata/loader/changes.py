@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from racedata.formats import public_name, utc_now
-from racedata.loader.correction_lines import columns_of, known, sql_of_text
+from racedata.loader.correction_lines import columns_of, known_facts, sql_of_text
 from racedata.loader.matching import calendar, match_calendars
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import column_names
@@ -437,8 +437,8 @@ def differences(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Val
     if old is None or new is None:
         yield (
             ROW,
-            None if old is None else known(old),
-            None if new is None else known(new),
+            None if old is None else known_facts(old),
+            None if new is None else known_facts(new),
         )
     else:
         yield from ((name, old[name], new[name]) for name in new if old[name] != new[name])

@@ -171,7 +171,7 @@ class Line:
         return "; ".join(f"{name}={in_file(value)}" for name, value in zip(names, found))
 
 
-def known(facts: Facts) -> str:
+def known_facts(facts: Facts) -> str:
     """Known facts about a row, as the file has them: `name=value; name=value`."""
     return "; ".join(f"{name}={value}" for name, value in facts.items() if value is not None)
 

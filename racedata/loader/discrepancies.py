@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from racedata.formats import public_name
 from racedata.loader.choose import ChosenRace
-from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of, known
+from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of, known_facts
 from racedata.loader.differences import (
     CONVENTIONS,
     GROUPS,
@@ -510,7 +510,7 @@ class Comparison:
         table = subject.table
         left_out = ("positionOrder", *table.key)
         names = (name for name in columns_of(table.name, "main") if name not in left_out)
-        return known({name: facts.get(name) for name in names})
+        return known_facts({name: facts.get(name) for name in names})
 
 
 def drivers_to_count(all_said: Collection[Said]) -> set[Value]:

@@ -67,7 +67,7 @@ class Rebuild:
             lines = corrections_at(corrections_file(store, corrections), progress)
             edit(store, CorrectedRows(lines))
             remember_corrections(store, corrections)
-            # before the store takes its changes back: that frees space
+            # before a fault rolls the store back: that frees space
             with full_disk_named(self.path.parent):
                 report = build(self.path, store, lines, progress, self.existing)
             if self.existing and compared is not None:
