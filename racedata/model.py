@@ -3,7 +3,8 @@ halves.
 
 schema.sql has the columns. A fact about them that is a plain value is here, even if only one module
 needs it: a new kind or column is then one declaration. Anything that takes code or SQL is in the
-module that runs it: filters, how a source finds the records.
+module that runs it: filters, how a source finds the records. Two exceptions are short SQL that
+belongs to a declaration, for build.py: COMPUTED, and the `order` of a table.
 """
 
 import sqlite3
@@ -88,7 +89,7 @@ class Column(NamedTuple):
     parse: Parser  # references are checked by the readers in sources/
     path: str = ""  # of its value in an object of an API: `Time.millis`
     api_parser: Parser | None = None  # if an API writes the value in another way
-    is_compared: bool = False  # by `racedata check --against`
+    is_compared: bool = False  # whether sources that differ in it disagree: see discrepancies.py
     is_usual: bool = False  # whether the report counts its unknown values
     # What schema.sql says.
     type: str = "INTEGER"  # or TEXT
@@ -147,7 +148,7 @@ class Table(NamedTuple):
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The columns that `racedata check --against` compares."""
+        """The columns that each build compares between sources: see discrepancies.py."""
         return tuple(
             column.name
             for column in self.facts

@@ -279,6 +279,13 @@ def test_the_table_of_folders_has_every_folder_with_code():
     assert documented == {f"{folder}/" for folder in folders} | {"scripts/", "tests/"}
 
 
+def test_the_table_of_the_loaders_steps_has_each_of_its_modules_once():
+    rows = table("Step of the loader", CONTRIBUTING)[1:]
+    documented = [name for row in rows for name in in_code(row[1]) if name.endswith(".py")]
+    modules = {path.name for path in (PACKAGE / "loader").glob("*.py")} - {"__init__.py"}
+    assert sorted(documented) == sorted(modules)
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_file_that_a_document_names_exists(document):
     text = DOCUMENTS[document]

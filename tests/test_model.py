@@ -7,9 +7,9 @@ import pytest
 
 from racedata.database import SCHEMA
 from racedata.loader.differences import groups_of
-from racedata.loader.discrepancies import Of
+from racedata.loader.discrepancies import Subject
 from racedata.loader.existing import open_read_only
-from racedata.loader.ids import LISTS
+from racedata.loader.ids import IDENTIFIED
 from racedata.loader.schedule import expected_records
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS
 from racedata.model import (
@@ -48,11 +48,13 @@ def test_the_table_of_a_kind_has_its_columns(kind, columns):
     assert {column.name for column in kind.facts} <= {*columns[kind.part_of or kind.name]}
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *LISTS, "races", "sessions"])
+@pytest.mark.parametrize("kind", [*KINDS, *IDENTIFIED, "races", "sessions"])
 def test_each_column_that_is_compared_has_a_group_of_differences(kind):
-    of = Of(kind)
-    assert of.compared
-    assert [column for column in of.compared if not groups_of(of.table.name, column)] == []
+    subject = Subject(kind)
+    assert subject.compared
+    assert [
+        column for column in subject.compared if not groups_of(subject.table.name, column)
+    ] == []
 
 
 @pytest.mark.parametrize("table", BY_NAME)

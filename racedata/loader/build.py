@@ -77,7 +77,7 @@ class Report(NamedTuple):
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
     compared: Compared  # how much of each source was compared with another
-    changes: Sequence[str] = ()  # what differs from the database before, if that was compared
+    differences: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
 def build(
@@ -89,7 +89,8 @@ def build(
 ) -> Report:
     """Builds the database at `path` from what counts in the store, with corrections.
 
-    What differs from the `old` database, which it will replace, is noted in both.
+    Into the store, it writes the ids of statuses, and what differs from the `old` database, which
+    this one will replace.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
@@ -97,66 +98,19 @@ def build(
     progress("choosing")
     choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
     with closing(sqlite3.connect(path.as_uri(), isolation_level=None, uri=True)) as db:
-        # An unfinished file is deleted, so it needs no journal.
-        db.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE"
-        )
-        db.executescript(SCHEMA)
-        # An index of many rows at once is faster to make, and its pages are full.
-        indexes = db.execute(INDEXES).fetchall()
-        for name, _ in indexes:
-            db.execute(f"DROP INDEX {name}")
+        indexes = create_tables(db)
         stage = Stage(db, progress)
         if old:
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
-        db.execute("BEGIN")
+        db.execute("BEGIN")  # only now: no database can be attached in a transaction
         filling = Filling(stage, store, choice, corrected)
         for source in filling.sources:
             check_licence(source.address, source.licence)
-        filling.fill_results()
-        stage.index("results")
-        # Other records of a car take its driver and constructor from the results.
-        of_results = [line for line in lines if line.table.name == "results"]
-        applied = [apply_corrections(stage, of_results)]
-        filling.fill_others()
-        stage.index(*(kind for kind in RECORDS if kind != "results"))
-        others = [line for line in lines if line.table.name != "results"]
-        applied.append(apply_corrections(stage, others))
-        for source in filling.sources:
-            rows = store.list_rows(source.name, "corrections")
-            noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
-            note_corrections(stage, [Line(source.name, each) for each in noted])
-        copy_tables(stage, progress)
-        for _, sql in indexes:
-            db.execute(sql)
-        before = old.store[0] if old and not old.is_sample else None
-        fix_state(store, [line.correction for line in lines], before)
-        describe(db, store, filling.base.is_sample)
-        if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
-            store.drop_changes(after=-1)
-        elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
-            progress("noting what has changed")
-            put_changes(store, db, old.store, filling.why)
-        fill_changes(store, db)
-        progress("comparing sources")
-        register = register_of(filling)
-        put_ids(filling, register)
-        compared = put_discrepancies(filling, register, [line.correction for line in lines])
+        applied = fill_and_correct(filling, lines)
+        finish(filling, indexes, lines, old)
+        compared = compare(filling, lines, old)
         check_required(db)
-        about = [
-            *summary_of(applied),
-            *chain(*(each.remarks for each in applied)),
-            *contributions(db),
-            licence(db),
-            *unknown_values(db),
-        ]
-        report = Report(
-            dict(db.execute("SELECT name, rows FROM row_counts").fetchall()),
-            about,
-            remarks_of(choice),
-            seasons_of(db),
-            compared,
-        )
+        report = report_of(db, choice, applied, compared)
         progress("writing the database")
         db.execute("COMMIT")
         db.execute("DETACH stage")
@@ -175,6 +129,99 @@ def names_others(
     if old:
         named |= {name for (name,) in old.db.execute("SELECT name FROM sources")}
     return not named <= {source.name for source in sources}
+
+
+def create_tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Creates the tables of a new database without their indexes. Returns the names and the SQL of
+    these: an index of many rows at once is faster to make, and its pages are full.
+    """
+    # An unfinished file is deleted, so it needs no journal.
+    db.executescript(
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE"
+    )
+    db.executescript(SCHEMA)
+    indexes = db.execute(INDEXES).fetchall()
+    for name, _ in indexes:
+        db.execute(f"DROP INDEX {name}")
+    return indexes
+
+
+def fill_and_correct(filling: Filling, lines: Sequence[Line]) -> list[Applied]:
+    """Fills the stage with what was chosen, and corrects it. Returns what was corrected.
+
+    Races refer to circuits, and records to races and lists, so these come first. Other records of
+    a car take its driver and constructor from the results, so results are corrected before.
+    """
+    stage, store = filling.stage, filling.store
+    filling.fill_sources()
+    filling.fill_lists()
+    filling.keep_statuses()
+    filling.fill_races()
+    filling.fill_origins()
+    filling.fill_results()
+    stage.index("results")  # by which corrections find rows
+    of_results = [line for line in lines if line.table.name == "results"]
+    applied = [apply_corrections(stage, of_results)]
+    filling.fill_others()
+    stage.index(*(kind for kind in RECORDS if kind != "results"))
+    others = [line for line in lines if line.table.name != "results"]
+    applied.append(apply_corrections(stage, others))
+    # What sources have corrected themselves is only noted, if the corrected rows still have it.
+    for source in filling.sources:
+        rows = store.list_rows(source.name, "corrections")
+        noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
+        note_corrections(stage, [Line(source.name, each) for each in noted])
+    return applied
+
+
+def finish(
+    filling: Filling,
+    indexes: Sequence[tuple[str, str]],
+    lines: Sequence[Line],
+    old: ExistingDatabase | None,
+) -> None:
+    """Copies the stage, which is corrected, into the tables of the database, and describes them.
+
+    Indexes are made when the rows are there: see `create_tables`. Descriptions count these rows.
+    """
+    db = filling.db
+    copy_tables(filling.stage, filling.stage.progress)
+    for _, sql in indexes:
+        db.execute(sql)
+    before = old.store[0] if old and not old.is_sample else None
+    fix_state(filling.store, [line.correction for line in lines], before)
+    describe(db, filling.store, filling.base.is_sample)
+
+
+def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | None) -> Compared:
+    """Fills the tables that compare the finished database: with the old one, which goes into the
+    store too, and with what each source says. Returns how much of each source was compared.
+    """
+    store, db, progress = filling.store, filling.db, filling.stage.progress
+    if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
+        store.drop_changes(after=-1)
+    elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
+        progress("noting what has changed")
+        put_changes(store, db, old.store, filling.why)
+    fill_changes(store, db)
+    progress("comparing sources")
+    register = register_of(filling)
+    put_ids(filling, register)
+    return put_discrepancies(filling, register, [line.correction for line in lines])
+
+
+def report_of(
+    db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], compared: Compared
+) -> Report:
+    about = [
+        *summary_of(applied),
+        *chain(*(each.remarks for each in applied)),
+        *contributions(db),
+        licence(db),
+        *unknown_values(db),
+    ]
+    rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
+    return Report(rows, about, remarks_of(choice), seasons_of(db), compared)
 
 
 def remarks_of(choice: Choice) -> list[str]:

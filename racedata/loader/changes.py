@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.correction_lines import columns_of
+from racedata.loader.correction_lines import columns_of, known_facts, sql_of_text
 from racedata.loader.matching import calendar, match_calendars
+from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import column_names
 from racedata.loader.stage import of_kind
@@ -19,17 +20,10 @@ from racedata.model import BY_NAME, FASTEST_LAP, KINDS, Table
 from racedata.values import Value
 
 # The words for a change of a whole row, and for one of all records of a kind in a race.
-ROW, RECORDS = "row", "records"
-LISTS = ("seasons", "drivers", "constructors", "circuits")
+ROW, ALL_RECORDS = "row", "records"
+OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
-# The SQL of the references that keys have instead of ids.
-REFERENCES = {
-    "driverId": "(SELECT driverRef FROM stage.drivers WHERE driverId = corrected.driverId)",
-    "constructorId": """(
-        SELECT constructorRef FROM stage.constructors
-        WHERE constructorId = corrected.constructorId)""",
-}
 # What a part of a key is about.
 ABOUT = {
     "year": "season",
@@ -39,28 +33,6 @@ ABOUT = {
     "constructorRef": "constructor",
     "circuitRef": "circuit",
 }
-# The SQL of facts that cannot be corrected: they follow from others, or come with a calendar.
-FURTHER_FACTS = {
-    "races": {
-        "circuit": """(
-            SELECT circuitRef FROM stage.circuits WHERE circuitId = corrected.circuitId)"""
-    },
-    "driver_standings": {
-        "constructors": """(
-            SELECT group_concat(constructorRef, ' ') FROM (
-                SELECT constructorRef
-                FROM json_each('[' || replace(corrected.constructors, ' ', ',') || ']') AS each
-                    JOIN stage.constructors ON constructorId = each.value
-                ORDER BY each.key))"""
-    },
-}
-# The lists to whose ids rows refer, and their references.
-WITH_IDS = (
-    ("circuits", "circuitId", "circuitRef"),
-    ("constructors", "constructorId", "constructorRef"),
-    ("drivers", "driverId", "driverRef"),
-    ("status", "statusId", "status"),
-)
 # A row of a list that has the id of another row in the other file.
 OTHER_ROW = """
     SELECT 1 FROM main.{table} AS new JOIN old.{table} AS old USING ({id})
@@ -113,7 +85,8 @@ class Change(NamedTuple):
     kind: str  # as in `origins`, or a list: `drivers`
     about: About
     key: str  # as in corrections, but without the race: `gasly`, `gasly/12`
-    column: str  # as in corrections; or ROW, with the facts of a row; or RECORDS, with their number
+    # as in corrections; or ROW, with the facts of a row; or ALL_RECORDS, with their number
+    column: str
     old: Value  # None if it was unknown, or was not there
     new: Value
     old_source: str | None = None
@@ -123,8 +96,9 @@ class Change(NamedTuple):
     def stored(self, revision: int, now: str) -> StoredChange:
         """The row of the store."""
         old, new = (None if value is None else str(value) for value in (self.old, self.new))
+        fact = (self.kind, *self.about, self.key, self.column)
         return StoredChange(
-            revision, now, self.kind, *self.about, self.key, self.column, old, new, *self[6:]
+            revision, now, *fact, old, new, self.old_source, self.source, self.reason
         )
 
 
@@ -150,11 +124,13 @@ def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], wh
     id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
-    comparison = Comparison(db, why)
-    for season, rounds in comparison.moved_rounds().items():
+    finder = ChangeFinder(db, why)
+    for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
     # If there are too many, those of the oldest races go.
-    found = sorted(comparison.changes(), key=lambda each: [part or 0 for part in each.about[:2]])
+    found = sorted(
+        finder.changes(), key=lambda each: (each.about.season or 0, each.about.round or 0)
+    )
     now, revision = build_time(), store.state[1]
     store.put_changes(each.stored(revision, now) for each in found)
 
@@ -176,7 +152,7 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
         store.put_changes(StoredChange(*row) for row in db.execute(TAKE))
 
 
-class Comparison:
+class ChangeFinder:
     """Compares the new database with `old`, which is attached to its connection."""
 
     def __init__(self, db: sqlite3.Connection, why: Why) -> None:
@@ -185,11 +161,17 @@ class Comparison:
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
         self.has_same_ids = self.are_ids_the_same()
-        self.moved: set[tuple[int | None, str | None]] = set()  # drivers with another constructor
+        self.moved = self.moved_drivers()
 
     def changes(self) -> Iterator[Change]:
-        """First those of lists, then of calendars, then of records, kind by kind."""
-        for name in LISTS:
+        """All changes, with their sources and their reasons: first those of lists, then of
+        calendars, then of records, kind by kind.
+        """
+        return (self.explained(race, change) for race, change in self.unexplained())
+
+    def unexplained(self) -> Iterator[tuple[Race, Change]]:
+        """All changes, each with its race."""
+        for name in OUTSIDE_RACES:
             new, old = (self.rows(name, schema) for schema in SCHEMAS)
             yield from self.changes_of_rows(name, Race(None, None, None, About()), new, old)
         for name in CALENDAR:
@@ -204,7 +186,7 @@ class Comparison:
                     yield from self.changes_of_rows(kind, race, new, old)
                 elif new or old:
                     counts = len(old) or None, len(new) or None
-                    yield self.explained(race, Change(kind, race.about, "", RECORDS, *counts))
+                    yield race, Change(kind, race.about, "", ALL_RECORDS, *counts)
 
     # What is compared with what.
 
@@ -212,7 +194,7 @@ class Comparison:
         """The new rounds of races that have moved within their season, or are gone (None)."""
         moved: dict[int, dict[int, int | None]] = {}
         for race in self.races:
-            season, round = race.about[:2]
+            season, round = race.about.season, race.about.round
             if season and race.old_round and race.old_round != round:
                 moved.setdefault(season, {})[race.old_round] = round
         return moved
@@ -238,8 +220,8 @@ class Comparison:
     def are_ids_the_same(self) -> bool:
         """Whether an id means the same in both files: then so do equal rows."""
         others = (
-            self.db.execute(OTHER_ROW.format(table=table, id=id, name=name)).fetchone()
-            for table, id, name in WITH_IDS
+            self.db.execute(OTHER_ROW.format(table=LIST_OF[id], id=id, name=name)).fetchone()
+            for id, name in REFERENCE.items()
         )
         new = {race.new for race in self.races}
         return not any(others) and not any(
@@ -311,28 +293,41 @@ class Comparison:
     def rows(self, kind: str, schema: str, race: int | None = None) -> Rows:
         table = table_of(kind)
         names = names_in_key(table)
-        columns = facts_of(kind, self.columns(table))
+        columns = facts_of(kind, self.columns(table), schema)
         # the number of the car, where several rows may have a key
         car = "number" if table.unique != table.key else "NULL"
-        keys = [REFERENCES.get(name, name) for name in names]
+        keys = [shown(name, schema) if name in REFERENCE else name for name in names]
         sql = f"""SELECT {", ".join((car, *keys, *columns.values()))}
-            FROM (SELECT * FROM {of_kind(kind, "stage")}) AS corrected"""
-        found = self.db.execute(
-            sql.replace("stage.", f"{schema}.") + ("" if race is None else " WHERE raceId = ?"),
-            () if race is None else (race,),
-        )
+            FROM (SELECT * FROM {of_kind(kind, schema)}) AS corrected
+            {"" if race is None else "WHERE raceId = ?"}"""
+        found = self.db.execute(sql, () if race is None else (race,))
         rows: Rows = {}
         for number, *values in found:
             key = tuple(values[: len(keys)])
             rows.setdefault(key, {})[number] = dict(zip(columns, values[len(keys) :]))
         return rows
 
-    def changes_of_rows(self, kind: str, race: Race, new: Rows, old: Rows) -> Iterator[Change]:
+    def changes_of_rows(
+        self, kind: str, race: Race, new: Rows, old: Rows
+    ) -> Iterator[tuple[Race, Change]]:
         for key in {**old, **new}:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
                 for column, before, after in differences(was, now):
-                    change = Change(kind, about(kind, race, key), name, column, before, after)
-                    yield self.explained(race, change)
+                    yield race, Change(kind, about(kind, race, key), name, column, before, after)
+
+    def moved_drivers(self) -> set[tuple[int | None, str | None]]:
+        """The drivers whose results have another constructor than before, each with the new id of
+        the race. Other records of their cars follow.
+        """
+        return {
+            (race.new, change.about.driver)
+            for race in self.races_that_differ("results")
+            if race.new and race.old
+            for _, change in self.changes_of_rows(
+                "results", race, *self.rows_of_race("results", race)
+            )
+            if change.column == "constructor"
+        }
 
     # Why.
 
@@ -369,16 +364,15 @@ class Comparison:
     def reason(self, race: Race, change: Change, source: str | None, old_source: str | None) -> str:
         """Why the new value is right, if it was not corrected."""
         kind, about = change.kind, change.about
-        if change.column == "constructor" and kind == "results":
-            self.moved.add((race.new, about.driver))
-        if change.column == "constructors" or (
-            change.column == "constructor" and (race.new, about.driver) in self.moved
-        ):
+        follows = change.column == "constructor" and (race.new, about.driver) in self.moved
+        if change.column == "constructors" or (follows and kind != "results"):
             return "follows from the results"
         if source and not old_source:
             return f"{public_name(source)} has it now"
         if not source:
-            return "a source has changed it" if kind in LISTS else "no source has it any more"
+            return (
+                "a source has changed it" if kind in OUTSIDE_RACES else "no source has it any more"
+            )
         if not old_source or source == old_source:
             return f"{public_name(source)} has changed it"
         return self.why(race.new or 0, kind, source, old_source)
@@ -394,18 +388,34 @@ def names_in_key(table: Table) -> list[str]:
     return [name for name in table.key if name != "raceId" and table.name != "races"]
 
 
-def facts_of(kind: str, stored: Collection[str]) -> dict[str, str]:
-    """The SQL of the facts about a row of a kind, by name, if these columns are stored."""
+def shown(id: str, schema: str) -> str:
+    """The SQL of the reference for an id of the row `corrected`."""
+    return sql_of_text(id, LIST_OF[id], REFERENCE[id], schema)
+
+
+def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
+    """The SQL of the facts about a row `corrected` of a kind, by name, if these columns are
+    stored: what can be corrected, and what follows from that or comes with a calendar.
+    """
     table = table_of(kind)
     facts = {
         name: column.shown
-        for name, column in columns_of(table.name).items()
+        for name, column in columns_of(table.name, schema).items()
         if column.name in stored and (name not in table.key or (kind, name) == ("races", "round"))
     }
     if kind in ("results", "fastest_laps"):
         is_lap = kind == "fastest_laps"
         facts = {name: sql for name, sql in facts.items() if (name in FASTEST_LAP) == is_lap}
-    return facts | FURTHER_FACTS.get(kind, {})
+    if kind == "races":
+        facts["circuit"] = shown("circuitId", schema)
+    if kind == "driver_standings":
+        facts["constructors"] = f"""(
+            SELECT group_concat(constructorRef, ' ') FROM (
+                SELECT constructorRef
+                FROM json_each('[' || replace(corrected.constructors, ' ', ',') || ']') AS each
+                    JOIN {schema}.constructors ON constructorId = each.value
+                ORDER BY each.key))"""
+    return facts
 
 
 def pairs(
@@ -433,11 +443,6 @@ def differences(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Val
         )
     else:
         yield from ((name, old[name], new[name]) for name in new if old[name] != new[name])
-
-
-def known_facts(facts: Facts) -> str:
-    """Facts about a row as in corrections: `name=value; name=value`."""
-    return "; ".join(f"{name}={value}" for name, value in facts.items() if value is not None)
 
 
 def about(kind: str, race: Race, key: Key) -> About:

@@ -31,12 +31,11 @@ from racedata.loader.corrections import (
 from racedata.loader.differences import GROUPS, Group
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.ids import LISTS
-from racedata.loader.load import Group as Read
-from racedata.loader.load import put_groups, read
+from racedata.loader.ids import IDENTIFIED
 from racedata.loader.matching import letters_of
 from racedata.loader.memory import answer
 from racedata.loader.program import add_database_argument, run
+from racedata.loader.reading import ReadSources, put_groups, read
 from racedata.loader.rebuild import is_apart, take_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
@@ -173,7 +172,9 @@ def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
     return store
 
 
-def put_last(store: Store, group: Read, corrected: CorrectedRows, progress: Progress) -> list[str]:
+def put_last(
+    store: Store, group: ReadSources, corrected: CorrectedRows, progress: Progress
+) -> list[str]:
     """Puts a source that was read behind all others, or in its own place if it has one.
 
     Returns its name, or the names of the sources of a database.
@@ -225,7 +226,7 @@ def amount(name: str, built: Report) -> str:
         for kind in ("races", "sessions", *KINDS)
         if kind in counts
     ]
-    lists = [counted(counts[kind], kind.removesuffix("s")) for kind in LISTS if kind in counts]
+    lists = [counted(counts[kind], kind.removesuffix("s")) for kind in IDENTIFIED if kind in counts]
     return ", ".join([*kinds, *lists]) or "nothing"
 
 

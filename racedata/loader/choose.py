@@ -148,7 +148,7 @@ def calendar_that_counts(
     def is_old(calendar: StoredCalendar) -> bool:
         source, since = listed[calendar.source], newest.get(calendar.source, "")
         others = [listed[other.source] for other in calendars]
-        return is_outdated(source, calendar.fetched_at, source.put, since, others, newest)
+        return is_outdated(source, calendar.fetched_at, source.reading, since, others, newest)
 
     return min(calendars, key=is_old, default=None)
 
@@ -233,7 +233,7 @@ def choose_parts(
                 is_outdated(
                     listed[part.source],
                     part.confirmed_at,
-                    part.put,
+                    part.reading,
                     race.facts["date"],
                     listed.values(),
                     newest,
@@ -295,7 +295,7 @@ def place_of(part: StoredPart, listed: Mapping[str, StoredSource]) -> int:
 def is_outdated(
     source: StoredSource,
     confirmed_at: str | None,
-    put: int,
+    reading: int,
     since: str,
     others: Iterable[StoredSource],
     newest: Mapping[str, str],
@@ -307,7 +307,7 @@ def is_outdated(
         return False
     return any(
         other.is_loaded
-        and other.put > put
+        and other.reading > reading
         and newest.get(other.name, "") > since
         # if it was confirmed in the future, the clock was ahead
         and (

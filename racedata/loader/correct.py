@@ -286,10 +286,13 @@ class Target:
         if "year" not in about and "raceId" in about:
             sql = "SELECT year FROM stage.races WHERE raceId = ?"
             (about["year"],) = self.db.execute(sql, (about["raceId"],)).fetchone()
-        correction = self.line.correction
+        line = self.line.correction
         self.db.execute(
             f"""INSERT INTO stage.corrections ({COLUMNS})
                 VALUES ({", ".join("?" * (6 + len(ABOUT)))})
                 ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
-            [*correction[:3], wrong, right, correction.witnesses, *map(about.get, ABOUT)],
+            [
+                *(line.table, line.key, line.column, wrong, right, line.witnesses),
+                *map(about.get, ABOUT),
+            ],
         )

@@ -19,7 +19,7 @@ Facts = Mapping[str, Value]  # by the name of a column in the file
 # the table, or is missing from it.
 DRIVER, ROW = "driver", "row"
 # A key has years, rounds and references instead of ids: `2023/18/alonso`. By column: the SQL of the
-# id, and how each part is read.
+# id in a stage, where corrections are applied, and how each part is read.
 IN_KEY = {
     "raceId": (
         "(SELECT raceId FROM stage.races WHERE year = ? AND round = ?)",
@@ -87,8 +87,8 @@ class Line:
     def __init__(self, file: str, correction: Correction) -> None:
         self.correction, self.place = correction, f"{file}: {correction}"
         self.table = BY_NAME[correction.table]
-        self.columns = columns_of(self.table.name)
-        column, wrong, right = correction[2:5]
+        self.columns = columns_of(self.table.name, "stage")
+        column, wrong, right = correction.column, correction.wrong, correction.right
         words = [DRIVER] if "driverId" in self.table.key else []
         words += [ROW] if has_rows_of_races(self.table) else []
         if column not in (*self.columns, *words):
@@ -171,6 +171,11 @@ class Line:
         return "; ".join(f"{name}={in_file(value)}" for name, value in zip(names, found))
 
 
+def known_facts(facts: Facts) -> str:
+    """Known facts about a row, as the file has them: `name=value; name=value`."""
+    return "; ".join(f"{name}={value}" for name, value in facts.items() if value is not None)
+
+
 def in_file(value: Value) -> str:
     return r"\N" if value is None else str(value)
 
@@ -196,9 +201,16 @@ def key_parsers(name: str, table: Table | None = None) -> tuple[Parser, ...]:
     return tuple(parsers or [plain_text])
 
 
+def sql_of_text(id: str, table: str, text: str, schema: str) -> str:
+    """The SQL of the text that a table has for an id of the row `corrected`."""
+    return f"(SELECT {text} FROM {schema}.{table} AS other WHERE other.{id} = corrected.{id})"
+
+
 @cache  # more than a thousand corrections need the columns of a few tables
-def columns_of(name: str) -> dict[str, Corrected]:
-    """The columns of a table that can be corrected, by their names in the file."""
+def columns_of(name: str, schema: str) -> dict[str, Corrected]:
+    """The columns of a table that can be corrected, by their names in the file. Their SQL is for a
+    query in a schema that calls the table `corrected`.
+    """
     table, found = BY_NAME[name], {}
     columns = {column.name: column for column in table.columns}
     for column in columns.values():
@@ -209,9 +221,7 @@ def columns_of(name: str) -> dict[str, Corrected]:
             found[name] = Corrected(name, column.parse, name, same.format(name), column.required)
     for column_name, (id, parent, words) in REFERENCES.items():
         if id in columns and id not in (*table.key, table.names[0]):
-            shown = (
-                f"(SELECT {words} FROM stage.{parent} AS other WHERE other.{id} = corrected.{id})"
-            )
+            shown = sql_of_text(id, parent, words, schema)
             parse = reference if parent == "constructors" else plain_text
             same = f"{shown} COLLATE NOCASE IS ?"
             found[column_name] = Corrected(id, parse, shown, same, columns[id].required)

@@ -10,15 +10,14 @@ value for the whole race, but has it for others of the season.
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 from racedata.formats import public_name
 from racedata.loader.choose import ChosenRace
-from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of
+from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of, known_facts
 from racedata.loader.differences import (
     CONVENTIONS,
     GROUPS,
@@ -30,7 +29,7 @@ from racedata.loader.differences import (
     groups_of,
 )
 from racedata.loader.fill import Filling
-from racedata.loader.ids import LISTS, Register
+from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
@@ -58,6 +57,8 @@ COLUMNS = (
 # What names a row within its race: ids in the database, or references of what that lacks.
 Key = tuple[Value, ...]
 Values = Mapping[str, Value]  # by source
+# The rows of a driver, by source and by the number of the car, or of the stop.
+Cars = Mapping[str, Mapping[Value, Row]]
 # The served rows with a key: facts by the name of a column in corrections.
 Served = Mapping[Key, Sequence[Row]]
 
@@ -76,9 +77,9 @@ class Said:
         if len(self.at) < len(self.keys):
             self.several = {key for key, rows in Counter(self.keys).items() if rows > 1}
 
-    def row(self, at: int, of: "Of") -> Row:
+    def row(self, at: int, subject: "Subject") -> Row:
         """A row, with NULL for compared columns that the source lacks."""
-        row: Row = dict.fromkeys(of.compared)
+        row: Row = dict.fromkeys(subject.compared)
         return row | {name: values[at] for name, values in self.columns.items()}
 
     def values(self, names: Sequence[str]) -> dict[Key, Key]:
@@ -87,10 +88,7 @@ class Said:
         return dict(zip(self.keys, zip(*(self.columns.get(name, unknown) for name in names))))
 
 
-Sides = Mapping[str, Said]  # by source
-
-
-class Of(NamedTuple):
+class Subject(NamedTuple):
     """What is compared: a kind of records of a race, or a list."""
 
     kind: str
@@ -104,7 +102,7 @@ class Of(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The columns that name a row."""
-        if self.kind in LISTS:
+        if self.kind in IDENTIFIED:
             return [self.table.names[0]]
         return [] if self.kind == "races" else [n for n in self.table.key if n != "raceId"]
 
@@ -115,33 +113,67 @@ class Of(NamedTuple):
     @property
     def lacks_count(self) -> bool:
         """Whether a missing value counts: standings lack some by convention."""
-        return self.kind not in (*LISTS, "races", *STANDINGS)
+        return self.kind not in (*IDENTIFIED, "races", *STANDINGS)
 
 
-class Discrepancy(NamedTuple):
-    """A fact about which sources disagree."""
+class Sides(NamedTuple):
+    """What sources say about a subject. Of a kind of records, that which counts comes first."""
 
-    of: Of
-    key: str  # as in corrections
+    subject: Subject
+    said: Mapping[str, Said]  # by source
+
+    @property
+    def first(self) -> str:
+        return next(iter(self.said))
+
+
+class Fact(NamedTuple):
+    """A fact about which sources may disagree."""
+
+    subject: Subject
+    names: Key  # what names its row
     column: str  # as in corrections
-    ids: Mapping[str, int]  # of the driver, constructor and circuit
     value: Value  # what the database says
+    said: Values
+    car: tuple[Value, ...] = ()  # its number, if that is a part of the key in corrections
+
+
+class Judgement(NamedTuple):
+    """What a difference can mean."""
+
     group: Group
     size: float  # how far apart the values are
-    state: str
-    explanation: str
-    said: Values
 
     @property
     def doubt(self) -> int:
+        """1 for the most doubtful group."""
         return 1 + GROUPS.index(self.group)
+
+
+class Discrepancy(NamedTuple):
+    """A fact about which sources disagree, and what is known about that."""
+
+    fact: Fact
+    judgement: Judgement
+    key: str  # as in corrections
+    ids: Mapping[str, int]  # of the driver, constructor and circuit
+    state: str
+    explanation: str
 
     @property
     def order(self) -> tuple[object, ...]:
         """The most doubtful first; of those that are alike, the newest."""
-        race = self.of.race
+        subject = self.fact.subject
+        race = subject.race
         at = (-race.season, int(race.facts["round"])) if race else (0, 0)
-        return self.doubt, -self.size, *at, self.of.kind, self.key, self.column
+        return (
+            self.judgement.doubt,
+            -self.judgement.size,
+            *at,
+            subject.kind,
+            self.key,
+            self.fact.column,
+        )
 
 
 # How many races, or rows of a list, of a source were compared with another: by source and kind.
@@ -157,17 +189,18 @@ def put_discrepancies(
     places = {source.name: place for place, source in enumerate(comparison.sources, 1)}
     facts, said = [], []
     for record, each in enumerate(found, 1):
-        race = each.of.race
+        subject, column, value = each.fact.subject, each.fact.column, each.fact.value
+        year = subject.race and subject.race.season
         facts.append(
             (
-                *(record, each.of.kind, each.key, each.column, race and race.season, each.of.id),
+                *(record, subject.kind, each.key, column, year, subject.id),
                 *map(each.ids.get, IDS),
-                *(text_of(each.value), each.state, each.explanation, each.doubt),
+                *(text_of(value), each.state, each.explanation, each.judgement.doubt),
             )
         )
         said += [
             (record, places[source], public_name(source), text_of(value))
-            for source, value in each.said.items()
+            for source, value in each.fact.said.items()
         ]
     filling.db.executemany(insertion("main.discrepancies", COLUMNS), facts)
     filling.db.executemany(insertion("main.discrepancy_values", 4), said)
@@ -190,46 +223,53 @@ class Comparison:
         self.reasons = Reasons(corrections)
         self.compared: Counter[tuple[str, str]] = Counter()
         self.circuits = dict(self.db.execute("SELECT raceId, circuitId FROM main.races").fetchall())
-        self.of_season: dict[tuple[str, int], set[str]] = {}
-        self.of_race: dict[StoredPart, Said] = {}  # the parts of a race
+        # What was looked up: by kind and season, the columns that have values; of the latest race,
+        # what its parts say, and by kind its served rows.
+        self.columns_known: dict[tuple[str, int], set[str]] = {}
+        self.parts: dict[StoredPart, Said] = {}
+        self.served_rows: dict[str, Served] = {}
 
     def discrepancies(self) -> Iterator[Discrepancy]:
-        for name in LISTS:
-            yield from self.differences(Of(name), self.lists_of(name))
+        for name in IDENTIFIED:
+            yield from self.differences(self.lists_of(name))
         for at, race in enumerate(self.filling.choice.races):
-            self.of_race.clear()
+            self.parts.clear()
+            self.served_rows.clear()
             id = self.filling.race_ids[at]
-            for kind, sides in self.calendars_of(race):
-                yield from self.differences(Of(kind, race, id), sides)
+            for sides in self.calendars_of(race, id):
+                yield from self.differences(sides)
             for kind, first in race.parts.items():
                 parts = [first, *race.others.get(kind, ())]
                 if len(parts) > 1:
                     self.compared.update((part.source, kind) for part in parts)
                     if len({self.store.content(part) for part in parts}) > 1:
-                        sides = {part.source: self.said(part) for part in parts}
-                        yield from self.differences(Of(kind, race, id), sides)
+                        said = {part.source: self.said(part) for part in parts}
+                        yield from self.differences(Sides(Subject(kind, race, id), said))
 
     # What sources say.
 
     def lists_of(self, name: str) -> Sides:
         """A list of all sources: the rows that the database has."""
-        of, sides = Of(name), {}
-        (id,) = of.names
+        subject, sides = Subject(name), {}
+        (id,) = subject.names
+        (reference,) = subject.table.key
         for source in self.sources:
             ids = self.ids[source.name, name]
-            rows = [{**row, id: ids[row[of.table.key[0]]]} for row in self.rows[source.name, name]]
+            rows = [{**row, id: ids[row[reference]]} for row in self.rows[source.name, name]]
             rows = [row for row in rows if row[id] in self.references[id]]
             # the facts of a provisional source are those of the database
             if rows and not source.is_provisional:
-                sides[source.name] = said_in(rows, (id, *of.compared), (id,))
+                sides[source.name] = said_in(rows, (id, *subject.compared), (id,))
         count = Counter(key for said in sides.values() for key in said.at)
         for of_source, said in sides.items():
             self.compared[of_source, name] += sum(count[key] > 1 for key in said.at)
-        return sides
+        return Sides(subject, sides)
 
-    def calendars_of(self, race: ChosenRace) -> Iterator[tuple[str, Sides]]:
+    def calendars_of(self, race: ChosenRace, id: int) -> Iterator[Sides]:
         """The race, and its sessions, in the calendars of all sources."""
-        races, sessions = {}, {}
+        races, sessions = Subject("races", race, id), Subject("sessions", race, id)
+        of_races: dict[str, Said] = {}
+        of_sessions: dict[str, Said] = {}
         for source in self.sources:
             if not (calendar := self.filling.calendars.get((source.name, race.season))):
                 continue
@@ -237,18 +277,18 @@ class Comparison:
             for facts in given:
                 if facts["key"] == race.keys.get(source.name):
                     if calendar.counts is not None:
-                        races[source.name] = said_in([facts], Of("races").compared, ())
+                        of_races[source.name] = said_in([facts], races.compared, ())
                     if rows := facts["sessions"]:
-                        names = ("session", *Of("sessions").compared)
-                        sessions[source.name] = said_in(rows, names, ("session",))
-        for kind, sides in (("races", races), ("sessions", sessions)):
-            if len(sides) > 1:
-                self.compared.update((source, kind) for source in sides)
-            yield kind, sides
+                        names = ("session", *sessions.compared)
+                        of_sessions[source.name] = said_in(rows, names, ("session",))
+        for sides in (Sides(races, of_races), Sides(sessions, of_sessions)):
+            if len(sides.said) > 1:
+                self.compared.update((source, sides.subject.kind) for source in sides.said)
+            yield sides
 
     def said(self, part: StoredPart) -> Said:
         """What a part says, with ids instead of references."""
-        if part not in self.of_race:
+        if part not in self.parts:
             names, content = self.store.content(part)
             columns = dict(zip(names.split(), zip(*unpacked(content))))
             for name in ("driverId", "constructorId"):
@@ -262,116 +302,129 @@ class Comparison:
                     place if rows[points] == 1 else None
                     for place, points in zip(columns["position"], columns["points"])
                 )
-            self.of_race[part] = Said(columns, Of(part.kind).names)
-        return self.of_race[part]
+            self.parts[part] = Said(columns, Subject(part.kind).names)
+        return self.parts[part]
 
-    def results_of(self, race: ChosenRace) -> Sides:
+    def results_of(self, race: ChosenRace) -> Mapping[str, Said]:
         """What all sources say about the results of a race."""
         first = race.parts.get("results")
         parts = [first, *race.others["results"]] if first else []
         return {part.source: self.said(part) for part in parts}
 
-    def is_known(self, of: Of, column: str) -> bool:
+    def is_known(self, subject: Subject, column: str) -> bool:
         """Whether the database has values in a column for other races of the season."""
-        assert of.race
-        key = of.kind, of.race.season
-        if key not in self.of_season:
-            self.of_season[key] = {
+        assert subject.race
+        key = subject.kind, subject.race.season
+        if key not in self.columns_known:
+            self.columns_known[key] = {
                 name
                 for race in self.filling.choice.races
-                if race.season == of.race.season and of.kind in race.parts
-                for name in self.said(race.parts[of.kind]).known
+                if race.season == subject.race.season and subject.kind in race.parts
+                for name in self.said(race.parts[subject.kind]).known
             }
-        return column in self.of_season[key]
+        return column in self.columns_known[key]
+
+    def served(self, subject: Subject) -> Served:
+        """The rows of the new database."""
+        if subject.kind not in self.served_rows:
+            facts = {
+                name: column.shown
+                for name, column in columns_of(subject.table.name, "main").items()
+            }
+            names = subject.names
+            found: dict[Key, list[Row]] = {}
+            where, bound = ("WHERE raceId = ?", (subject.id,)) if subject.race else ("", ())
+            for values in self.db.execute(
+                f"""SELECT {", ".join((*names, *facts.values()))}
+                    FROM main.{subject.table.name} AS corrected {where}""",
+                bound,
+            ):
+                row = dict(zip(facts, values[len(names) :]))
+                found.setdefault(tuple(values[: len(names)]), []).append(row)
+            self.served_rows[subject.kind] = found
+        return self.served_rows[subject.kind]
 
     # What differs.
 
-    def differences(self, of: Of, sides: Sides) -> Iterator[Discrepancy]:
+    def differences(self, sides: Sides) -> Iterator[Discrepancy]:
         """The values that differ, and the rows that only some sources have."""
-        if len(sides) < 2:
+        subject, all_said = sides.subject, sides.said.values()
+        if len(all_said) < 2:
             return
-        first = next(iter(sides))  # of a kind, the one that counts
-        columns = [name for name in of.compared if self.is_comparable(of, sides, first, name)]
-        tables = [said.values(columns) for said in sides.values()]
+        columns = [name for name in subject.compared if self.is_comparable(sides, name)]
+        first, *others = (said.values(columns) for said in all_said)
         differing = {
-            key
-            for table in tables[1:]
-            if table != tables[0]
-            for key, _ in table.items() ^ tables[0].items()
+            key for table in others if table != first for key, _ in table.items() ^ first.items()
         }
-        several = {key for said in sides.values() for key in said.several}
-        served = cache(lambda: self.served(of))
+        several = {key for said in all_said for key in said.several}
         for key in sorted(differing - several, key=str):
-            rows = dict(self.rows_with(of, sides, key))
+            rows = dict(self.rows_with(sides, key))
             for column in columns if len(rows) > 1 else ():
-                yield from self.difference(of, sides, first, column, key, rows, served)
-        if of.kind in COUNTED:
-            yield from self.rows_in_some(of, sides, served)
+                yield from self.difference(sides, column, key, rows)
+        if subject.kind in COUNTED:
+            yield from self.rows_in_some(sides)
 
-    def is_comparable(self, of: Of, sides: Sides, first: str, column: str) -> bool:
+    def is_comparable(self, sides: Sides, column: str) -> bool:
         """Whether two sources have values in a column; or one, but not that which counts."""
-        having = sum(column in said.known for said in sides.values())
-        return having > 1 or (having == 1 and self.is_gap(of, sides, first, column))
+        having = sum(column in said.known for said in sides.said.values())
+        return having > 1 or (having == 1 and self.is_gap(sides, column))
 
-    def is_gap(self, of: Of, sides: Sides, first: str, column: str) -> bool:
+    def is_gap(self, sides: Sides, column: str) -> bool:
         """Whether the database has no values for the race, but some for its season."""
         return (
-            of.kind in KINDS
-            and of.lacks_count
-            and column not in sides[first].known
-            and self.is_known(of, column)
+            sides.subject.kind in KINDS
+            and sides.subject.lacks_count
+            and column not in sides.said[sides.first].known
+            and self.is_known(sides.subject, column)
         )
 
-    def rows_with(self, of: Of, sides: Sides, key: Key) -> Iterator[tuple[str, Row]]:
+    def rows_with(self, sides: Sides, key: Key) -> Iterator[tuple[str, Row]]:
         """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
-        results: Sides = self.results_of(of.race) if of.kind == "fastest_laps" and of.race else {}
+        subject, results = sides.subject, dict[str, Said]()
+        if subject.kind == "fastest_laps" and subject.race:
+            results |= self.results_of(subject.race)
         if any(key in said.several for said in results.values()):
             return  # who drove two cars
-        for source, said in sides.items():
+        for source, said in sides.said.items():
             if key in said.at:
-                yield source, said.row(said.at[key], of)
+                yield source, said.row(said.at[key], subject)
             elif source in results and key in results[source].at:
                 yield source, dict.fromkeys(FASTEST_LAP)
 
     def difference(
-        self,
-        of: Of,
-        sides: Sides,
-        first: str,
-        column: str,
-        key: Key,
-        rows: Mapping[str, Row],
-        served: Callable[[], Served],
+        self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]
     ) -> Iterator[Discrepancy]:
         """The discrepancy in a column of the rows with a key, if it is one."""
+        subject = sides.subject
         values = {
             source: row.get(column)
             for source, row in rows.items()
             if row.get(column) is not None
-            or (of.lacks_count and column in sides[source].known)
-            or (source == first and self.is_gap(of, sides, first, column))
+            or (subject.lacks_count and column in sides.said[source].known)
+            or (source == sides.first and self.is_gap(sides, column))
         }
         if len({*values.values()}) < 2:
             return
-        if column == "constructorId" and self.follows_results(of, key, values):
+        if column == "constructorId" and self.follows_results(subject, key, values):
             return
         name = "constructor" if column == "constructorId" else column
-        row = next(iter(served().get(key, ())), {})
-        known = {source: rows[source] for source, value in values.items() if value is not None}
-        found = judged(of, column, known.values())
-        if not found and len(known) < len(values):
-            lacking = LACKED_BY_OURS if column in sides[first].known else LACKED_BY_THE_RACE
-            found = (lacking if row.get(name) is None else LACKED_BY_THEIRS), 0
-        if found:
+        ours = next(iter(self.served(subject).get(key, ())), {}).get(name)
+        having = [rows[source] for source, value in values.items() if value is not None]
+        judgement = judgement_of(subject, column, combinations(having, 2))
+        if not judgement and len(having) < len(values):
+            is_known = column in sides.said[sides.first].known
+            lacking = LACKED_BY_OURS if is_known else LACKED_BY_THE_RACE
+            judgement = Judgement(lacking if ours is None else LACKED_BY_THEIRS, 0)
+        if judgement:
             shown = {source: self.shown(column, value) for source, value in values.items()}
-            yield self.discrepancy(of, key, "", name, row.get(name), *found, shown)
+            yield self.discrepancy(Fact(subject, key, name, ours, shown), judgement)
 
-    def follows_results(self, of: Of, key: Key, values: Values) -> bool:
+    def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
         """Whether each source has the constructor that it has in its results."""
-        if of.kind == "results" or "driverId" not in of.names or not of.race:
+        if subject.kind == "results" or "driverId" not in subject.names or not subject.race:
             return False
-        driver = (key[of.names.index("driverId")],)
-        results = self.results_of(of.race)
+        driver = (key[subject.names.index("driverId")],)
+        results = self.results_of(subject.race)
         for source, constructor in values.items():
             said = results.get(source)
             if not said or driver not in said.at or driver in said.several:
@@ -380,142 +433,132 @@ class Comparison:
                 return False
         return True
 
-    def rows_in_some(
-        self, of: Of, sides: Sides, served: Callable[[], Served]
-    ) -> Iterator[Discrepancy]:
-        """The rows that only some sources have. If a driver has as many in all of them, the number
-        of the car may differ, and no row is missing.
-        """
-        drivers = {key[0] for said in sides.values() for key in said.several} | {
-            key[0]
-            for said, other in combinations(sides.values(), 2)
-            if said.at.keys() != other.at.keys()
-            for key in said.at.keys() ^ other.at.keys()
-        }
-        for driver in sorted(drivers, key=str):
-            cars: dict[str, dict[Value, Row]] = {source: {} for source in sides}
-            for source, said in sides.items():
-                for at, key in enumerate(said.keys):
-                    if key[0] == driver:
-                        row = said.row(at, of)
-                        cars[source][row.get(COUNTED[of.kind])] = row
-            most = max(map(len, cars.values()))
+    def rows_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
+        """The rows that only some sources have."""
+        for driver in sorted(drivers_to_count(sides.said.values()), key=str):
+            cars = cars_of(driver, sides)
             for car in dict.fromkeys(car for rows in cars.values() for car in rows):
-                having = {source: rows[car] for source, rows in cars.items() if car in rows}
-                most_here = max(len(cars[source]) for source in having)
-                lacking = [
-                    source
-                    for source, rows in cars.items()
-                    if car not in rows and len(rows) < most_here
-                ]
-                if not lacking:
-                    continue
-                has_others = of.kind == "pit_stops" or most > 1
-                key = (driver, car) if of.kind == "pit_stops" else (driver,)
-                own = [
-                    row
-                    for row in served().get(key, ())
-                    if not has_others or row.get(COUNTED[of.kind], car) == car
-                ]
-                said_rows = {
-                    source: self.facts(of, source, key, having[source])
-                    if source in having
-                    else None
-                    for source in sides
-                    if source in having or source in lacking
-                }
-                value = self.known_facts(of, own[0]) if own else None
-                if found := judged(of, ROW, [*having.values()] * 2):
-                    suffix = f"/{car}" if has_others and of.kind != "pit_stops" else ""
-                    yield self.discrepancy(of, key, suffix, ROW, value, *found, said_rows)
+                if lacking := sources_lacking(car, cars):
+                    yield from self.row_in_some(sides.subject, (driver, car), cars, lacking)
+
+    def row_in_some(
+        self, subject: Subject, who: tuple[Value, Value], cars: Cars, lacking: Collection[str]
+    ) -> Iterator[Discrepancy]:
+        """The discrepancy about the row of a driver and a car, or a stop, which some sources lack.
+        The others have it, or have the row with another number.
+        """
+        driver, car = who
+        having = {source: rows[car] for source, rows in cars.items() if car in rows}
+        # A stop is named by its number, and a car only if the driver has several.
+        names_stop = subject.kind == "pit_stops"
+        names_car = not names_stop and any(len(rows) > 1 for rows in cars.values())
+        key = (driver, car) if names_stop else (driver,)
+        ours = [
+            row
+            for row in self.served(subject).get(key, ())
+            if not names_car or row.get(COUNTED[subject.kind], car) == car
+        ]
+        said = {
+            source: self.facts(subject, source, key, having[source]) if source in having else None
+            for source in cars
+            if source in having or source in lacking
+        }
+        # Each row is also judged alone, with itself: only one source may have it.
+        pairs = ((one, other) for one in having.values() for other in having.values())
+        if judgement := judgement_of(subject, ROW, pairs):
+            value = self.words(subject, ours[0]) if ours else None
+            fact = Fact(subject, key, ROW, value, said, (car,) if names_car else ())
+            yield self.discrepancy(fact, judgement)
 
     # In words.
 
-    def discrepancy(
-        self,
-        of: Of,
-        key: Key,
-        suffix: str,
-        column: str,
-        value: Value,
-        group: Group,
-        size: float,
-        said: Values,
-    ) -> Discrepancy:
-        parts = [self.shown(name, part) for name, part in zip(of.names, key)]
-        if of.race:
-            parts = [of.race.season, of.race.facts["round"], *parts]
-        text = "/".join(map(str, parts)) + suffix
-        ids = {name: id for name, id in zip(of.names, key) if name in IDS and isinstance(id, int)}
-        if of.id:
-            ids["circuitId"] = self.circuits[of.id]
-        state, explanation = self.reasons.of(of.table.name, text, column, value, group, said)
-        return Discrepancy(of, text, column, ids, value, group, size, state, explanation, said)
+    def discrepancy(self, fact: Fact, judgement: Judgement) -> Discrepancy:
+        subject = fact.subject
+        named = dict(zip(subject.names, fact.names))
+        parts = [self.shown(name, part) for name, part in named.items()]
+        if subject.race:
+            parts = [subject.race.season, subject.race.facts["round"], *parts]
+        key = "/".join(map(str, (*parts, *fact.car)))
+        ids = {name: id for name, id in named.items() if name in IDS and isinstance(id, int)}
+        if subject.id:
+            ids["circuitId"] = self.circuits[subject.id]
+        return Discrepancy(fact, judgement, key, ids, *self.reasons.of(fact, key, judgement.group))
 
     def shown(self, column: str, value: Value) -> Value:
         """A value as corrections have it: a reference instead of an id."""
         return self.references.get(column, {}).get(value, value)
 
-    def facts(self, of: Of, source: str, key: Key, row: Row) -> str:
+    def facts(self, subject: Subject, source: str, key: Key, row: Row) -> str:
         """The facts of a row of a source, as corrections have them."""
         facts = {
             **row,
             "constructor": self.shown("constructorId", row.get("constructorId")),
             "status": row.get("statusId"),
         }
-        assert of.race
-        laps = [of.race.parts.get("fastest_laps"), *of.race.others.get("fastest_laps", ())]
-        for part in laps if of.kind == "results" else ():
+        assert subject.race
+        laps = [subject.race.parts.get("fastest_laps")]
+        laps += subject.race.others.get("fastest_laps", ())
+        for part in laps if subject.kind == "results" else ():
             if part and part.source == source and key in self.said(part).at:
-                lap = self.said(part).row(self.said(part).at[key], Of("fastest_laps"))
+                lap = self.said(part).row(self.said(part).at[key], Subject("fastest_laps"))
                 if lap["number"] == row.get("number"):
                     facts |= {name: lap[name] for name in FASTEST_LAP}
-        return self.known_facts(of, facts)
+        return self.words(subject, facts)
 
-    def known_facts(self, of: Of, facts: Row) -> str:
-        names = (
-            name
-            for name in columns_of(of.table.name)
-            if name not in ("positionOrder", *of.table.key) and facts.get(name) is not None
-        )
-        return "; ".join(f"{name}={facts[name]}" for name in names)
+    def words(self, subject: Subject, facts: Row) -> str:
+        """Facts about a row, as corrections have them, without those that its key has."""
+        table = subject.table
+        left_out = ("positionOrder", *table.key)
+        names = (name for name in columns_of(table.name, "main") if name not in left_out)
+        return known_facts({name: facts.get(name) for name in names})
 
-    def served(self, of: Of) -> Served:
-        """The rows of the new database."""
-        shown = {
-            name: column.shown.replace("stage.", "main.")
-            for name, column in columns_of(of.table.name).items()
-        }
-        names = of.names
-        found: dict[Key, list[Row]] = {}
-        where, bound = ("WHERE raceId = ?", (of.id,)) if of.race else ("", ())
-        for values in self.db.execute(
-            f"""SELECT {", ".join((*names, *shown.values()))}
-                FROM main.{of.table.name} AS corrected {where}""",
-            bound,
-        ):
-            row = dict(zip(shown, values[len(names) :]))
-            found.setdefault(tuple(values[: len(names)]), []).append(row)
-        return found
+
+def drivers_to_count(all_said: Collection[Said]) -> set[Value]:
+    """The drivers who have several rows, or of whom a source has no row that another has."""
+    keys = {key for said in all_said for key in said.several}
+    for said, other in combinations(all_said, 2):
+        if said.at.keys() != other.at.keys():  # which is faster, and usual
+            keys |= said.at.keys() ^ other.at.keys()
+    return {driver for driver, *_ in keys}
+
+
+def cars_of(driver: Value, sides: Sides) -> Cars:
+    """The rows of a driver."""
+    number = COUNTED[sides.subject.kind]
+    cars: dict[str, dict[Value, Row]] = {}
+    for source, said in sides.said.items():
+        at = (at for at, key in enumerate(said.keys) if key[0] == driver)
+        cars[source] = {row.get(number): row for row in (said.row(a, sides.subject) for a in at)}
+    return cars
+
+
+def sources_lacking(car: Value, cars: Cars) -> list[str]:
+    """The sources that lack a row of a driver. One that has as many rows as those that have it does
+    not: it has another number for the car.
+    """
+    most = max(len(rows) for rows in cars.values() if car in rows)
+    return [source for source, rows in cars.items() if car not in rows and len(rows) < most]
 
 
 def said_in(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> Said:
     return Said({name: [row.get(name) for row in rows] for name in names}, key)
 
 
-def judged(of: Of, column: str, rows: Iterable[Row]) -> tuple[Group, float] | None:
-    """What two of these rows can mean by a difference in a column: the most doubtful group that
-    fits, and how far apart the values are. None if no group fits.
+def judgement_of(
+    subject: Subject, column: str, pairs: Iterable[tuple[Row, Row]]
+) -> Judgement | None:
+    """What two rows can mean by a difference in a column: the most doubtful group that fits one of
+    the pairs, and of those, the largest difference. None if no group fits.
     """
-    found: list[tuple[Group, float]] = []
-    for one, other in combinations(rows, 2):
+    found: list[Judgement] = []
+    for one, other in pairs:
         if column != ROW and one[column] == other[column]:
             continue
-        for group in groups_of(of.table.name, column):
+        for group in groups_of(subject.table.name, column):
             if group.fits(column, one, other):
-                found.append((group, 0 if column == ROW else distance(column, one, other)))
+                found.append(Judgement(group, 0 if column == ROW else distance(column, one, other)))
                 break
-    return min(found, key=lambda each: (GROUPS.index(each[0]), -each[1]), default=None)
+    return min(found, key=lambda each: (each.doubt, -each.size), default=None)
 
 
 class Reasons:
@@ -536,11 +579,9 @@ class Reasons:
                 (row["table"], row["key"], row["column"]): row for row in csv.DictReader(file)
             }
 
-    def of(
-        self, table: str, key: str, column: str, value: Value, group: Group, said: Values
-    ) -> tuple[str, str]:
-        """The state of a discrepancy, and why."""
-        text = text_of(value)
+    def of(self, fact: Fact, key: str, group: Group) -> tuple[str, str]:
+        """The state of a discrepancy, and why. `key` is that of the fact in corrections."""
+        table, column, text = fact.subject.table.name, fact.column, text_of(fact.value)
         correction = self.corrections.get((table, key.lower(), column))
         if correction and (column == ROW or correction.right == text):
             return RESOLVED, correction.witnesses
@@ -549,9 +590,13 @@ class Reasons:
             return kept["state"], kept["reason"]
         if group in CONVENTIONS:
             return EXPLAINED, group.meaning
-        agreeing = [source for source, each in said.items() if text_of(each) == text]
-        others = {family(source) for source in said} - {family(source) for source in agreeing}
-        if len({*map(family, agreeing)}) > max(1, len(others)):
+        agreeing = [source for source, each in fact.said.items() if text_of(each) == text]
+        # Sources of a family descend from one, so they are one witness, which agrees if any of them
+        # does. Two witnesses or more must agree, and more than disagree: see "Discrepancies" in
+        # docs/data.md.
+        families = {*map(family, agreeing)}
+        others = {*map(family, fact.said)} - families
+        if len(families) > max(1, len(others)):
             names = " and ".join(map(public_name, agreeing))
             return RESOLVED, f"{names} agree."
         return OPEN, f"{group.meaning} {group.settles}"

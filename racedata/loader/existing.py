@@ -90,7 +90,7 @@ class ExistingDatabase:
                 SAMPLE if address == SAMPLE_NAME else address for (address,) in found
             ]
             self.db.execute("SELECT 1 FROM origins LIMIT 1")  # which a newer database always has
-            # the id and the number of changes of the store that it was built from
+            # the id and the revision of the store that it was built from
             self.store: tuple[str, int] = "", 0
             if "revision" in column_names(self.db, "build"):
                 sql = "SELECT storeId, revision FROM build"

@@ -1,8 +1,8 @@
 """Fills a Stage with what was chosen from the store: gives rows ids instead of references."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, compress, repeat
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from racedata.hints import COMMAND
 from racedata.loader.choose import Choice, ChosenRace, why
@@ -15,6 +15,8 @@ from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
 from racedata.model import BY_NAME, FASTEST_LAP, KINDS
 from racedata.values import Value
+
+T = TypeVar("T")
 
 
 class List:
@@ -50,18 +52,25 @@ class List:
         return max(self.rows, default=0) + 1
 
 
-class References(dict[Value, int | None]):
-    """The ids in the database of what a source refers to; None if nothing that was chosen does."""
+class IdsOf(dict[Value, int | T], Generic[T]):
+    """The ids in the database of what a source refers to, by its references. Of what the database
+    lacks, it has what `otherwise` makes of the reference.
+    """
 
-    def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
+    def __init__(
+        self,
+        ids: Mapping[Value, int],
+        others: Mapping[object, int],
+        otherwise: Callable[[Value], T],
+    ) -> None:
         super().__init__(ids)
-        self.others = others
+        self.others, self.otherwise = others, otherwise
 
-    def __missing__(self, reference: Value) -> int | None:
+    def __missing__(self, reference: Value) -> int | T:
         # A source has facts only about some of those it names.
         id = None if reference is None else self.others.get(str(reference).lower())
-        self[reference] = id
-        return id
+        self[reference] = self.otherwise(reference) if id is None else id
+        return self[reference]
 
 
 # The values of a part, by column: much faster than row by row.
@@ -71,7 +80,7 @@ Names = dict[tuple[int, int], int]
 
 
 class Filling:
-    """What fills a Stage from the store.
+    """What fills a Stage from the store, step by step: `build.fill_and_correct` has their order.
 
     `base` is the source whose lists come first, and with `kept`, the sources whose ids are kept: an
     export, and perhaps its rest.
@@ -101,22 +110,24 @@ class Filling:
         self.lists = {
             name: List(name, store.list_rows(self.base.name, name), corrected) for name in LISTS
         }
-        # The ids in the database, by source, list and reference.
-        self.ids: dict[str, dict[str, References]] = {}
+        # The ids in the database, by source, list and reference; None if nothing that was chosen
+        # refers to it.
+        self.ids: dict[str, dict[str, IdsOf[None]]] = {}
         self.names: dict[tuple[int, str], Names] = {}  # by race and source: see `other_names`
         self.race_ids: dict[int, int] = {}  # by the place of a race in `choice.races`
+
+    def fill_sources(self) -> None:
         for source in self.sources:
             read_at = min(source.read_at, self.now)
             number = self.numbers[source.name]
-            stage.add_source(number, source._replace(read_at=read_at))
-        self.fill_lists()
-        self.fill_races()
-        self.fill_origins()
+            self.stage.add_source(number, source._replace(read_at=read_at))
 
     # Lists.
 
     def fill_lists(self) -> None:
-        """Adds the rows that the chosen parts of each source refer to."""
+        """Inserts the rows of the base, and those that the chosen parts of other sources refer to.
+        From then on, `ids` has their ids.
+        """
         needed = self.needed()
         for source in sorted(self.sources, key=lambda source: source is not self.base):
             self.ids[source.name] = of_source = {}
@@ -126,7 +137,7 @@ class Filling:
                 reference = REFERENCE[id]
                 if source is self.base:
                     ids = {row[reference]: int(str(row[id])) for row in rows}
-                    of_source[name] = References(ids, self.lists[name].ids)
+                    of_source[name] = IdsOf(ids, self.lists[name].ids, nothing)
                     continue
                 used = needed.get((source.name, name), set())
                 if name == "status":  # an API lists only those that the database lacked
@@ -135,13 +146,12 @@ class Filling:
                 ids = self.add_to_list(
                     source, name, [row for row in rows if row[reference] in used]
                 )
-                of_source[name] = References(ids, self.lists[name].ids)
+                of_source[name] = IdsOf(ids, self.lists[name].ids, nothing)
         self.number_drivers()
         for name, found in self.lists.items():
             names = BY_NAME[name].names
             values = [[row.get(column) for column in names] for row in found.rows.values()]
             self.stage.insert(name, names, list(zip(*values)))
-        self.keep_statuses()
 
     def number_drivers(self) -> None:
         """Gives drivers the permanent number of the source with the newest result.
@@ -159,7 +169,9 @@ class Filling:
                     numbers[id]["number"] = row["number"]
 
     def keep_statuses(self) -> None:
-        """Keeps the ids of statuses in the store: also of those that no record has any more."""
+        """Writes the ids of statuses into the store, which keeps also those of statuses that no
+        record has any more: addresses have them.
+        """
         ids = {str(row["status"]): id for id, row in self.lists["status"].rows.items()}
         texts, used = {text.lower() for text in ids}, {*self.lists["status"].rows}
         kept = {
@@ -232,7 +244,9 @@ class Filling:
     # Races.
 
     def fill_races(self) -> None:
-        """Inserts the races and their sessions. Those that the base has keep its ids."""
+        """Inserts the seasons, the races and their sessions, which refer to circuits. Races that
+        the base has keep its ids. From then on, `race_ids` has all.
+        """
         own = {
             (calendar.season, race["key"]): race["raceId"]
             for calendar in self.calendars.values()
@@ -294,8 +308,8 @@ class Filling:
             for at, race in enumerate(self.choice.races)
             if kind in race.parts
         ]
-        of_base = [each for each in chosen if each[2].source in self.kept]
-        others = [each for each in chosen if each[2].source not in self.kept]
+        of_base = [(id, race, part) for id, race, part in chosen if part.source in self.kept]
+        others = [(id, race, part) for id, race, part in chosen if part.source not in self.kept]
         table = BY_NAME[kind]
         if not table.id:
             of_base, others = chosen, []
@@ -463,6 +477,10 @@ class Filling:
         if given.fetched_at and given.fetched_at > self.now:
             return f"{min(race.facts['date'], self.now[:10])}T00:00:00Z"
         return given.fetched_at
+
+
+def nothing(reference: Value) -> None:
+    """The id of what nothing that was chosen refers to."""
 
 
 def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:

@@ -6,32 +6,22 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.fill import Filling
+from racedata.loader.fill import Filling, IdsOf
 from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.sql import insertion
 from racedata.values import Value
 
-LISTS = ("drivers", "constructors", "circuits")
+# The lists whose rows the sources may call by other references and ids.
+IDENTIFIED = ("drivers", "constructors", "circuits")
 COLUMNS = ("kind", "reference", "source", "id")
-
-
-class Ids(dict[Value, Value]):
-    """The ids of what a source refers to; the reference itself if the database lacks that."""
-
-    def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
-        super().__init__(ids)
-        self.others = others
-
-    def __missing__(self, reference: Value) -> Value:
-        self[reference] = self.others.get(str(reference).lower(), reference)
-        return self[reference]
 
 
 class Register(NamedTuple):
     """What the sources of the list call the things in the lists."""
 
     rows: Mapping[tuple[str, str], list[Row]]  # by source and list
-    ids: Mapping[tuple[str, str], Ids]  # by source and list: ours, by reference
+    # by source and list: our ids, by reference; of what the database lacks, the reference itself
+    ids: Mapping[tuple[str, str], IdsOf[Value]]
     # by the column with our ids: our references, by id
     references: Mapping[str, Mapping[Value, Value]]
 
@@ -42,18 +32,18 @@ def register_of(filling: Filling) -> Register:
     rows = {
         (source, name): filling.store.list_rows(source, name)
         for source in sources
-        for name in LISTS
+        for name in IDENTIFIED
     }
-    ids = {}
+    ids: dict[tuple[str, str], IdsOf[Value]] = {}
     for (source, name), found in rows.items():
         of_list = filling.lists[name]
         own = ((row[of_list.reference], of_list.find(row)) for row in found)
         known = {reference: id for reference, id in own if id is not None}
-        ids[source, name] = Ids(known, of_list.ids)
+        ids[source, name] = IdsOf(known, of_list.ids, lambda reference: reference)
     references = {
         id: dict(filling.db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
         for id, name in REFERENCE.items()
-        if LIST_OF[id] in LISTS
+        if LIST_OF[id] in IDENTIFIED
     }
     return Register(rows, ids, references)
 

@@ -6,10 +6,9 @@ stays. Without an argument, the dumps are those of the last load.
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import NamedTuple
 
 from racedata.database import (
     OLDEST_VERSION,
@@ -30,7 +29,6 @@ from racedata.loader.corrections import (
     corrections_at,
     corrections_file,
 )
-from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.listed import (
@@ -43,17 +41,15 @@ from racedata.loader.listed import (
     wanted_list,
 )
 from racedata.loader.memory import answer, copied_from, remember_copied
-from racedata.loader.parts import Tables
 from racedata.loader.program import add_database_argument, run
+from racedata.loader.reading import groups_of, put_groups, read
 from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
 from racedata.loader.replacement import copy_attributes, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
-from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
-from racedata.loader.stage import Stage, staged
+from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
 from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
-from racedata.loader.update import put_whole
 
 
 def load(
@@ -87,78 +83,22 @@ def load(
         ]
 
         # All sources are read: the store is locked only while it changes.
-        def change(store: Store, corrected: CorrectedRows) -> None:
+        def edit(store: Store, corrected: CorrectedRows) -> None:
             put_groups(store, groups, corrected, progress)
             reading.close()
             put_list(store, sources if only else list_after(store, sources or loaded))
 
-        report = new.build(corrections, progress, change)
+        report = new.build(corrections, progress, edit)
     rows = groups[0].stage.rows if groups[0].stage else {}
     lines = [*groups[0].lines, *(group.fault for group in groups if group.fault)]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
     return [*table_of_rows(rows, report.rows), *lines, *report.lines, *report.remarks, last]
 
 
-class Group(NamedTuple):
-    """Sources that were read into one Stage: one, or an export and its rest."""
-
-    sources: Sequence[Source]
-    stage: Stage | None  # None if they cannot be read
-    lines: list[str]  # remarks
-    fault: str = ""
-
-
-def groups_of(addresses: Sequence[str]) -> list[list[Source]]:
-    """The sources that are read together. An export and its rest have the same ids."""
-    first, *others = [source_at(address) for address in addresses]
-    rests = [source for source in others if source.is_rest]
-    return [[first, *rests], *([source] for source in others if source not in rests)]
-
-
-@contextmanager
-def read(sources: Sequence[Source], progress: Progress, may_fail: bool = False) -> Iterator[Group]:
-    """Reads sources. If that fails and `may_fail`, their stored parts count. Raises LoadError."""
-    with ExitStack() as stack:
-        try:
-            fills = [stack.enter_context(source.opened(progress)) for source in sources]
-            stage = stack.enter_context(staged(progress))
-            lines = [line for fill in fills for line in fill(stage)]
-        except LoadError as error:
-            if not may_fail:
-                raise
-            kept = f"{error}; the records of this source in the database are kept"
-            group = Group(sources, None, [], kept)
-        else:
-            group = Group(sources, stage, lines)
-        yield group
-
-
 def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     """The list of sources after a load. The sample leaves it when a real source comes."""
     addresses = wanted_list(store)
     return [*addresses, SAMPLE] if [*loaded] == [SAMPLE] else after_load(addresses, loaded)
-
-
-def put_groups(
-    store: Store, groups: Sequence[Group], corrected: CorrectedRows, progress: Progress
-) -> None:
-    """Puts what was read into the store."""
-    has_ids = False  # whether the ids of a source are kept
-    is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
-    for sources, stage, *_ in groups:
-        if stage is None:
-            for known in store.known_sources():
-                if known.address == sources[0].address and known.has_ids:
-                    if has_ids:
-                        store.drop_ids(known.name)
-                    has_ids = True
-            continue
-        stage.has_ids &= not has_ids
-        has_ids |= stage.has_ids
-        for number, source in stage.stored_sources(is_sample):
-            progress(f"storing {source.name}")
-            delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-            put_whole(store, delivery, corrected)
 
 
 def load_whole(source: Source, database: str, progress: Progress, replace: bool) -> list[str]:

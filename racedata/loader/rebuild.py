@@ -33,7 +33,7 @@ from racedata.loader.store import Store, opened_store
 from racedata.loader.threads import Sleep
 from racedata.loader.update import put_whole
 
-Change = Callable[[Store, CorrectedRows], None]
+Edit = Callable[[Store, CorrectedRows], None]
 
 
 class NothingNew(Exception):
@@ -51,30 +51,31 @@ class Rebuild:
         self,
         corrections: Named,
         progress: Progress,
-        change: Change = lambda store, corrected: None,
+        edit: Edit = lambda store, corrected: None,
         compared: Collection[str] | None = None,
     ) -> Report:
         """Changes the store, and builds the database from it.
 
         With `compared`, the database stays if no table differs that sources fill, nor one of these
-        others: see ExistingDatabase.differences.
+        others: see ExistingDatabase.differences. That counts any row that differs, also of ids, the
+        order of records, or discrepancies. changes.py finds values that people care about, whatever
+        the ids; so what it finds cannot say whether both files are the same.
         """
         with changed_store(self.database) as store:
             if self.existing and is_apart(store, self.existing):
                 take_apart(self.existing, store)
-            id, changes = store.state
-            store.state = id, changes + 1
+            store.count_build()
             lines = corrections_at(corrections_file(store, corrections), progress)
-            change(store, CorrectedRows(lines))
+            edit(store, CorrectedRows(lines))
             remember_corrections(store, corrections)
-            # before the store takes its changes back: that frees space
+            # before a fault rolls the store back: that frees space
             with full_disk_named(self.path.parent):
                 report = build(self.path, store, lines, progress, self.existing)
             if self.existing and compared is not None:
-                report = report._replace(changes=self.differences(progress, *compared))
-                self.is_new = bool(report.changes)
+                report = report._replace(differences=self.differences(progress, *compared))
+                self.is_new = bool(report.differences)
             if not self.is_new:
-                store.state = id, changes
+                store.discount_build()
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
@@ -127,10 +128,10 @@ def is_behind(database: Path) -> bool:
         if is_missing(database):
             return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
-            id, changes = existing.store
+            id, revision = existing.store
             if id != store.state[0]:  # the service builds the sample if the database is lost
                 return existing.is_sample and any(not each.is_sample for each in store.sources())
-        return changes < store.state[1]
+        return revision < store.state[1]
 
 
 @contextmanager
@@ -183,9 +184,9 @@ def store_of(database: Path) -> Iterator[Store]:
 
 def is_apart(store: Store, existing: ExistingDatabase) -> bool:
     """Whether a database was built from another store than this, or this is an older copy."""
-    id, changes = existing.store
+    id, revision = existing.store
     if id == store.state[0]:
-        return changes > store.state[1]
+        return revision > store.state[1]
     # The service builds the sample if the database is lost: it is not what the sources say.
     has_more = any(not source.is_sample for source in store.known_sources())
     return not (has_more and (existing.is_sample or not id))
@@ -217,5 +218,5 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )
     take_changes(existing.db, store)
-    id, changes = existing.store
-    store.state = id or store.state[0], changes
+    id, revision = existing.store
+    store.state = id or store.state[0], revision

@@ -70,17 +70,17 @@ class Refresh:
         self.was_refused = False  # whether a source has asked `run` to try again later
 
     def run(self) -> int:
-        """Asks each source. Returns how many changes were stored.
+        """Asks each source. Returns how many new databases were stored.
 
         If a source fails, raises LoadError after asking the others.
         """
-        changes, faults = 0, []
+        databases, faults = 0, []
         with closing(self.existing()) as existing:
             # before any source adds to it: each source brings the same seasons
             self.first = existing.first_season([])
         for source in reversed(self.sources):
             try:
-                changes += self.ask(source)
+                databases += self.ask(source)
             except NotYet as error:
                 self.say(str(error))
                 self.was_refused = True
@@ -88,7 +88,7 @@ class Refresh:
                 faults.append(fault_text(error, str(self.path)))
         if faults:
             raise LoadError("; ".join(faults))
-        return changes
+        return databases
 
     def existing(self) -> ExistingDatabase:
         """The database. Raises LoadError, before any request, if it is damaged.
@@ -105,13 +105,13 @@ class Refresh:
         return ExistingDatabase(self.path)
 
     def ask(self, source: Source) -> int:
-        """Fetches the records of a source. Returns how many changes were stored."""
+        """Fetches the records of a source. Returns how many new databases were stored."""
         of_source = SourceRefresh(self, source)
         with self.limits_remembered(source):
             where = source.bring(of_source.task())
         remember(self.path, source.name, {"refreshedAt": utc_now()})
-        self.say(f"{self.path}: {'new data' if of_source.changes else 'nothing new'}{where}")
-        return of_source.changes
+        self.say(f"{self.path}: {'new data' if of_source.databases else 'nothing new'}{where}")
+        return of_source.databases
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
@@ -162,7 +162,7 @@ class SourceRefresh:
                 self.row = as_read(store, source)
                 of_source = store.calendars(source.name)
             self.lacked_before = [time for each in of_source for time in each.lacks.values()]
-        self.changes = 0  # new databases that were stored
+        self.databases = 0  # new databases that were stored
 
     def task(self) -> Task:
         refresh = self.refresh
@@ -188,7 +188,7 @@ class SourceRefresh:
         refresh, source = self.refresh, self.source
         remarks: list[str] = []
 
-        def change(store: Store, corrected: CorrectedRows) -> None:
+        def edit(store: Store, corrected: CorrectedRows) -> None:
             if as_read(store, source) != self.row:
                 what = f"another program has stored records from {source.address} in the meantime"
                 raise LoadError(f"{refresh.path}: {what}; try again")
@@ -207,11 +207,11 @@ class SourceRefresh:
             store.remember(source.name, delivery.notes)
 
         with rebuilding(str(refresh.path), refresh.sleep) as new:
-            report = new.build(refresh.corrections, refresh.progress, change, compared=())
+            report = new.build(refresh.corrections, refresh.progress, edit, compared=())
             self.row = delivery.source.read_at, delivery.source.checksum
-            for line in (*remarks, *report.remarks, *report.changes):
+            for line in (*remarks, *report.remarks, *report.differences):
                 refresh.say(line)
-        self.changes += new.is_new
+        self.databases += new.is_new
 
     def replace_with(self, copy: Copy) -> None:
         """Replaces the database with a copy of another one, if they differ."""
@@ -219,10 +219,10 @@ class SourceRefresh:
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
             with rebuilding(str(refresh.path), refresh.sleep) as new:
                 install_copy(copy, new.path, new.existing)
-                changes = new.differences(refresh.progress)
-            for line in changes:
+                differences = new.differences(refresh.progress)
+            for line in differences:
                 refresh.say(line)
-            self.changes += 1
+            self.databases += 1
         remember_copied(refresh.path, self.source.name, copy.etag)
 
     def are_cancelled(self, since: Collection[str]) -> bool:
@@ -241,7 +241,7 @@ def followed_source(source: Source, refresh: Refresh, lines: list[str]) -> Follo
 
     def bring() -> str:
         lines.clear()
-        changes = refresh.ask(source)
-        return "; ".join(" ".join(line.split()) for line in lines) if changes else ""
+        databases = refresh.ask(source)
+        return "; ".join(" ".join(line.split()) for line in lines) if databases else ""
 
     return FollowedSource(source, partial(refresh.has_news, source), bring)

@@ -101,7 +101,8 @@ class Stage:
 
     def add_source(self, number: int, source: StoredSource) -> None:
         """Adds a row of the table `sources`. build.py adds what it gave."""
-        row = (number, *source[:5], source.is_loaded, "", source.is_provisional)
+        facts = (source.name, source.address, source.licence, source.checksum, source.read_at)
+        row = (number, *facts, source.is_loaded, "", source.is_provisional)
         self.db.execute(insertion("stage.sources", len(row)), row)
 
     def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:

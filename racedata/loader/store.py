@@ -1,7 +1,8 @@
 """The store: what every source says, in an SQLite file beside the database.
 
 `racedata.sources.db` beside `racedata.db`. The loader writes it in transactions. The service reads
-only when each source was asked. choose.py decides which parts count, and build.py makes the
+two times of each source from it, and nothing else: when it was last asked, and since when it has
+been followed. choose.py decides which parts count, and build.py makes the
 database from them. What a check of a source has to remember is here too.
 """
 
@@ -26,10 +27,10 @@ from racedata.loader.replacement import copy_attributes
 from racedata.values import Value
 
 STORE = """
--- The state of the store. A database has the id and the number of when it was built.
+-- The state of the store. A database has the id and the revision from which it was built.
 CREATE TABLE IF NOT EXISTS store (
     id      TEXT NOT NULL,    -- random: another id is another machine's store
-    changes INTEGER NOT NULL, -- how often what a source says has changed
+    changes INTEGER NOT NULL, -- the revision: how many builds had something new
     puts    INTEGER NOT NULL  -- how often a source was read
 ) STRICT;
 
@@ -41,7 +42,7 @@ CREATE TABLE IF NOT EXISTS sources (
     licence       TEXT,
     checksum      TEXT,              -- SHA-256 of a dump
     readAt        TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
-    put           INTEGER NOT NULL,  -- the number of this reading
+    put           INTEGER NOT NULL,  -- the number of that reading
     place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
     isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
     isApi         INTEGER NOT NULL,  -- 1 if its facts replace those of dumps
@@ -129,7 +130,7 @@ Races = Sequence[dict[str, Any]]
 LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
-STORE_VERSION = 2
+STORE_VERSION = 2  # each version has only added tables
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -141,7 +142,7 @@ class StoredSource(NamedTuple):
     licence: str | None
     checksum: str | None
     read_at: str
-    put: int = 0  # set by the store
+    reading: int = 0  # the number of the reading, in the column `put`; set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
     is_api: bool = False
@@ -170,7 +171,7 @@ class StoredPart(NamedTuple):
     kind: str
     fetched_at: str | None
     confirmed_at: str
-    put: int
+    reading: int  # the number of the one that confirmed it, in the column `put`
     entrants: int
 
 
@@ -196,14 +197,15 @@ class StoredChange(NamedTuple):
 
 
 class NotAStore(Exception):
-    """A file that is damaged, or of an earlier version."""
+    """A file that is damaged."""
 
 
 class Store:
     """An open store. Its functions raise sqlite3.Error.
 
-    Raises LoadError for a database of another program, or a store of a newer version; NotAStore for
-    a store of an earlier one, or if it `checks` the file and that is damaged.
+    A store of an earlier version gets the tables that it lacks. Raises LoadError for a database of
+    another program, or a store of a newer version; NotAStore for a file that is damaged, which it
+    only finds out for certain if it `checks` the file.
     """
 
     def __init__(self, path: Path, checks: bool = True) -> None:
@@ -221,10 +223,10 @@ class Store:
                     f"{path}: exists and is not a store that this version of racedata can read; "
                     "remove it, or name another database"
                 )
-            elif version[1] < STORE_VERSION:
-                raise NotAStore(f"{path}: is a store of an earlier version of racedata")
             elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise NotAStore(f"{path} is damaged")
+            elif version[1] < STORE_VERSION:
+                self.create()
         except sqlite3.DatabaseError as error:
             self.close()
             if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -244,7 +246,9 @@ class Store:
         )
 
     def create(self) -> None:
-        """Makes the tables of a new store, unless another program does so at the same time."""
+        """Makes the tables of a new store, or those that one of an earlier version lacks, unless
+        another program does so at the same time.
+        """
         id = secrets.token_hex(8)
         self.db.executescript(
             f"""BEGIN IMMEDIATE;{STORE}
@@ -275,13 +279,23 @@ class Store:
 
     @property
     def state(self) -> tuple[str, int]:
-        """The id of the store, and how often it has changed."""
-        id, changes = self.db.execute("SELECT id, changes FROM store").fetchone()
-        return id, changes
+        """The id of the store, and its revision: how many builds had something new."""
+        id, revision = self.db.execute("SELECT id, changes FROM store").fetchone()
+        return id, revision
 
     @state.setter
     def state(self, state: tuple[str, int]) -> None:
         self.db.execute("UPDATE store SET id = ?, changes = ?", state)
+
+    # A database is behind if it notes a lower revision than the store has. So a build counts before
+    # it notes one. If the new database has the same rows as the old one, the old one stays, with
+    # its revision, and the build no longer counts.
+
+    def count_build(self) -> None:
+        self.db.execute("UPDATE store SET changes = changes + 1")
+
+    def discount_build(self) -> None:
+        self.db.execute("UPDATE store SET changes = changes - 1")
 
     # Sources.
 
@@ -292,7 +306,7 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that have parts, those of the list first."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
-        return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
+        return [stored_source(StoredSource(*row)) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)
@@ -300,14 +314,15 @@ class Store:
     def put_source(self, source: StoredSource) -> None:
         """Adds or replaces a source that was read. Its place is set by `order`."""
         self.db.execute("UPDATE store SET puts = puts + 1")
-        source = source._replace(put=self.puts)
+        source = source._replace(reading=self.readings)
         marks = ", ".join("?" * len(source))
         self.db.execute(f"INSERT OR REPLACE INTO sources VALUES ({marks})", source)
 
     @property
-    def puts(self) -> int:
-        (puts,) = self.db.execute("SELECT puts FROM store").fetchone()
-        return int(puts)
+    def readings(self) -> int:
+        """How often a source was read, which is the number of the latest reading."""
+        (readings,) = self.db.execute("SELECT puts FROM store").fetchone()
+        return int(readings)
 
     def order(self, names: Sequence[str]) -> None:
         """Sets the list of sources."""
@@ -343,10 +358,12 @@ class Store:
         self.db.execute(
             "INSERT OR REPLACE INTO calendars VALUES (?, ?, ?, ?, ?, ?)",
             (
-                *calendar[:3],
-                text_of(calendar.races),
-                None if calendar.counts is None else text_of(calendar.counts),
-                text_of(calendar.lacks),
+                calendar.source,
+                calendar.season,
+                calendar.fetched_at,
+                as_json(calendar.races),
+                None if calendar.counts is None else as_json(calendar.counts),
+                as_json(calendar.lacks),
             ),
         )
 
@@ -371,7 +388,7 @@ class Store:
         return self.db.execute(  # type: ignore[no-any-return]
             """SELECT columns, rows FROM parts
                WHERE source = ? AND season = ? AND race = ? AND kind = ?""",
-            part[:4],
+            (part.source, part.season, part.race, part.kind),
         ).fetchone()
 
     def put_parts(
@@ -380,7 +397,7 @@ class Store:
         """Replaces parts: each with the key of its race, and when a refresh fetched it. One that
         has not changed is only confirmed.
         """
-        put = self.puts
+        reading = self.readings
         self.db.executemany(
             PUT_PART,
             (
@@ -391,7 +408,7 @@ class Store:
                     part.kind,
                     fetched_at,
                     fetched_at or read_at,
-                    put,
+                    reading,
                     part.entrants,
                     " ".join(part.columns),
                     packed(part.rows),
@@ -413,7 +430,7 @@ class Store:
         """Adds rows to a list, or replaces those with the same key."""
         self.db.executemany(
             "INSERT INTO lists VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET row = excluded.row",
-            ((source, name, key, text_of(row)) for key, row in rows),
+            ((source, name, key, as_json(row)) for key, row in rows),
         )
 
     def statuses(self) -> dict[str, int]:
@@ -492,7 +509,11 @@ class Store:
 
 
 def opened_store(database: Path, checks: bool = True) -> Store:
-    """The store beside a database. One that cannot be read is lost, so a new one replaces it."""
+    """The store beside a database. One that is damaged is lost, so a new one replaces it.
+
+    It is deleted, not put aside: any command may be the first to open it, and some of them print no
+    report that could say where it is. What counted in it is also in the database.
+    """
     path = store_path(database)
     is_new = not path.exists()
     if not is_new and (path.is_dir() or not os.access(path, os.R_OK | os.W_OK)):
@@ -507,6 +528,17 @@ def opened_store(database: Path, checks: bool = True) -> Store:
     if is_new and database.exists():
         copy_attributes(database, path)
     return store
+
+
+def stored_source(row: StoredSource) -> StoredSource:
+    """A row of `sources`, in which 1 is true."""
+    return row._replace(
+        is_loaded=bool(row.is_loaded),
+        is_api=bool(row.is_api),
+        is_provisional=bool(row.is_provisional),
+        is_sample=bool(row.is_sample),
+        has_ids=bool(row.has_ids),
+    )
 
 
 def stored_calendar(
@@ -533,7 +565,7 @@ def unpacked(stored: bytes) -> list[list[Any]]:
     return orjson.loads(stored if stored.startswith(b"[") else zlib.decompress(stored))  # type: ignore[no-any-return]
 
 
-def text_of(value: object) -> str:
+def as_json(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 

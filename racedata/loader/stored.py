@@ -32,9 +32,9 @@ def build_again(database: str, corrections: Named, progress: Progress) -> list[s
         return rebuild(database, corrections, progress, "that is what `racedata build` does")
     with rebuilding(database) as new:
         report = new.build(corrections, progress, compared=("corrections",))
-    if not report.changes:
+    if not report.differences:
         return [f"{database}: nothing new"]
-    return [*report.lines, *report.changes, f"{database}: {report.seasons}"]
+    return [*report.lines, *report.differences, f"{database}: {report.seasons}"]
 
 
 def source_lines(database: str) -> Iterator[str]:
@@ -61,7 +61,7 @@ def source_lines(database: str) -> Iterator[str]:
 def remove(database: str, name: str, corrections: Named, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
 
-    def change(store: Store, corrected: CorrectedRows) -> None:
+    def edit(store: Store, corrected: CorrectedRows) -> None:
         addresses = list_that_counts(store)
         kept = [each for each in addresses if name not in (each, *names_at(store, each))]
         if len(kept) == len(addresses):
@@ -72,7 +72,7 @@ def remove(database: str, name: str, corrections: Named, progress: Progress) -> 
             raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
 
     with rebuilding(database) as new:
-        report = new.build(corrections, progress, change)
+        report = new.build(corrections, progress, edit)
     return [*report.lines, f"{database}: {report.seasons}, without {name}"]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from racedata.formats import listed
 from racedata.loader.allowed import check_licence
 from racedata.loader.choose import ChosenRace, choose
-from racedata.loader.correction_lines import NOTED
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
@@ -82,7 +81,7 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
 
 def put_lists(store: Store, delivery: Delivery) -> None:
     keys = {
-        "corrections": NOTED[:3],
+        "corrections": ("tableName", "key", "columnName"),
         "ids": OWN_ID,
         "seasons": ("year",),
         "status": ("status",),
@@ -139,7 +138,10 @@ def put_news(
                 missing += [f"{calendar.season} {name}" for name in lacks]
                 new = new._replace(counts=before and before.counts, lacks=lacks)
         store.put_calendar(new)
-    had = {} if may_shrink else {each[1:4]: each.entrants for each in store.parts(source.name)}
+    had = {
+        (part.season, part.race, part.kind): part.entrants
+        for part in (() if may_shrink else store.parts(source.name))
+    }
     parts = not_shorter(delivery.parts, keys, had, smaller)
     store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)

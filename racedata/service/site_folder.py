@@ -4,7 +4,6 @@ A manifest in the folder names all files of the copy. It names each file before 
 so whenever an export is killed, the next one knows which files are its own.
 """
 
-import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -121,6 +120,8 @@ def site_folder(path: str) -> Iterator[SiteFolder]:
     with suppress(FileExistsError):
         folder.mkdir()
     # the lock ends with the process, even if that is killed
+    import fcntl  # only Linux and the like have it
+
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:

@@ -19,7 +19,7 @@ from support.three_sources import season_of_three
 from racedata.database import store_path
 from racedata.formats import milliseconds
 from racedata.loader import store
-from racedata.loader.changes import Comparison, facts_of, table_of
+from racedata.loader.changes import ChangeFinder, facts_of, table_of
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import rebuild
@@ -32,7 +32,7 @@ def compared(new, old):
         db.execute("ATTACH ? AS old", (read_only_uri(old),))
         return [
             (each.kind, each.about.round, each.key, each.column, each.old, each.new)
-            for each in Comparison(db, lambda *facts: "").changes()
+            for each in ChangeFinder(db, lambda *facts: "").changes()
         ]
 
 
@@ -108,13 +108,62 @@ def test_any_single_value_that_differs_is_the_only_change(database, copy):
         key = "record" if table.is_numbered else table.names[0]
         values = [
             (name, id)
-            for name in facts_of(kind, table.names)
+            for name in facts_of(kind, table.names, "main")
             if name in table.names and name != "round"
             for (id,) in select(database, f"SELECT {key} FROM {table.name} WHERE {name} NOT NULL")
         ]
         column, id = random.choice(values)
         new = copy(f"UPDATE {table.name} SET {column} = '7' || {column} WHERE {key} = {id}")
         assert {each[0::3] for each in compared(new, database)} == {(kind, column)}
+
+
+QUALIFYING = (
+    "DELETE FROM qualifying WHERE RACE(2023/18)",
+    "DELETE FROM origins WHERE RACE(2023/18) AND kind = 'qualifying'",
+)
+# in the results and in the other records of a car
+MOVED = tuple(
+    f"UPDATE {table} SET CONSTRUCTOR(ferrari) WHERE RACE(2023/18) AND DRIVER(norris)"
+    for table in ("results", "qualifying")
+)
+REASONS = {
+    "a value": (MOVED[1:], "qualifying", "sample has changed it"),
+    "a list": (
+        ["UPDATE drivers SET code = 'LAN' WHERE driverRef = 'norris'"],
+        "drivers",
+        "a source has changed it",
+    ),
+    "another source": (
+        ["UPDATE sources SET name = 'other'", *MOVED[1:]],
+        "qualifying",
+        "other counts",
+    ),
+    "nothing": (QUALIFYING, "qualifying", "no source has it any more"),
+    "the results": (MOVED, "results", "sample has changed it"),
+    "what follows": (MOVED, "qualifying", "follows from the results"),
+}
+
+
+def reasons(new, old, kind):
+    """The reasons for the changes of a kind from one file to another."""
+
+    def why(race, kind, source, other):
+        return f"{source} counts"
+
+    with closing(sqlite3.connect(read_only_uri(new), uri=True)) as db:
+        db.execute("ATTACH ? AS old", (read_only_uri(old),))
+        return {each.reason for each in ChangeFinder(db, why).changes() if each.kind == kind}
+
+
+@pytest.mark.parametrize(("statements", "kind", "reason"), REASONS.values(), ids=REASONS)
+def test_the_reason_says_who_has_changed_it_or_what_it_follows_from(
+    database, copy, statements, kind, reason
+):
+    assert reasons(copy(*statements), database, kind) == {reason}
+
+
+def test_what_no_source_had_before_has_its_source_as_the_reason(database, copy):
+    assert reasons(database, copy(*QUALIFYING), "qualifying") == {"sample has it now"}
 
 
 def moved_back(source, folder):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stores import a_race, a_source, an_api, stored_calendar, stored_part
 
-from racedata.loader.choose import choose
+from racedata.loader.choose import choose, why
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -30,11 +30,11 @@ def winners(sources, parts, rounds=(1, 2, 3)):
 # Parts.
 
 # The dump was read in December, after the API, and has the results of a later race.
-STALE = stored_part("api", 1, confirmed_at="2023-10-01T06:00:00Z", put=1)
-NEWER = [stored_part("dump", 1, put=2), stored_part("dump", 3, put=2)]
-LATER_DUMP = DUMP._replace(put=2)
+STALE = stored_part("api", 1, confirmed_at="2023-10-01T06:00:00Z", reading=1)
+NEWER = [stored_part("dump", 1, reading=2), stored_part("dump", 3, reading=2)]
+LATER_DUMP = DUMP._replace(reading=2)
 OLD = stored_part("first", 1, confirmed_at="2020-01-01T00:00:00Z")
-OTHER = a_source("other", place=3, put=3)
+OTHER = a_source("other", place=3, reading=3)
 
 
 def parts_of(kind="results", **entrants):
@@ -49,14 +49,14 @@ CASES = {
     "provisional and another": ([OPENF1, DUMP], parts_of(openf1=20, dump=20), "dump"),
     # an API's part that it has not confirmed for 30 days, and a later dump
     "old": ([API, LATER_DUMP], [STALE, *NEWER], "dump"),
-    "the dump was before": ([API, LATER_DUMP], [STALE._replace(put=3), *NEWER], "api"),
+    "the dump was before": ([API, LATER_DUMP], [STALE._replace(reading=3), *NEWER], "api"),
     "no later race": ([API, LATER_DUMP], [STALE, NEWER[0]], "api"),
     "only refreshed": ([API, LATER_DUMP._replace(is_loaded=False)], [STALE, *NEWER], "api"),
     "no other has it": ([API, LATER_DUMP], [STALE, NEWER[1]], "api"),
     "an old dump": ([FIRST, LATER_DUMP], [OLD, *NEWER], "first"),
     "any newer dump": (
         [API, DUMP, OTHER],
-        [STALE, NEWER[0], stored_part("other", 3, put=3)],
+        [STALE, NEWER[0], stored_part("other", 3, reading=3)],
         "dump",
     ),
     # an API's part that is short
@@ -72,6 +72,29 @@ def test_the_part_that_counts_is_that_of_the_first_source_unless_it_is_old_or_sh
     sources, parts, winner
 ):
     assert winners(sources, parts).get("results") == winner
+
+
+WHY = {
+    "provisional and another": ("openf1", "those of openf1 are provisional"),
+    "old": ("api", "api has not confirmed its own for 30 days"),
+    "fewer": ("api", "api has fewer entrants"),
+    "the first of the list": ("second", "first comes before second in the list of sources"),
+    "one that is not in the list": (
+        "dropped",
+        "dropped has none, or has left the list of sources",
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "other", "reason"), [(each, *WHY[each]) for each in WHY], ids=WHY)
+def test_why_a_part_counts_and_not_another_is_said_in_words(case, other, reason):
+    sources, parts, winner = CASES[case]
+    if winner is None:  # then any other source counts
+        parts, winner = [*parts, *parts_of(first=20)], "first"
+    calendars = [stored_calendar(each.name, a_race(1), a_race(3)) for each in sources]
+    race = chosen(sources, calendars, parts).races[0]
+    assert why(race, "results", winner, other) == reason
+    assert why(race, "races", winner, other) == f"{winner} counts now"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +210,7 @@ def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_do
 
 
 @pytest.mark.parametrize(
-    ("fetched_at", "put", "winner"),
+    ("fetched_at", "reading", "winner"),
     [
         ("2023-10-01T06:00:00Z", 1, "dump"),
         ("2023-11-15T06:00:00Z", 1, "api"),
@@ -195,13 +218,13 @@ def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_do
         ("2099-01-01T00:00:00Z", 1, "dump"),
     ],
 )
-def test_an_apis_old_calendar_comes_after_that_of_a_later_dump(fetched_at, put, winner):
+def test_an_apis_old_calendar_comes_after_that_of_a_later_dump(fetched_at, reading, winner):
     calendars = [
         stored_calendar("api", a_race(1), fetched_at=fetched_at),
         stored_calendar("dump", a_race(1), a_race(3)),
     ]
     (race, *_) = chosen(
-        [API._replace(put=put), LATER_DUMP], calendars, [stored_part("dump", 3)]
+        [API._replace(reading=reading), LATER_DUMP], calendars, [stored_part("dump", 3)]
     ).races
     assert race.calendar.source == winner
 

@@ -251,7 +251,7 @@ def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monke
     ):
         said(database, command, *arguments)
         assert [row[-2] for row in told(database)] == ["7"], command
-    refresh_from(SAMPLE, database, REMEMBERED, changes=0)
+    refresh_from(SAMPLE, database, REMEMBERED, databases=0)
     listed(tmp_path, f"{VERSTAPPEN},grid,6,7,a better test")
     assert "corrections" in said(database, "build")
     assert [row[-1] for row in told(database)] == ["a better test"]
@@ -570,12 +570,12 @@ def test_after_a_refresh_the_table_is_about_the_rows_that_replaced_others(
     assert told(database) == expected
 
 
-def refresh_from(source, database, corrections, changes=1):
+def refresh_from(source, database, corrections, databases=1):
     """Refreshes a database from an API that has the data of a dump."""
     api, nothing = built(source, database.parent / "api.db", None), lambda text: None
     with served(answers_of(client(api))) as server:
         refresh = Refresh(str(database), [server.url], 2023, corrections, nothing, nothing, hurried)
-        assert refresh.run() == changes
+        assert refresh.run() == databases
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_the_licence_is_the_first_line_of_a_file_in_the_dump(dump, text, licence
     _, app = dump.load()
     (source,) = app.get("/healthz").json["sources"]
     assert (source["name"], source["licence"]) == ("source", licence)
-    assert (licence or "not stated") in app.get("/").text
+    assert (licence or "not stated") in app.get("/data").text
 
 
 def test_files_with_kaggles_names_are_read(tmp_path):

@@ -1,4 +1,6 @@
-"""racedata.loader.load: what it accepts, what it refuses without a change, and what it builds."""
+"""racedata.loader.load and reading: what they accept, what they refuse without a change, and what
+they build.
+"""
 
 import csv
 import io

@@ -16,7 +16,7 @@ from support.stores import READ_AT, a_race, a_source, an_api, results, stored_ca
 
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part
-from racedata.loader.store import NotAStore, Store, keyed
+from racedata.loader.store import NotAStore, Store, keyed, opened_store
 
 LATER = "2023-12-02T06:00:00Z"
 
@@ -62,7 +62,7 @@ def test_an_equal_part_is_only_confirmed(store):
     put(store, results(1, "clark"), READ_AT, fetched_at=READ_AT)
     put(store, results(1, "clark"), LATER, fetched_at=LATER)
     (part,) = store.parts()
-    assert (part.fetched_at, part.confirmed_at, part.put) == (READ_AT, LATER, 2)
+    assert (part.fetched_at, part.confirmed_at, part.reading) == (READ_AT, LATER, 2)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_another_part_replaces_it_as_a_whole(store, new):
     put(store, results(1, "clark", "hill"), READ_AT, fetched_at=READ_AT)
     put(store, new, LATER, fetched_at=LATER)
     (part,) = store.parts()
-    assert (part.fetched_at, part.confirmed_at, part.put) == (LATER, LATER, 2)
+    assert (part.fetched_at, part.confirmed_at, part.reading) == (LATER, LATER, 2)
     assert store.rows(part) == ([*new.columns], new.rows)
     assert part.entrants == new.entrants
 
@@ -116,7 +116,7 @@ def test_a_source_is_given_back_as_it_was_put_with_the_number_of_the_reading(sto
     assert store.source("api") == source and store.source("dump") is None
     for name in ("b", "api"):
         store.put_source(a_source(name))
-    assert {each.name: each.put for each in store.known_sources()} == {"api": 3, "b": 2}
+    assert {each.name: each.reading for each in store.known_sources()} == {"api": 3, "b": 2}
 
 
 # Calendars.
@@ -294,8 +294,8 @@ def test_a_file_that_is_no_database_is_no_store_and_stays_as_it_is(path, content
 def test_a_store_with_a_damaged_page_is_no_store(path, store):
     """A store that is opened again has the same state."""
     put(store, results(1, "clark"))
-    id, changes = store.state
-    assert len(id) == 16 and changes == 0
+    id, revision = store.state
+    assert len(id) == 16 and revision == 0
     store.state = id, 5
     content = path.read_bytes()
     pages = range(4096, len(content), 4096)
@@ -308,6 +308,29 @@ def test_a_store_with_a_damaged_page_is_no_store(path, store):
         again.create()  # another program has just created it
         assert (again.state, len([*again.parts()])) == ((id, 5), 1)
         assert again.db.execute("SELECT count(*) FROM store").fetchone() == (1,)
+
+
+def test_a_store_of_version_1_keeps_what_it_has_and_gets_the_tables_that_it_lacks(path, store):
+    put(store, results(1, "clark"))
+    put(store, results(1, "hill"), source="api")
+    store.order(["dump"])  # the part of the other source does not count
+    before = store.state, [*store.parts()], store.known_sources()
+    store.db.executescript("DROP TABLE changes; PRAGMA user_version = 1")
+    for _ in range(2):
+        with closing(opened_store(path.with_name("racedata.db"))) as again:
+            assert (again.state, [*again.parts()], again.known_sources()) == before
+            assert (again.changes(), again.version()[1]) == ([], 2)
+
+
+def test_a_damaged_store_of_version_1_is_no_store_and_stays_as_it_is(path, store):
+    put(store, results(1, "clark"))
+    store.db.executescript("DROP TABLE changes; PRAGMA user_version = 1")
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
+    damaged = path.read_bytes()
+    with pytest.raises(NotAStore):
+        Store(path)
+    assert path.read_bytes() == damaged
 
 
 @pytest.mark.parametrize("pragma", ["user_version = 99", "application_id = 7"])

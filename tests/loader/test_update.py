@@ -131,7 +131,7 @@ def test_news_leave_a_loaded_source_its_place_its_address_and_its_ids(store):
     asked = a_source("dump", address="/elsewhere", is_loaded=False, read_at=NOW)
     news(store, a_delivery(asked, *SAID))
     source = store.sources()[0]
-    assert source == DUMP._replace(read_at=NOW, put=3)
+    assert source == DUMP._replace(read_at=NOW, reading=3)
 
 
 def test_a_source_that_left_the_list_joins_it_again_as_one_that_was_not_loaded(store):
@@ -142,7 +142,7 @@ def test_a_source_that_left_the_list_joins_it_again_as_one_that_was_not_loaded(s
     news(store, a_delivery(asked, *SAID))
     other, source = store.sources()
     assert other.is_loaded and other.has_ids
-    assert source == asked._replace(has_ids=False, place=2, put=3)
+    assert source == asked._replace(has_ids=False, place=2, reading=3)
 
 
 def test_a_source_that_was_the_base_and_is_out_of_reach_leaves_the_ids_to_the_new_base(tmp_path):

@@ -261,6 +261,8 @@ FROM f1db_with_status AS f1db JOIN stage.races USING (raceId)
 LEFT JOIN f1db_letters AS letters ON letters.positionText = f1db.positionText
 LEFT JOIN stage.status ON status = status_text COLLATE NOCASE;
 
+-- f1db has no place on the grid for a start from the pit lane, and for no start. Both are 0 here,
+-- as in Ergast's dump.
 INSERT INTO stage.results (
     resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder, points,
     laps, milliseconds, statusId)

@@ -194,9 +194,9 @@ def test_the_service_says_which_records_are_provisional(copied, sample_api):
     assert openf1["gave"].startswith("results of 2 races (2023), qualifying of 2 races (2023)")
     assert "stops of 2 races (2023); provisional, until another source has them" in client(
         copied
-    ).get("/").text.replace("pit ", "")
+    ).get("/data").text.replace("pit ", "")
     refreshed(copied, sample_api.url, now=SUNDAY)
-    assert "provisional, until" not in client(copied).get("/").text
+    assert "provisional, until" not in client(copied).get("/data").text
     (base, *_) = client(copied).get("/healthz").json["sources"]
     assert "provisional" not in base
 

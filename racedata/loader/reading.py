@@ -1,0 +1,75 @@
+"""Reads sources whole, each into a Stage, and puts what they say into the store: for a load, and
+for a check that compares with another source.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from racedata.loader.corrections import CorrectedRows
+from racedata.loader.delivery import delivery_of
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.parts import Tables
+from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.sources import Source, source_at
+from racedata.loader.stage import Stage, staged
+from racedata.loader.store import Store
+from racedata.loader.update import put_whole
+
+
+class ReadSources(NamedTuple):
+    """Sources that were read into one Stage: one, or an export and its rest."""
+
+    sources: Sequence[Source]
+    stage: Stage | None  # None if they cannot be read
+    lines: list[str]  # remarks
+    fault: str = ""
+
+
+def groups_of(addresses: Sequence[str]) -> list[list[Source]]:
+    """The sources that are read together. An export and its rest have the same ids."""
+    first, *others = [source_at(address) for address in addresses]
+    rests = [source for source in others if source.is_rest]
+    return [[first, *rests], *([source] for source in others if source not in rests)]
+
+
+@contextmanager
+def read(
+    sources: Sequence[Source], progress: Progress, may_fail: bool = False
+) -> Iterator[ReadSources]:
+    """Reads sources. If that fails and `may_fail`, their stored parts count. Raises LoadError."""
+    with ExitStack() as stack:
+        try:
+            fills = [stack.enter_context(source.opened(progress)) for source in sources]
+            stage = stack.enter_context(staged(progress))
+            lines = [line for fill in fills for line in fill(stage)]
+        except LoadError as error:
+            if not may_fail:
+                raise
+            kept = f"{error}; the records of this source in the database are kept"
+            group = ReadSources(sources, None, [], kept)
+        else:
+            group = ReadSources(sources, stage, lines)
+        yield group
+
+
+def put_groups(
+    store: Store, groups: Sequence[ReadSources], corrected: CorrectedRows, progress: Progress
+) -> None:
+    """Puts what was read into the store."""
+    has_ids = False  # whether the ids of a source are kept
+    is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
+    for sources, stage, *_ in groups:
+        if stage is None:
+            for known in store.known_sources():
+                if known.address == sources[0].address and known.has_ids:
+                    if has_ids:
+                        store.drop_ids(known.name)
+                    has_ids = True
+            continue
+        stage.has_ids &= not has_ids
+        has_ids |= stage.has_ids
+        for number, source in stage.stored_sources(is_sample):
+            progress(f"storing {source.name}")
+            delivery = delivery_of(source, Tables(stage.db, "stage"), number)
+            put_whole(store, delivery, corrected)
