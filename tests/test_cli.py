@@ -197,7 +197,7 @@ class Starting(NamedTuple):
         """A process that has begun to build the database, and goes on after the block."""
         pipe = self.package / "pipe"
         os.mkfifo(pipe)
-        with (self.package / "loader" / "load.py").open("a") as code:
+        with (self.package / "loader" / "reading.py").open("a") as code:
             waits = f"    open({str(pipe)!r})\n    return real(*arguments)\n"
             code.write(f"\nreal = source_at\ndef source_at(*arguments):\n{waits}")
         with self.process() as process:
