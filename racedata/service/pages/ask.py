@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from racedata.formats import Json, public_name
-from racedata.service import queries
+from racedata.service import queries, serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.endpoints import ENDPOINTS, Content, Served
 from racedata.service.request import ParsedRequest
@@ -59,6 +59,13 @@ class Ask:
         id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
         source = queries.provisional_source(self.data, id)
         return source and public_name(source)
+
+    def origins(self, races: Sequence[Json]) -> list[Json]:
+        """Where the results of races are from, of those that have any."""
+        rounds = [(int(race["season"]), int(race["round"])) for race in races]
+        ids = [self.catalogue.id_of_round[round] for round in rounds]
+        found = queries.provenance(self.data, "results", ids)
+        return [serializers.provenance(found[id]) for id in ids if id in found]
 
     def leaders(self, season: int) -> dict[str, list[Json]]:
         """Who led the championship of the drivers after each round that has standings."""

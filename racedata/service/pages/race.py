@@ -36,7 +36,8 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         return ask.records(endpoint, ALL, season, round)
 
     results = of_race("results")
-    result = classification(results)
+    notes = notes_of(ask, season, round)
+    result = classification(results, notes)
     drove, at_qualifying, at_sprint, at_sprint_qualifying = (
         of_race(name) for name in ("practice", "qualifying", "sprint", "sprintqualifying")
     )
@@ -50,6 +51,8 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "other_years": [
             each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
         ],
+        "origin": next(iter(ask.origins([race])), None),  # of the result
+        "notes": [text for texts in notes.values() for text in texts],
         # the source of the result, if that is provisional
         "provisional": ask.provisional_source(race),
         "sessions": races.sessions(
@@ -69,7 +72,28 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     }
 
 
-def classification(results: list[Json]) -> Classification | None:
+def notes_of(ask: Ask, season: int, round: int) -> dict[str, list[str]]:
+    """What is corrected and what is disputed in the result, by driver, in words."""
+    notes: dict[str, list[str]] = {}
+    for each in ask("corrections", ALL, season, round):
+        if each["table"] == "results":
+            driver, column = each["key"].split("/")[2], each["column"]
+            now, before = (each.get(name, "unknown") for name in ("value", "sourceValue"))
+            text = f"{driver}, {column}: {now}, not {before}. {each['witnesses']}."
+            notes.setdefault(driver, []).append(text)
+    for each in ask("discrepancies", ALL, season, round):
+        if each["kind"] in ("results", "fastest_laps") and each["state"] == "open":
+            said = ", ".join(
+                f"{of['source']} has {of.get('value', 'none')}" for of in each["Sources"]
+            )
+            driver = each["key"].split("/")[2]
+            notes.setdefault(driver, []).append(f"{driver}, {each['column']}: {said}.")
+    return notes
+
+
+def classification(
+    results: list[Json], notes_of_drivers: Mapping[str, Sequence[str]] = {}
+) -> Classification | None:
     """The result of a race or sprint, with what explains it; None without results."""
     if not results:
         return None
@@ -90,6 +114,8 @@ def classification(results: list[Json]) -> Classification | None:
             way="up" if gained > 0 else "down",
             gained=f"{abs(gained)} {'up' if gained > 0 else 'down'}" if gained else "",
             total=races.total_time(each),
+            doubts=" ".join(notes_of_drivers.get(each["Driver"]["driverId"], ())),
+            mark="*" if each["Driver"]["driverId"] in notes_of_drivers else "",
         )
     return Classification(places, fastest, notes)
 

@@ -17,6 +17,8 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
     }
     leaders = ask.leaders(season)
     coming = ask("races", 1, "current", "next")
+    calendar = ask("races", ALL, season)
+    origins = ask.origins(calendar)
     return {
         "season": season,
         "before": before,  # the season before it
@@ -24,10 +26,14 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         # with their winners: two of them if they shared a car; and with the leaders after them
         "races": [
             (race, winners.get(race["round"], ()), leaders.get(race["round"], ()))
-            for race in ask("races", ALL, season)
+            for race in calendar
         ],
         "next_round": coming[0]["round"] if coming and coming[0]["season"] == str(season) else None,
         "winners": most_wins(winners.values()),
+        # of the results
+        "sources": dict.fromkeys(each["source"] for each in origins),
+        "corrected": sum(int(each["corrected"]) for each in origins),
+        "disputed": sum(int(each["disputed"]) for each in origins),
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }

@@ -55,7 +55,7 @@ def test_places_that_were_gained_or_lost_have_a_word_and_a_colour(sample):
 
 def test_a_gap_is_beside_the_own_time_of_a_driver_who_was_not_lapped(sample):
     page = words_of(sample.get("/2023/18").text)
-    assert "1 Max Verstappen Red Bull 6 5 up 56 1:35:21.362 25 2" in page
+    assert "1 Max Verstappen Red Bull * 6 5 up 56 1:35:21.362 25 2" in page
     assert "2 Lando Norris McLaren 2 56 +10.730 1:35:32.092 18 3" in page
     assert "55 +1 Lap 0 14" in page
 
