@@ -70,7 +70,8 @@ CREATE TABLE corrections (
 
 -- A value that a build altered: the latest 20,000. Endpoint `changes`.
 -- columnName is as in corrections. `row` if a row was added or removed: the values are its facts. `records` if a race got
--- its first records of a kind, or lost all of them: the values are their number.
+-- its first records of a kind, or lost all of them: the values are their number. `values` if a build with other sources
+-- altered more than 5,000 values: the value is how many of this kind, in this race.
 CREATE TABLE changes (
     record        INTEGER PRIMARY KEY,  -- order of answers: the newest build and race first
     revision      INTEGER NOT NULL,     -- of the build, as in the table `build`

@@ -5,7 +5,7 @@ Numbers of rows and `final`, which follow from the rest, are not compared.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.formats import public_name
@@ -20,7 +20,9 @@ from racedata.model import BY_NAME, FASTEST_LAP, KINDS, Table
 from racedata.values import Value
 
 # The words for a change of a whole row, and for one of all records of a kind in a race.
-ROW, ALL_RECORDS = "row", "records"
+ROW, ALL_RECORDS, VALUES = "row", "records", "values"
+# A build that alters more values has other sources: the record is of decisions about races.
+MANY = 5_000
 OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
@@ -85,7 +87,7 @@ class Change(NamedTuple):
     kind: str  # as in `origins`, or a list: `drivers`
     about: About
     key: str  # as in corrections, but without the race: `gasly`, `gasly/12`
-    # as in corrections; or ROW, with the facts of a row; or ALL_RECORDS, with their number
+    # as in corrections; ROW, with the facts of a row; ALL_RECORDS or VALUES, with their number
     column: str
     old: Value  # None if it was unknown, or was not there
     new: Value
@@ -127,12 +129,27 @@ def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], wh
     finder = ChangeFinder(db, why)
     for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
+    found = list(finder.changes())
+    if len(found) > MANY:
+        found = summed(found)
     # If there are too many, those of the oldest races go.
-    found = sorted(
-        finder.changes(), key=lambda each: (each.about.season or 0, each.about.round or 0)
-    )
+    found.sort(key=lambda each: (each.about.season or 0, each.about.round or 0))
     now, revision = build_time(), store.state[1]
     store.put_changes(each.stored(revision, now) for each in found)
+
+
+def summed(found: Sequence[Change]) -> list[Change]:
+    """One change for each kind of each race, with the number of values: so that other sources do
+    not push out what was decided about races.
+    """
+    counts: dict[tuple[str, About], list[Change]] = {}
+    for each in found:
+        about = each.about._replace(driver=None, constructor=None)
+        counts.setdefault((each.kind, about), []).append(each)
+    return [
+        of_kind[0]._replace(about=about, key="", column=VALUES, old=None, new=len(of_kind))
+        for (_, about), of_kind in counts.items()
+    ]
 
 
 def fill_changes(store: Store, db: sqlite3.Connection) -> None:

@@ -90,7 +90,7 @@ def load(
 
         report = new.build(corrections, progress, edit)
     rows = groups[0].stage.rows if groups[0].stage else {}
-    lines = [*groups[0].lines, *(group.fault for group in groups if group.fault)]
+    lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
     return [*table_of_rows(rows, report.rows), *lines, *report.lines, *report.remarks, last]
 

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
+from urllib.parse import urljoin
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree
 
 from racedata import __version__
 from racedata.formats import Json, counted
-from racedata.model import KINDS, LETTERS
+from racedata.model import KINDS, LETTERS, STANDINGS
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 
@@ -22,6 +23,14 @@ MAX_ENTRIES = 50
 MAX_LINES = 200  # values in the text of an entry
 MAX_PLACES = 4  # drivers in a title
 
+# The words for columns that people would not understand.
+COLUMNS = {
+    "milliseconds": "milliseconds of the time",
+    "positionOrder": "place in the order",
+    "positionText": "place",
+    "records": "all",
+    "row": "the whole row",
+}
 ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 Names = Mapping[str, str]  # of drivers and constructors, by the ids in answers
 
@@ -39,16 +48,41 @@ def write(changes: Sequence[Json], served: Served, url: str) -> bytes:
     add(add(feed, "author"), "name", "racedata")
     add(feed, "link", rel="self", type="application/atom+xml", href=url)
     add(feed, "generator", "racedata", version=__version__)
-    by_entry = groupby(changes, key=lambda each: (each["revision"], *subject(each)))
-    for _, ((revision, *about), found) in zip(range(MAX_ENTRIES), by_entry):
-        of_entry = list(found)
+    if not changes:
+        # Home Assistant never asks again for a feed that was empty at first.
         entry = add(feed, "entry")
-        add(entry, "id", urn("/".join([build["storeId"], revision, *about])))
+        add(entry, "id", urn(f"{url}/none"))
+        add(entry, "title", "No changes yet")
+        add(entry, "updated", build["builtAt"])
+        add(entry, "content", "Changes will be listed here.", type="text")
+    for of_entry in by_entry(changes)[:MAX_ENTRIES]:
+        first = of_entry[0]
+        page = "/".join([first["season"], first["round"]]) if "round" in first else ""
+        entry = add(feed, "entry")
+        add(entry, "id", urn("/".join([build["storeId"], first["revision"], *subject(first)])))
         add(entry, "title", title_of(of_entry, names))
-        add(entry, "updated", of_entry[0]["time"])
+        add(entry, "updated", first["time"])
+        add(entry, "link", href=urljoin(url, served.settings.root_link + page))
         add(entry, "content", content_of(of_entry, names), type="text")
     content: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
     return content
+
+
+def by_entry(changes: Sequence[Json]) -> list[list[Json]]:
+    """The changes of each entry. After a decision, that of its race comes before those of races
+    whose standings follow.
+    """
+    found = [
+        list(of_entry)
+        for _, of_entry in groupby(changes, key=lambda each: (each["revision"], *subject(each)))
+    ]
+    return sorted(
+        found,
+        key=lambda of_entry: (
+            -int(of_entry[0]["revision"]),
+            all(each["kind"] in STANDINGS for each in of_entry),
+        ),
+    )
 
 
 def names_of(catalogue: Catalogue) -> Names:
@@ -71,7 +105,11 @@ def urn(name: str) -> str:
 
 
 def subject(change: Json) -> tuple[str, str]:
-    """What an entry is about: a race, the calendar of a season, or the lists of names."""
+    """What an entry is about: a race, the calendar of a season, or the lists of names; or the
+    sources, if very much changed.
+    """
+    if change["column"] == "values":
+        return "", "sources"
     if change["kind"] in ("races", "seasons") and change["column"] in ("row", "url"):
         return change["season"], "calendar"
     return change.get("season", ""), change.get("raceName", "lists")
@@ -80,7 +118,8 @@ def subject(change: Json) -> tuple[str, str]:
 def title_of(changes: Sequence[Json], names: Names) -> str:
     """`Monaco Grand Prix 2026: Gasly 3rd → 7th, Hadjar 4th → 3rd (jolpica, 4 September)`."""
     season, about = subject(changes[0])
-    what = {"calendar": f"Calendar {season}", "lists": "Names"}.get(about, f"{about} {season}")
+    words = {"calendar": f"Calendar {season}", "lists": "Names", "sources": "Other sources"}
+    what = words.get(about, f"{about} {season}")
     day = date.fromisoformat(changes[0]["time"][:10])
     sources = dict.fromkeys(each["source"] for each in changes if "source" in each)
     where = [*sources, f"{day.day} {day:%B}"]
@@ -104,9 +143,11 @@ def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
         yield f"{entrant_name(each, names)} {before} → {after}"
     if len(places) > MAX_PLACES:
         yield f"{counted(len(places) - MAX_PLACES, 'other place')}"
-    others = Counter(
-        kind_in_words(each["kind"]) for each in changes if not is_new(each) and not is_place(each)
-    )
+    others = Counter[str]()
+    for each in changes:
+        if not is_new(each) and not is_place(each):
+            count = int(each["value"]) if each["column"] == "values" else 1
+            others[kind_in_words(each["kind"])] += count
     # After results, the rest follows from them.
     if not new and not places:
         for kind, count in others.items():
@@ -156,7 +197,8 @@ def content_of(changes: Sequence[Json], names: Names) -> str:
         old, new = each.get("oldValue", "unknown"), each.get("value", "unknown")
         if is_new(each):
             old, new = "none", f"{new} records"
-        about = [kind_in_words(each["kind"]), entrant_name(each, names), each["column"]]
+        column = COLUMNS.get(each["column"], each["column"])
+        about = [kind_in_words(each["kind"]), entrant_name(each, names), column]
         lines.append(f"{', '.join(filter(None, about))}: {old} → {new}; {each['reason']}")
     if rest := len(changes) - len(lines):
         lines.append(f"and {counted(rest, 'other value')}")

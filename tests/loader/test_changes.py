@@ -18,7 +18,7 @@ from support.three_sources import season_of_three
 
 from racedata.database import store_path
 from racedata.formats import milliseconds
-from racedata.loader import store
+from racedata.loader import changes, store
 from racedata.loader.changes import ChangeFinder, facts_of, table_of
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
 from racedata.loader.existing import read_only_uri
@@ -263,6 +263,22 @@ def test_only_the_latest_are_kept_and_of_one_build_those_of_the_latest_races(
     built(finished, database)
     built(grids, database)
     assert [row[2].rpartition("/")[0] for row in noted(database)] == ["2023/18"] * 3
+
+
+def test_very_many_changes_are_those_of_other_sources_and_only_counted(
+    two_dumps, tmp_path, monkeypatch
+):
+    before, after = two_dumps
+    database = tmp_path / "racedata.db"
+    built(before, database)
+    built(after, database)
+    monkeypatch.setattr(changes, "MANY", 10)
+    grids = edited(after, tmp_path / "grids", results=lambda row: {**row, "grid": "30"})
+    built(grids, database)
+    *others, last = noted(database, "kind, key, columnName, oldValue, value")
+    assert last == PENALTY
+    assert others[0] == ("results", "2023/18", "values", None, "20")
+    assert {row[:1] + row[2:4] for row in others} == {("results", "values", None)}
 
 
 def test_changes_follow_a_race_that_gets_another_round(two_dumps, tmp_path):

@@ -5,6 +5,7 @@ they build.
 import csv
 import io
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -426,3 +427,15 @@ def test_a_constructor_that_only_entered_a_driver_comes_after_the_one_in_the_res
         if (row["year"], row["round"], row["driverId"]) == (2023, 9, driver)
     )
     assert found == f"{constructor} 1"
+
+
+def test_the_remarks_of_every_source_are_reported(source, tmp_path):
+    def without_codes(name):
+        dump = shutil.copytree(source, tmp_path / name)
+        path = dump / "drivers.csv"
+        path.write_text(path.read_text().replace(",code,", ",kode,", 1))
+        return str(dump)
+
+    said = load([without_codes("a"), without_codes("b")], str(tmp_path / "x.db"), None, print)
+    remark = "drivers.csv: no column code, so it is unknown in all rows"
+    assert said.count(remark) == 2

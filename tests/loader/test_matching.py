@@ -1,4 +1,4 @@
-"""racedata.loader.matching: which race is which. test_against.py has the matches in SQL."""
+"""racedata.loader.matching: which race is which."""
 
 import pytest
 

@@ -52,7 +52,7 @@ def own_parameters(endpoints: Mapping[str, Endpoint]) -> Iterator[tuple[str, str
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
-    """Values for the addresses and texts of EXAMPLES: the example race, its circuit, its winner."""
+    """Values for the examples in the template: the example race, its circuit, its winner."""
     race = catalogue.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (catalogue.races[race][key] for key in ("season", "round", "Circuit"))
