@@ -90,7 +90,7 @@ HUGE = {
     "SELECT count(*) FROM laps AS a, laps AS b, laps AS c": STOPPED,
     f"SELECT a.record {PAIRS}, lap_times AS c ORDER BY a.time || b.time || c.time": STOPPED,
     f"SELECT count(DISTINCT a.time || b.time || c.time) {PAIRS}, lap_times AS c": STOPPED,
-    f"SELECT a.time, json_group_array(b.time) {PAIRS} GROUP BY 1": f"{LARGE}|{BIG}",
+    f"SELECT a.time, json_group_array(b.time) {PAIRS} GROUP BY 1": f"{LARGE}|{BIG}|{STOPPED}",
     "SELECT randomblob(1000000000)": BIG,
     "SELECT zeroblob(1000000000)": BIG,
     "SELECT replace(printf('%.90000c', 'x'), 'x', 'yyyyyyyy')": BIG,
