@@ -165,3 +165,17 @@ def test_every_season_and_race_of_a_full_dump_has_a_page(full_database):
     for race in app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]["Races"]:
         for address in (f"/{race['season']}", f"/{race['season']}/{race['round']}"):
             assert race["raceName"] in words_of(app.get(address, status=200).text)
+
+
+def test_a_driver_with_a_disputed_value_has_a_mark_and_the_page_says_what_sources_have(database):
+    changed(
+        database,
+        """INSERT INTO discrepancies SELECT 1, 'results', '2023/18/norris', 'grid', 2023, raceId,
+               (SELECT driverId FROM drivers WHERE driverRef = 'norris'), NULL, circuitId, '2',
+               'open', 'x', 1 FROM races WHERE RACE(2023/18)""",
+        "INSERT INTO discrepancy_values VALUES (1, 1, 'sample', '2'), (1, 2, 'f1db', NULL)",
+    )
+    words = words_of(client(database).get("/2023/18").text)
+    assert "2 Lando Norris McLaren * 2" in words
+    assert "norris, grid: sample has 2, f1db has none." in words
+    assert "1 disputed" in words_of(client(database).get("/2023").text)
