@@ -59,15 +59,15 @@ test-system: .venv/installed-test .venv/installed-system  ## run the tests that 
 test-real: .venv/installed-test .venv/installed-real  ## run the tests with other people's programs: Datasette, DuckDB; MariaDB, PostgreSQL if installed; f1dataR if F1DATAR is set
 	@.venv/bin/pytest tests/real
 
-# A copy of the checkout without the package, so that the tests import the wheel. test_makefile.py is about the checkout
-# itself.
+# A copy of the checkout without the package, so that the tests import the wheel. test_makefile.py and test_release.py are
+# about the checkout itself.
 test-wheel: dist  ## run the tests of `make test` against the wheel, without the checkout: PYTHON=python3.13
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		git ls-files -z -- . ':!racedata' | xargs -0 cp --parents --target-directory="$$folder" && \
 		$(PYTHON) -m venv --without-pip "$$folder/.venv" && \
 		build/dist/bin/pip --python "$$folder/.venv/bin/python" install --quiet --disable-pip-version-check \
 			"$$(echo dist/*.whl)[test]" && \
-		cd "$$folder" && .venv/bin/pytest $(PARALLEL) -m "not long" --ignore tests/test_makefile.py
+		cd "$$folder" && .venv/bin/pytest $(PARALLEL) -m "not long" --ignore tests/test_makefile.py --ignore tests/test_release.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"

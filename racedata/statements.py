@@ -140,3 +140,7 @@ class Statements:
 
     def close(self) -> None:
         self.db.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "db"):
+            self.close()

@@ -12,6 +12,8 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.expected_conditions import url_to_be
+from selenium.webdriver.support.ui import WebDriverWait
 from support import ROOT
 from support.apis import served
 from support.processes import OFF, service
@@ -512,14 +514,14 @@ def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, 
         for _ in range(6):
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys("pere", Keys.ENTER)
-        assert browser.current_url == site + "find?q=pere"
+        WebDriverWait(browser, 30).until(url_to_be(site + "find?q=pere"))
         field = browser.find_element(By.NAME, "q")
         assert field.get_attribute("value") == "pere"
         assert browser.find_element(By.CSS_SELECTOR, ".found a").text == "Sergio Pérez"
         for _ in range(8):  # also the button
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys(Keys.ENTER)
-        assert browser.current_url == site + "drivers/perez"
+        WebDriverWait(browser, 30).until(url_to_be(site + "drivers/perez"))
         assert browser.find_element(By.TAG_NAME, "h1").text == "Sergio Pérez"
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

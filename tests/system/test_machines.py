@@ -217,6 +217,6 @@ def test_a_name_that_only_one_machine_knows_hides_the_address_of_a_mirror(tmp_pa
         url = mirror.url.replace("127.0.0.1", "localhost")
         assert run_loader(f"{url}/dump.zip", tmp_path / "racedata.db").returncode == 0
     with service(tmp_path / "racedata.db", tmp_path / "log", **OFF) as running:
-        for path in ("/healthz", "/"):
+        for path in ("/healthz", "/data"):
             _, body = get(running.address, path)
             assert b"//localhost:" in body and b"127.0.0.1" not in body
