@@ -361,8 +361,9 @@ def written(add: Add, file: str, parts: Iterator[str], progress: Progress) -> st
 
 def readme(db: sqlite3.Connection, left_out: str) -> str:
     first, last, races = db.execute("SELECT min(year), max(year), count(*) FROM races").fetchone()
+    (revision,) = db.execute("SELECT revision FROM build").fetchone()
     return README.format(
-        seasons=f"Seasons: {first} to {last}. Races: {races:,}.",
+        seasons=f"Seasons: {first} to {last}. Races: {races:,}. Revision: {revision}.",
         ergast="\n".join(f"- {name}.csv" for name in ERGAST),
         left_out=left_out or "here none",
     )
