@@ -120,8 +120,7 @@ Why = Callable[[int, str, str, str], str]
 def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], why: Why) -> None:
     """Adds to the store what differs between `old`, attached to the connection, and its database.
 
-    `state` is that of the old database: changes after it were never served, so they are compared
-    again.
+    `state` is that of the old database. Nobody has seen changes after it, so they are found again.
     """
     id, revision = state
     if id == store.state[0]:
@@ -163,7 +162,7 @@ def fill_changes(store: Store, db: sqlite3.Connection) -> None:
 
 
 def take_changes(db: sqlite3.Connection, store: Store) -> None:
-    """Takes over the changes that a database has, in place of those of the store."""
+    """Replaces the changes of the store with those of a database."""
     store.drop_changes(after=-1)
     if column_names(db, "changes"):  # not of an earlier version
         store.put_changes(StoredChange(*row) for row in db.execute(TAKE))
