@@ -34,7 +34,7 @@ def liveries() -> dict[str, list[Livery]]:
 
 
 def colour_in(constructor: str, season: int) -> str | None:
-    """The colour of a constructor in a season; None if nobody has noted one."""
+    """The colour of a constructor in a season; None if it is unknown."""
     for livery in liveries().get(constructor, ()):
         if livery.first <= season <= (livery.last or season):
             return livery.colour
@@ -42,6 +42,6 @@ def colour_in(constructor: str, season: int) -> str | None:
 
 
 def newest_colour(constructor: str) -> str | None:
-    """The last colour that a constructor had; None if nobody has noted one."""
+    """The last colour of a constructor; None if it is unknown."""
     of_constructor = liveries().get(constructor)
     return of_constructor[-1].colour if of_constructor else None

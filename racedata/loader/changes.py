@@ -177,6 +177,7 @@ class ChangeFinder:
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
         self.has_same_ids = self.are_ids_the_same()
+        self.columns_of_tables: dict[str, list[str]] = {}  # read once: rows are, race by race
         self.moved = self.moved_drivers()
 
     def changes(self) -> Iterator[Change]:
@@ -275,8 +276,11 @@ class ChangeFinder:
 
     def columns(self, table: Table) -> list[str]:
         """The columns of a table that both files have: the old one may be of an earlier version."""
-        old = column_names(self.db, table.name, "old")
-        return [name for name in column_names(self.db, table.name) if name in old]
+        if table.name not in self.columns_of_tables:
+            old = column_names(self.db, table.name, "old")
+            both = [name for name in column_names(self.db, table.name) if name in old]
+            self.columns_of_tables[table.name] = both
+        return self.columns_of_tables[table.name]
 
     def sources_in(self, schema: str) -> dict[tuple[int | None, str], str]:
         """The source of each kind of each race."""
