@@ -74,13 +74,15 @@ def has_ended(process: int) -> bool:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that Linux gives to no other process until this one ends.
+    """A port that Linux gives to no other process until this one ends.
 
-    This process binds it, but does not listen: a server with SO_REUSEADDR, as all set it, may.
+    This process binds it, but does not listen: a server with SO_REUSEADDR, as all set it, may. It
+    binds it at all addresses: on one alone, Linux may choose the port of a connection from
+    another address of this machine, and then no server can listen at 0.0.0.0.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
+    held.bind(("0.0.0.0", 0))
     port: int = held.getsockname()[1]
     held.detach()  # never closed
     return port

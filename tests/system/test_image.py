@@ -80,6 +80,7 @@ class Container(NamedTuple):
         return int(podman("wait", "--interval=20ms", self.name).stdout)
 
     def get(self, path):
+        assert not self.has_ended(), self.says()
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
             return json.load(answer)
 
