@@ -3,6 +3,7 @@
 endpoints.py decides which changes a feed has. Their objects come from serializers.py.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -28,6 +29,7 @@ COLUMNS = {
     "milliseconds": "milliseconds of the time",
     "positionOrder": "place in the order",
     "positionText": "place",
+    "rank": "rank of the fastest lap",
     "records": "all",
     "row": "the whole row",
 }
@@ -170,6 +172,11 @@ def kind_in_words(kind: str) -> str:
     return (KINDS[kind].label if kind in KINDS else kind).lower()
 
 
+def column_in_words(column: str) -> str:
+    """A column for people: `fastest lap time`."""
+    return COLUMNS.get(column) or re.sub("[A-Z]", lambda letter: f" {letter[0].lower()}", column)
+
+
 def entrant_name(change: Json, names: Names) -> str:
     """Whose value it is; empty if it is of a race."""
     id = change.get("driverId") or change.get("constructorId") or ""
@@ -197,8 +204,11 @@ def content_of(changes: Sequence[Json], names: Names) -> str:
         old, new = each.get("oldValue", "unknown"), each.get("value", "unknown")
         if is_new(each):
             old, new = "none", f"{new} records"
-        column = COLUMNS.get(each["column"], each["column"])
-        about = [kind_in_words(each["kind"]), entrant_name(each, names), column]
+        about = [
+            kind_in_words(each["kind"]),
+            entrant_name(each, names),
+            column_in_words(each["column"]),
+        ]
         lines.append(f"{', '.join(filter(None, about))}: {old} → {new}; {each['reason']}")
     if rest := len(changes) - len(lines):
         lines.append(f"and {counted(rest, 'other value')}")

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.model import LETTERS
+from racedata.service.catalogue import full_name
+from racedata.service.feed import column_in_words
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 
@@ -36,7 +38,7 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         return ask.records(endpoint, ALL, season, round)
 
     results = of_race("results")
-    notes = notes_of(ask, season, round)
+    notes = notes_of(ask, season, round, results)
     result = classification(results, notes)
     drove, at_qualifying, at_sprint, at_sprint_qualifying = (
         of_race(name) for name in ("practice", "qualifying", "sprint", "sprintqualifying")
@@ -72,22 +74,25 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     }
 
 
-def notes_of(ask: Ask, season: int, round: int) -> dict[str, list[str]]:
+def notes_of(ask: Ask, season: int, round: int, results: Sequence[Json]) -> dict[str, list[str]]:
     """What is corrected and what is disputed in the result, by driver, in words."""
+    names = {each["Driver"]["driverId"]: full_name(each["Driver"]) for each in results}
     notes: dict[str, list[str]] = {}
+
+    def note(key: str, column: str, text: str) -> None:
+        driver = key.split("/")[2]
+        about = f"{names.get(driver, driver)}, {column_in_words(column)}"
+        notes.setdefault(driver, []).append(f"{about}: {text}.")
+
     for each in ask("corrections", ALL, season, round):
         if each["table"] == "results":
-            driver, column = each["key"].split("/")[2], each["column"]
-            now, before = (each.get(name, "unknown") for name in ("value", "sourceValue"))
-            text = f"{driver}, {column}: {now}, not {before}. {each['witnesses']}."
-            notes.setdefault(driver, []).append(text)
+            now, before = (each.get(name, "none") for name in ("value", "sourceValue"))
+            text = f"{now}; the source has {before}. {each['witnesses']}"
+            note(each["key"], each["column"], text)
     for each in ask("discrepancies", ALL, season, round):
         if each["kind"] in ("results", "fastest_laps") and each["state"] == "open":
-            said = ", ".join(
-                f"{of['source']} has {of.get('value', 'none')}" for of in each["Sources"]
-            )
-            driver = each["key"].split("/")[2]
-            notes.setdefault(driver, []).append(f"{driver}, {each['column']}: {said}.")
+            said = (f"{of['source']} has {of.get('value', 'none')}" for of in each["Sources"])
+            note(each["key"], each["column"], ", ".join(said))
     return notes
 
 

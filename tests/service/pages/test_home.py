@@ -102,7 +102,7 @@ SAID = [
     (f"UPDATE races SET time = NULL WHERE {NEXT}", "Race Sun 29 Oct 2023 In a calendar app"),
     (
         f"UPDATE results SET RACE(2023/22) WHERE {LAST}",
-        "Formula One No later race is loaded. Race ",
+        "Formula One No later race is loaded. Abu Dhabi Grand Prix: race ",
     ),
     (f"UPDATE races SET name = '<b>&' WHERE {NEXT}", "Next: round 19 of 2023 <b>& Aut"),
     (WINTER, "Next: round 1 of 2024 Mexico City Grand Prix"),
@@ -164,7 +164,8 @@ def test_the_page_has_the_first_three_of_the_newest_session_and_a_link_to_the_ot
         *(MOVED.format(kind) for kind in IN_ORDER[:kinds]),
     )
     newest = html[html.index('<div id="newest"') : html.index("Championships</h2>")]
-    assert f"<h2>{label}</h2>" in newest
+    race = "United States" if "18#" in anchor else "Mexico City"
+    assert f"<h2>{race} Grand Prix: {label.lower()}</h2>" in newest
     assert f'<a href="./2023/{anchor}">Whole table: {label.lower()}</a>' in newest
     assert f"Pos Driver Time {first}" in words_of(newest)
     assert newest.count('<th scope="row">') == 3
@@ -177,7 +178,7 @@ def test_the_page_marks_a_provisional_result_of_the_newest_session(database):
         (SELECT sourceId FROM origins WHERE {LAST} AND kind = 'results')"""
     assert "Provisional" not in page_of(database)
     page = words_of(page_of(database, provisional))
-    assert "Race Provisional United States Grand Prix 2023" in page
+    assert "United States Grand Prix: race Provisional The first three" in page
 
 
 CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value,

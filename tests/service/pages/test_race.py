@@ -167,6 +167,14 @@ def test_every_season_and_race_of_a_full_dump_has_a_page(full_database):
             assert race["raceName"] in words_of(app.get(address, status=200).text)
 
 
+def test_a_table_has_no_column_that_would_be_empty(database):
+    """OpenF1's provisional results have no points."""
+    changed(database, "UPDATE results SET points = NULL WHERE RACE(2023/18)")
+    page = client(database).get("/2023/18").text
+    result = words_of(page[page.index('id="race"') : page.index('id="qualifying"')])
+    assert "Pos Driver Grid Laps Time 1 Max Verstappen Red Bull" in result
+
+
 def test_a_driver_with_a_disputed_value_has_a_mark_and_the_page_says_what_sources_have(database):
     changed(
         database,
@@ -177,5 +185,5 @@ def test_a_driver_with_a_disputed_value_has_a_mark_and_the_page_says_what_source
     )
     words = words_of(client(database).get("/2023/18").text)
     assert "2 Lando Norris McLaren * 2" in words
-    assert "norris, grid: sample has 2, f1db has none." in words
+    assert "Lando Norris, grid: sample has 2, f1db has none." in words
     assert "1 disputed" in words_of(client(database).get("/2023").text)
