@@ -131,11 +131,19 @@ def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[
     """Races or standings lists, each with where its records are from."""
     catalogue = served.catalogue
     ids = [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
-    found = queries.provenance(served.data, kind, ids)
+    found = provenances(served.data, kind, ids)
     return [
-        {**each, "Provenance": serializers.provenance(found[id])} if id in found else each
-        for id, each in zip(ids, objects)
+        {**each, "Provenance": found[id]} if id in found else each for id, each in zip(ids, objects)
     ]
+
+
+def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Json]:
+    """Where the records of a kind are from, by raceId. Fastest laps have a source of their own."""
+    laps = queries.provenance(data, "fastest_laps", races) if kind == "results" else {}
+    return {
+        id: serializers.provenance(row, laps.get(id))
+        for id, row in queries.provenance(data, kind, races).items()
+    }
 
 
 def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:

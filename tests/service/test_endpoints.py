@@ -11,7 +11,7 @@ import pytest
 import webtest
 from support import EXPECTED, SAMPLE
 from support.answers import Counted, client, request, settings_of
-from support.loads import built, remember
+from support.loads import built, changed, remember
 from support.refreshes import F1DB
 
 from racedata import __version__
@@ -347,10 +347,24 @@ def test_provenance_is_the_source_of_each_race_or_list_of_standings(two_sources)
     assert provenance("2023/18/results") == [None]
     (of_results,) = provenance("2023/18/results?provenance=1")
     assert of_results.pop("readAt").endswith("Z")
+    of_laps = of_results.pop("FastestLaps")
     assert of_results == {"source": "sample", "corrected": "0", "disputed": "0"}
+    assert of_laps.pop("readAt").endswith("Z")
+    assert of_laps == {"source": "sample", "corrected": "0", "disputed": "0"}
+    (of_1957,) = provenance("1957/2/results?provenance=1")
+    assert (of_1957["source"], of_1957["FastestLaps"]["source"]) == ("sample", "f1db")
+    assert "FastestLaps" not in provenance("1957/2/qualifying?provenance=1")[0]
     (of_standings,) = provenance("2023/18/constructorstandings?provenance=1")
     assert (of_standings["source"], of_standings["disputed"]) == ("sample", "2")
     assert len(provenance("driverstandings/1?provenance=1")) > 1
     assert provenance("2023/18/results.json?provenance=1&limit=0") == []
     plain = app.get("/ergast/f1/2023/18/results.csv").body
     assert app.get("/ergast/f1/2023/18/results.csv?provenance=1").body == plain
+
+
+def test_the_corrected_values_of_fastest_laps_are_counted_apart(database):
+    of_lap = "UPDATE corrections SET columnName = 'fastestLap' WHERE key = '2023/18/ocon'"
+    app = client(changed(database, of_lap))
+    races = app.get("/ergast/f1/2023/18/results?provenance=1").json["MRData"]["RaceTable"]["Races"]
+    provenance = races[0]["Provenance"]
+    assert (provenance["corrected"], provenance["FastestLaps"]["corrected"]) == ("2", "1")

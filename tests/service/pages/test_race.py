@@ -4,8 +4,10 @@ racedata.service.pages.races.
 
 import re
 
+from support import SAMPLE
 from support.answers import client, links_of, words_of
-from support.loads import changed
+from support.loads import built, changed
+from support.refreshes import F1DB
 
 
 def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
@@ -165,6 +167,15 @@ def test_every_season_and_race_of_a_full_dump_has_a_page(full_database):
     for race in app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]["Races"]:
         for address in (f"/{race['season']}", f"/{race['season']}/{race['round']}"):
             assert race["raceName"] in words_of(app.get(address, status=200).text)
+
+
+def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(tmp_path):
+    database = built([SAMPLE, F1DB], tmp_path / "racedata.db")
+    words = words_of(client(database).get("/1957/2").text)
+    assert re.search(r"From sample, [^.]+\. Fastest laps from f1db, [^.]+\.", words)
+    assert "Fastest laps from" not in words_of(client(database).get("/2023/18").text)
+    season = words_of(client(database).get("/1957").text)
+    assert "Results from sample, fastest laps from f1db; " in season
 
 
 def test_a_driver_with_a_disputed_value_has_a_mark_and_the_page_says_what_sources_have(database):
