@@ -336,6 +336,12 @@ def values_of_sources(data: Snapshot, discrepancies: Iterable[Row]) -> dict[int,
     return {record: list(found) for record, found in groupby(rows, lambda row: row["record"])}
 
 
+def sources_compared(data: Snapshot) -> list[str]:
+    """The sources that disagree about something, the most trusted first."""
+    sql = "SELECT source FROM discrepancy_values GROUP BY source ORDER BY min(place)"
+    return [source for (source,) in data.rows(sql)]
+
+
 def discrepancy_counts(
     data: Snapshot, filters: Filters, limit: int, offset: int
 ) -> tuple[int, list[Row]]:

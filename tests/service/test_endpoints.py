@@ -320,8 +320,9 @@ def test_a_fact_about_which_sources_disagree_has_what_each_says_and_what_we_say(
         state: sum(int(each["count"]) for each in counts if each["state"] == state)
         for state in by_state
     }
-    line = app.get("/ergast/f1/drivers/gould/discrepancies.csv").text.splitlines()[1]
-    assert line.endswith(",sample: 1918-09-20;f1db: 1921-09-20")
+    head, line = app.get("/ergast/f1/drivers/gould/discrepancies.csv").text.splitlines()
+    assert head.endswith(",Sources.sample,Sources.f1db")
+    assert line.endswith(",1918-09-20,1921-09-20")
 
 
 def test_the_ids_of_sources_are_those_of_what_an_address_selects(two_sources):
