@@ -206,13 +206,21 @@ class ChangeFinder:
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
         self.has_same_ids = self.are_ids_the_same()
         self.columns_of_tables: dict[str, list[str]] = {}  # read once: rows are, race by race
-        self.moved = self.moved_drivers()
+        # The drivers whose results have another constructor than before, each with the new id of
+        # the race. Other records of their cars follow.
+        self.moved: set[tuple[int | None, str | None]] = set()
 
     def changes(self) -> Iterator[Change]:
         """All changes, with their sources and their reasons: first those of lists, then of
         calendars, then of records, kind by kind.
         """
-        return (self.explained(race, change) for race, change in self.unexplained())
+        found = list(self.unexplained())
+        self.moved = {
+            (race.new, change.about.driver)
+            for race, change in found
+            if (change.kind, change.column) == ("results", "constructor")
+        }
+        return (self.explained(race, change) for race, change in found)
 
     def unexplained(self) -> Iterator[tuple[Race, Change]]:
         """All changes, each with its race."""
@@ -362,20 +370,6 @@ class ChangeFinder:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
                 for column, before, after in differences(was, now):
                     yield race, Change(kind, about(kind, race, key), name, column, before, after)
-
-    def moved_drivers(self) -> set[tuple[int | None, str | None]]:
-        """The drivers whose results have another constructor than before, each with the new id of
-        the race. Other records of their cars follow.
-        """
-        return {
-            (race.new, change.about.driver)
-            for race in self.races_that_differ("results")
-            if race.new and race.old
-            for _, change in self.changes_of_rows(
-                "results", race, *self.rows_of_race("results", race)
-            )
-            if change.column == "constructor"
-        }
 
     # Why.
 
