@@ -94,7 +94,7 @@ class Database:
         parsed = self.parse("/".join(["", *front, *words, endpoint]))
         found = BY_NAME[parsed.endpoint]
         _, _, objects = found.content(self.served, ParsedRequest(parsed, ALL, 0, ""))
-        return pandas.read_csv(BytesIO(found.spreadsheet.write(objects)))
+        return pandas.read_csv(BytesIO(found.csv(self.served, objects)))
 
     def sql(self, select: str, *values: Any) -> list[Row]:
         """The rows of one statement that only reads, as dicts. `values` replace its `?`.

@@ -5,10 +5,11 @@ Numbers of rows and `final`, which follow from the rest, are not compared.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from racedata.formats import public_name
+from racedata.formats import counted, public_name
 from racedata.loader.correction_lines import columns_of, known_facts, sql_of_text
 from racedata.loader.matching import calendar, match_calendars
 from racedata.loader.parts import LIST_OF, REFERENCE
@@ -23,6 +24,7 @@ from racedata.values import Value
 ROW, ALL_RECORDS, VALUES = "row", "records", "values"
 # A build that alters more values has other sources: the record is of decisions about races.
 MANY = 5_000
+MAX_REASONS = 3  # in the sum of its changes about a race
 OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
@@ -115,9 +117,17 @@ class Race(NamedTuple):
 
 # Why the records of a source count, and not those of another: `why(race, kind, source, other)`.
 Why = Callable[[int, str, str, str], str]
+# The source that has a row in a list, with a value: `source_of_fact(list, key, (column, value))`.
+SourceOfFact = Callable[[str, str, tuple[str, Value] | None], str | None]
 
 
-def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], why: Why) -> None:
+def put_changes(
+    store: Store,
+    db: sqlite3.Connection,
+    state: tuple[str, int],
+    why: Why,
+    source_of_fact: SourceOfFact,
+) -> None:
     """Adds to the store what differs between `old`, attached to the connection, and its database.
 
     `state` is that of the old database. Nobody has seen changes after it, so they are found again.
@@ -125,7 +135,7 @@ def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], wh
     id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
-    finder = ChangeFinder(db, why)
+    finder = ChangeFinder(db, why, source_of_fact)
     for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
     found = list(finder.changes())
@@ -138,17 +148,35 @@ def put_changes(store: Store, db: sqlite3.Connection, state: tuple[str, int], wh
 
 
 def summed(found: Sequence[Change]) -> list[Change]:
-    """One change for each kind of each race, with the number of values: so that other sources do
-    not push out what was decided about races.
+    """One change for each list, and for each kind of each race, with the number of values: so that
+    other sources do not push out what was decided about races.
     """
     counts: dict[tuple[str, About], list[Change]] = {}
     for each in found:
         about = each.about._replace(driver=None, constructor=None)
+        about = About() if each.kind in OUTSIDE_RACES else about
         counts.setdefault((each.kind, about), []).append(each)
-    return [
-        of_kind[0]._replace(about=about, key="", column=VALUES, old=None, new=len(of_kind))
-        for (_, about), of_kind in counts.items()
-    ]
+    return [summed_up(about, of_kind) for (_, about), of_kind in counts.items()]
+
+
+def summed_up(about: About, found: Sequence[Change]) -> Change:
+    """The sum of changes about a race or list, with their source, if that is one, and each reason
+    with its number of values: the most frequent ones first.
+    """
+    first, sources = found[0], {each.source for each in found}
+    reasons = Counter(each.reason for each in found).most_common()
+    shown = [f"{counted(count, 'value')}: {reason}" for reason, count in reasons[:MAX_REASONS]]
+    if others := reasons[MAX_REASONS:]:
+        shown.append(f"and {counted(len(others), 'other reason')}")
+    return first._replace(
+        about=about,
+        key="",
+        column=VALUES,
+        old=None,
+        new=len(found),
+        source=first.source if len(sources) == 1 else None,
+        reason=first.reason if len(reasons) == 1 else "; ".join(shown),
+    )
 
 
 def fill_changes(store: Store, db: sqlite3.Connection) -> None:
@@ -171,20 +199,28 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
 class ChangeFinder:
     """Compares the new database with `old`, which is attached to its connection."""
 
-    def __init__(self, db: sqlite3.Connection, why: Why) -> None:
-        self.db, self.why = db, why
+    def __init__(self, db: sqlite3.Connection, why: Why, source_of_fact: SourceOfFact) -> None:
+        self.db, self.why, self.source_of_fact = db, why, source_of_fact
         self.races = list(self.matched_races())
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
         self.has_same_ids = self.are_ids_the_same()
         self.columns_of_tables: dict[str, list[str]] = {}  # read once: rows are, race by race
-        self.moved = self.moved_drivers()
+        # The drivers whose results have another constructor than before, each with the new id of
+        # the race. Other records of their cars follow.
+        self.moved: set[tuple[int | None, str | None]] = set()
 
     def changes(self) -> Iterator[Change]:
         """All changes, with their sources and their reasons: first those of lists, then of
         calendars, then of records, kind by kind.
         """
-        return (self.explained(race, change) for race, change in self.unexplained())
+        found = list(self.unexplained())
+        self.moved = {
+            (race.new, change.about.driver)
+            for race, change in found
+            if (change.kind, change.column) == ("results", "constructor")
+        }
+        return (self.explained(race, change) for race, change in found)
 
     def unexplained(self) -> Iterator[tuple[Race, Change]]:
         """All changes, each with its race."""
@@ -335,20 +371,6 @@ class ChangeFinder:
                 for column, before, after in differences(was, now):
                     yield race, Change(kind, about(kind, race, key), name, column, before, after)
 
-    def moved_drivers(self) -> set[tuple[int | None, str | None]]:
-        """The drivers whose results have another constructor than before, each with the new id of
-        the race. Other records of their cars follow.
-        """
-        return {
-            (race.new, change.about.driver)
-            for race in self.races_that_differ("results")
-            if race.new and race.old
-            for _, change in self.changes_of_rows(
-                "results", race, *self.rows_of_race("results", race)
-            )
-            if change.column == "constructor"
-        }
-
     # Why.
 
     def explained(self, race: Race, change: Change) -> Change:
@@ -358,6 +380,9 @@ class ChangeFinder:
             self.new_sources.get((race.new, kind)),
             self.old_sources.get((race.old, kind)),
         )
+        if kind in OUTSIDE_RACES and change.new is not None:
+            fact = None if change.column == ROW else (change.column, change.new)
+            source = self.source_of_fact(kind, change.key, fact)
         return change._replace(
             old_source=old_source and public_name(old_source),
             source=source and public_name(source),
@@ -390,9 +415,8 @@ class ChangeFinder:
         if source and not old_source:
             return f"{public_name(source)} has it now"
         if not source:
-            return (
-                "a source has changed it" if kind in OUTSIDE_RACES else "no source has it any more"
-            )
+            is_of_list = kind in OUTSIDE_RACES and change.new is not None
+            return "a source has changed it" if is_of_list else "no source has it any more"
         if not old_source or source == old_source:
             return f"{public_name(source)} has changed it"
         return self.why(race.new or 0, kind, source, old_source)

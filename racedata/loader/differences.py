@@ -4,9 +4,18 @@ what would settle it.
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import permutations
 from typing import NamedTuple
 
 from racedata.formats import milliseconds
+from racedata.loader.conventions import (
+    Case,
+    is_counted_without,
+    is_not_listed,
+    is_of_relief,
+    is_put_last,
+    is_with_formula_2,
+)
 from racedata.loader.matching import letters_of
 from racedata.model import KINDS, STANDINGS
 from racedata.values import Value
@@ -15,6 +24,16 @@ Row = Mapping[str, Value]
 
 RESULT_TABLES = ("results", "sprint_results")
 QUALIFYING_TABLES = ("qualifying", "sprint_qualifying")
+# The words for countries that others have replaced, or that have another word too.
+COUNTRIES = {
+    "East German": "German",
+    "Rhodesian": "Zimbabwean",
+    "Hong Kong": "Hongkongese",
+}
+
+
+# What would settle a difference that is usually a convention, if one is not.
+SETTLES = "An official classification, or a report of the race, would settle it."
 
 
 class Group(NamedTuple):
@@ -24,8 +43,10 @@ class Group(NamedTuple):
     meaning: str  # what a difference can mean
     tables: tuple[str, ...]
     columns: tuple[str, ...]
-    # whether a difference fits, given the column and the two rows
+    # whether a difference fits, given the column and the two rows; and given the whole race
     fits: Callable[[str, Row, Row], bool] = lambda column, ours, theirs: True
+    fits_race: Callable[[Case], bool] = lambda case: True
+    fits_unknown: bool = False  # whether a value of one of the rows may be unknown
     settles: str = ""  # what would settle it; nothing need settle a convention
 
 
@@ -68,6 +89,25 @@ def drove(column: str, ours: Row, theirs: Row) -> bool:
     return not any(
         row["positionText"] in ("E", "F", "W") and not row["laps"] for row in (ours, theirs)
     )
+
+
+def are_both_on_the_grid(column: str, ours: Row, theirs: Row) -> bool:
+    return 0 not in (ours["grid"], theirs["grid"])
+
+
+def is_only_disqualified(column: str, ours: Row, theirs: Row) -> bool:
+    """Whether one row says of a driver without a place nothing but a disqualification."""
+    return is_retired(column, ours, theirs) and any(
+        row["positionText"] == "D" and row["laps"] is None and not row["grid"]
+        for row in (ours, theirs)
+    )
+
+
+def is_other_word(column: str, ours: Row, theirs: Row) -> bool:
+    """Whether two nationalities are of one country, or one has the other, and a second one."""
+    words = [str(ours[column]), str(theirs[column])]
+    first, second = (COUNTRIES.get(word, word) for word in words)
+    return first == second or any(one in other.split("-") for one, other in permutations(words))
 
 
 def is_another(column: str, ours: Row, theirs: Row) -> bool:
@@ -188,7 +228,7 @@ DOUBTS = (
         "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
         RESULT_TABLES,
         ("grid",),
-        fits=lambda column, ours, theirs: 0 not in (ours["grid"], theirs["grid"]),
+        fits=are_both_on_the_grid,
         settles="The official starting grid, or a plan of the grid in a report, would settle it.",
     ),
     Group(
@@ -281,6 +321,65 @@ LACKED_BY_THEIRS = Group(
     settles="An official classification or list of the session would settle it.",
 )
 CONVENTIONS = (
+    Group(
+        "A driver who took over another's car has a place on the grid in only one of the two.",
+        "One of the two has the place of the car, the other none: another driver started in the "
+        "car, which has the same number and place.",
+        RESULT_TABLES,
+        ("grid",),
+        fits_race=is_of_relief,
+    ),
+    Group(
+        "A disqualified driver has laps or a place on the grid in only one of the two.",
+        "One of the two lists a driver who was disqualified, from the race or the championship, "
+        "without laps or a place on the grid.",
+        RESULT_TABLES,
+        ("laps", "grid"),
+        fits=is_only_disqualified,
+        fits_unknown=True,
+    ),
+    Group(
+        "A place on the grid is counted differently.",
+        "Both have the same drivers ahead. They differ in whether they count places that stayed "
+        "empty, and drivers whose place the other does not have.",
+        RESULT_TABLES,
+        ("grid",),
+        fits=are_both_on_the_grid,
+        fits_race=is_counted_without,
+    ),
+    Group(
+        "A driver in a Formula 2 car is in only one of the two, or counts in its places.",
+        "Cars of Formula 2 drove in the same race, with a classification of their own. Sources "
+        "differ in whether they list and count them.",
+        RESULT_TABLES,
+        ("row", "positionText", "positionOrder"),
+        fits_race=is_with_formula_2,
+    ),
+    Group(
+        "A driver is last in the qualifying in only one of the two.",
+        "One of the two has the order of the times; the other has put behind all others who was "
+        "excluded, or whose times were deleted. Otherwise, their order is the same.",
+        QUALIFYING_TABLES,
+        ("position", "q1", "q2", "q3"),
+        fits_race=is_put_last,
+        fits_unknown=True,
+    ),
+    Group(
+        "A driver at the end of the qualifying is in only one of the two.",
+        "Sources differ in whether they list drivers without a time, and those who did not qualify "
+        "or were excluded.",
+        QUALIFYING_TABLES,
+        ("row",),
+        fits_race=is_not_listed,
+    ),
+    Group(
+        "A nationality has another word, or is one of two.",
+        "The two have the name of the country at that time and today's; or only one of the two has "
+        "a second nationality.",
+        ("drivers", "constructors"),
+        ("nationality",),
+        fits=is_other_word,
+    ),
     Group(
         "A time has fewer digits in one of the two.",
         "One of the two has cut or rounded it.",

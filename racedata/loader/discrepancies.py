@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from racedata.formats import public_name
 from racedata.loader.choose import ChosenRace
+from racedata.loader.conventions import Case
 from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of, known_facts
 from racedata.loader.differences import (
     CONVENTIONS,
@@ -24,6 +25,7 @@ from racedata.loader.differences import (
     LACKED_BY_OURS,
     LACKED_BY_THE_RACE,
     LACKED_BY_THEIRS,
+    SETTLES,
     Group,
     distance,
     groups_of,
@@ -31,6 +33,7 @@ from racedata.loader.differences import (
 from racedata.loader.fill import Filling
 from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
+from racedata.loader.said import Key, Said, said_in
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
 from racedata.loader.store import StoredPart, unpacked
@@ -54,38 +57,11 @@ COLUMNS = (
     *("value", "state", "explanation", "doubt"),
 )
 
-# What names a row within its race: ids in the database, or references of what that lacks.
-Key = tuple[Value, ...]
 Values = Mapping[str, Value]  # by source
 # The rows of a driver, by source and by the number of the car, or of the stop.
 Cars = Mapping[str, Mapping[Value, Row]]
 # The served rows with a key: facts by the name of a column in corrections.
 Served = Mapping[Key, Sequence[Row]]
-
-
-class Said:
-    """What a source says about a race in one kind of records, or in a list."""
-
-    def __init__(self, columns: Mapping[str, Sequence[Value]], names: Sequence[str]) -> None:
-        self.columns = columns
-        self.keys: list[Key] = list(zip(*(columns[name] for name in names))) if names else [()]
-        self.at = {key: at for at, key in enumerate(self.keys)}
-        # the columns that have values
-        rows = len(self.keys)
-        self.known = {name for name, values in columns.items() if values.count(None) < rows}
-        self.several: set[Key] = set()  # the keys that more than one row has
-        if len(self.at) < len(self.keys):
-            self.several = {key for key, rows in Counter(self.keys).items() if rows > 1}
-
-    def row(self, at: int, subject: "Subject") -> Row:
-        """A row, with NULL for compared columns that the source lacks."""
-        row: Row = dict.fromkeys(subject.compared)
-        return row | {name: values[at] for name, values in self.columns.items()}
-
-    def values(self, names: Sequence[str]) -> dict[Key, Key]:
-        """The values in some columns, by key."""
-        unknown = (None,) * len(self.keys)
-        return dict(zip(self.keys, zip(*(self.columns.get(name, unknown) for name in names))))
 
 
 class Subject(NamedTuple):
@@ -387,7 +363,7 @@ class Comparison:
             return  # who drove two cars
         for source, said in sides.said.items():
             if key in said.at:
-                yield source, said.row(said.at[key], subject)
+                yield source, said.row(said.at[key], subject.compared)
             elif source in results and key in results[source].at:
                 yield source, dict.fromkeys(FASTEST_LAP)
 
@@ -409,15 +385,25 @@ class Comparison:
             return
         name = "constructor" if column == "constructorId" else column
         ours = next(iter(self.served(subject).get(key, ())), {}).get(name)
-        having = [rows[source] for source, value in values.items() if value is not None]
-        judgement = judgement_of(subject, column, combinations(having, 2))
-        if not judgement and len(having) < len(values):
+        cases = (
+            (self.case(sides, column, key, one, other), rows[one], rows[other])
+            for one, other in combinations(values, 2)
+        )
+        judgement = judgement_of(subject, cases)
+        if not judgement and None in values.values():
             is_known = column in sides.said[sides.first].known
             lacking = LACKED_BY_OURS if is_known else LACKED_BY_THE_RACE
             judgement = Judgement(lacking if ours is None else LACKED_BY_THEIRS, 0)
         if judgement:
             shown = {source: self.shown(column, value) for source, value in values.items()}
             yield self.discrepancy(Fact(subject, key, name, ours, shown), judgement)
+
+    def case(self, sides: Sides, column: str, key: Key, one: str, other: str) -> Case:
+        """A difference between two sources, with what they say about the race."""
+        race = sides.subject.race
+        results = self.results_of(race).get(one) if race else None
+        season, name = (race.season, str(race.facts["name"])) if race else (None, "")
+        return Case(column, key, sides.said[one], sides.said[other], season, name, results)
 
     def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
         """Whether each source has the constructor that it has in its results."""
@@ -439,15 +425,15 @@ class Comparison:
             cars = cars_of(driver, sides)
             for car in dict.fromkeys(car for rows in cars.values() for car in rows):
                 if lacking := sources_lacking(car, cars):
-                    yield from self.row_in_some(sides.subject, (driver, car), cars, lacking)
+                    yield from self.row_in_some(sides, (driver, car), cars, lacking)
 
     def row_in_some(
-        self, subject: Subject, who: tuple[Value, Value], cars: Cars, lacking: Collection[str]
+        self, sides: Sides, who: tuple[Value, Value], cars: Cars, lacking: Collection[str]
     ) -> Iterator[Discrepancy]:
         """The discrepancy about the row of a driver and a car, or a stop, which some sources lack.
         The others have it, or have the row with another number.
         """
-        driver, car = who
+        subject, (driver, car) = sides.subject, who
         having = {source: rows[car] for source, rows in cars.items() if car in rows}
         # A stop is named by its number, and a car only if the driver has several.
         names_stop = subject.kind == "pit_stops"
@@ -463,9 +449,13 @@ class Comparison:
             for source in cars
             if source in having or source in lacking
         }
-        # Each row is also judged alone, with itself: only one source may have it.
-        pairs = ((one, other) for one in having.values() for other in having.values())
-        if judgement := judgement_of(subject, ROW, pairs):
+        # Each row is judged alone.
+        cases = (
+            (self.case(sides, ROW, key, source, other), row, row)
+            for source, row in having.items()
+            for other in lacking
+        )
+        if judgement := judgement_of(subject, cases):
             value = self.words(subject, ours[0]) if ours else None
             fact = Fact(subject, key, ROW, value, said, (car,) if names_car else ())
             yield self.discrepancy(fact, judgement)
@@ -500,7 +490,7 @@ class Comparison:
         laps += subject.race.others.get("fastest_laps", ())
         for part in laps if subject.kind == "results" else ():
             if part and part.source == source and key in self.said(part).at:
-                lap = self.said(part).row(self.said(part).at[key], Subject("fastest_laps"))
+                lap = self.said(part).row(self.said(part).at[key], Subject("fastest_laps").compared)
                 if lap["number"] == row.get("number"):
                     facts |= {name: lap[name] for name in FASTEST_LAP}
         return self.words(subject, facts)
@@ -528,7 +518,9 @@ def cars_of(driver: Value, sides: Sides) -> Cars:
     cars: dict[str, dict[Value, Row]] = {}
     for source, said in sides.said.items():
         at = (at for at, key in enumerate(said.keys) if key[0] == driver)
-        cars[source] = {row.get(number): row for row in (said.row(a, sides.subject) for a in at)}
+        cars[source] = {
+            row.get(number): row for row in (said.row(a, sides.subject.compared) for a in at)
+        }
     return cars
 
 
@@ -540,23 +532,22 @@ def sources_lacking(car: Value, cars: Cars) -> list[str]:
     return [source for source, rows in cars.items() if car not in rows and len(rows) < most]
 
 
-def said_in(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> Said:
-    return Said({name: [row.get(name) for row in rows] for name in names}, key)
-
-
-def judgement_of(
-    subject: Subject, column: str, pairs: Iterable[tuple[Row, Row]]
-) -> Judgement | None:
-    """What two rows can mean by a difference in a column: the most doubtful group that fits one of
-    the pairs, and of those, the largest difference. None if no group fits.
+def judgement_of(subject: Subject, cases: Iterable[tuple[Case, Row, Row]]) -> Judgement | None:
+    """What differences between the rows of two sources can mean: the most doubtful group that fits
+    one of them, and of those, the largest difference. None if no group fits.
     """
     found: list[Judgement] = []
-    for one, other in pairs:
+    for case, one, other in cases:
+        column = case.column
         if column != ROW and one[column] == other[column]:
             continue
+        is_lacking = column != ROW and None in (one[column], other[column])
         for group in groups_of(subject.table.name, column):
-            if group.fits(column, one, other):
-                found.append(Judgement(group, 0 if column == ROW else distance(column, one, other)))
+            if is_lacking and not group.fits_unknown:
+                continue
+            if group.fits(column, one, other) and group.fits_race(case):
+                size = 0 if column == ROW or is_lacking else distance(column, one, other)
+                found.append(Judgement(group, size))
                 break
     return min(found, key=lambda each: (each.doubt, -each.size), default=None)
 
@@ -587,7 +578,8 @@ class Reasons:
             return RESOLVED, correction.witnesses
         kept = self.kept.get((table, key, column))
         if kept and kept["here"] == ("\\N" if text is None else text):
-            return kept["state"], kept["reason"]
+            settles = f". {group.settles or SETTLES}" if kept["state"] == OPEN else ""
+            return kept["state"], kept["reason"] + settles
         if group in CONVENTIONS:
             return EXPLAINED, group.meaning
         agreeing = [source for source, each in fact.said.items() if text_of(each) == text]

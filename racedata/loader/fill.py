@@ -102,6 +102,8 @@ class Filling:
             if source.is_loaded or source.name in used
         ]
         self.now = build_time()
+        # Which source has what in a list: by its name, the reference, and a column with its value.
+        self.facts_said: dict[str, dict[tuple[str, tuple[str, Value] | None], str]] = {}
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
         self.kept = {source.name for source in self.sources if source.has_ids} or {self.base.name}
@@ -455,6 +457,28 @@ class Filling:
         """Why the records of a source count for a race, by its id, and not those of another."""
         at = next(at for at, id in self.race_ids.items() if id == race)
         return why(self.choice.races[at], kind, source, other)
+
+    def source_of_fact(self, name: str, key: str, fact: tuple[str, Value] | None) -> str | None:
+        """The source that has a row in a list, or in `seasons`, with a value in a column: an API
+        before the base, and that before other dumps. None if no source has it, as after a
+        correction.
+        """
+        if name not in self.facts_said:
+            said = self.facts_said.setdefault(name, {})
+            final = [source for source in self.sources if not source.is_provisional]
+            for source in sorted(final, key=lambda each: (not each.is_api, each is not self.base)):
+                for row in self.store.list_rows(source.name, name):
+                    named = str(self.name_in_list(name, row))
+                    for each in (None, *row.items()):
+                        said.setdefault((named, each), source.name)
+        return self.facts_said[name].get((key, fact))
+
+    def name_in_list(self, name: str, row: Row) -> Value:
+        """Our reference for a row of a source's list; the year for a season."""
+        if name not in self.lists:
+            return row["year"]
+        id = self.lists[name].find(row)
+        return None if id is None else self.lists[name].rows[id][self.lists[name].reference]
 
     def fill_origins(self) -> None:
         """Notes the source of each part. Sessions that came with their race need none."""

@@ -259,7 +259,7 @@ class Resource:
             return Body(compressed(serializers.written(answer)))
         _, total, objects = self.endpoint.content(self.served, request)
         if address.ending == CSV:
-            text = self.endpoint.spreadsheet.write(objects)
+            text = self.endpoint.csv(self.served, objects)
         elif address.ending == ICS:  # only races have calendars
             text = self.calendars.write(objects, address, request.sessions, request.alarm)
         else:  # only changes have a feed

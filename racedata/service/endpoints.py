@@ -7,7 +7,7 @@ serializers.py.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -72,6 +72,7 @@ class Endpoint:
     echo: Echo = echo_request
     not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
     kind: str = ""  # of its records, as in KINDS; empty for other objects
+    says_sources: bool = False  # whether its records have what each source says
     # whether the OpenAPI document has only its path without season and round
     has_one_path: bool = False
 
@@ -90,9 +91,10 @@ class Endpoint:
         """The key of an object's list of records; empty if each object is a record."""
         return self.keys[2] if len(self.keys) > 2 else ""
 
-    @cached_property
-    def spreadsheet(self) -> Spreadsheet:
-        return Spreadsheet(self.schema, self.container, self.key)
+    def csv(self, served: Served, objects: Sequence[Json]) -> bytes:
+        """The objects of a page, as CSV."""
+        sources = tuple(queries.sources_compared(served.data)) if self.says_sources else ()
+        return spreadsheet(self.schema, self.container, self.key, sources).write(objects)
 
     def content(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""
@@ -122,6 +124,13 @@ class Endpoint:
         )
 
 
+@cache
+def spreadsheet(
+    schema: str, container: str, key: str, sources: tuple[str, ...] = ()
+) -> Spreadsheet:
+    return Spreadsheet(schema, container, key, sources)
+
+
 def parameter_filters(request: ParsedRequest) -> Filters:
     """The own parameters of an endpoint that select records."""
     return {f"?{name}": value for name, value in request.own_parameters if name != PROVENANCE}
@@ -131,11 +140,19 @@ def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[
     """Races or standings lists, each with where its records are from."""
     catalogue = served.catalogue
     ids = [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
-    found = queries.provenance(served.data, kind, ids)
+    found = provenances(served.data, kind, ids)
     return [
-        {**each, "Provenance": serializers.provenance(found[id])} if id in found else each
-        for id, each in zip(ids, objects)
+        {**each, "Provenance": found[id]} if id in found else each for id, each in zip(ids, objects)
     ]
+
+
+def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Json]:
+    """Where the records of a kind are from, by raceId. Fastest laps have a source of their own."""
+    laps = queries.provenance(data, "fastest_laps", races) if kind == "results" else {}
+    return {
+        id: serializers.provenance(row, laps.get(id))
+        for id, row in queries.provenance(data, kind, races).items()
+    }
 
 
 def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
@@ -531,6 +548,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Facts about which sources disagree, the most doubtful first",
         rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="Discrepancy",
+        says_sources=True,
         has_one_path=True,
         page=discrepancies,
     ),

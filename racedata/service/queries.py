@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import groupby
 from sqlite3 import Row
 
-from racedata.model import KINDS, Table
+from racedata.model import FASTEST_LAP, KINDS, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
@@ -336,6 +336,12 @@ def values_of_sources(data: Snapshot, discrepancies: Iterable[Row]) -> dict[int,
     return {record: list(found) for record, found in groupby(rows, lambda row: row["record"])}
 
 
+def sources_compared(data: Snapshot) -> list[str]:
+    """The sources that disagree about something, the most trusted first."""
+    sql = "SELECT source FROM discrepancy_values GROUP BY source ORDER BY min(place)"
+    return [source for (source,) in data.rows(sql)]
+
+
 def discrepancy_counts(
     data: Snapshot, filters: Filters, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
@@ -355,16 +361,17 @@ def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Row
     """Where the records of a kind are from, by raceId: the source, when it said so, whether they
     are provisional, and how many of their values are corrected and disputed.
     """
-    marks = ", ".join("?" * len(races))
+    marks, laps = (", ".join("?" * len(each)) for each in (races, FASTEST_LAP))
     rows = data.rows(
         f"""SELECT raceId, name AS source, ifnull(fetchedAt, readAt) AS readAt, isProvisional,
                 (SELECT count(*) FROM corrections
-                 WHERE corrections.raceId = origins.raceId AND tableName = kind) AS corrected,
+                 WHERE corrections.raceId = origins.raceId AND tableName = ?
+                 AND (columnName IN ({laps})) = (kind = 'fastest_laps')) AS corrected,
                 (SELECT count(*) FROM discrepancies WHERE discrepancies.raceId = origins.raceId
                  AND discrepancies.kind = origins.kind AND state = 'open') AS disputed
             FROM origins JOIN sources USING (sourceId)
             WHERE kind = ? AND raceId IN ({marks})""",
-        (kind, *races),
+        (KINDS[kind].part_of or kind, *FASTEST_LAP, kind, *races),
     )
     return {row["raceId"]: row for row in rows}
 

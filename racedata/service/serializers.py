@@ -349,14 +349,15 @@ def discrepancy(
     )
 
 
-def provenance(row: Row) -> Json:
-    """Where the records of a race are from."""
+def provenance(row: Row, laps: Row | None = None) -> Json:
+    """Where the records of a race are from, and the fastest laps in results."""
     return json_object(
         source=public_name(row["source"]),
         readAt=row["readAt"],
         provisional="true" if row["isProvisional"] else None,
         corrected=row["corrected"],
         disputed=row["disputed"],
+        FastestLaps=laps and provenance(laps),
     )
 
 

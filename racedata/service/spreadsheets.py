@@ -1,6 +1,7 @@
 """Spreadsheets: the records of an answer as lines of CSV (RFC 4180).
 
-The columns follow from openapi.json.
+The columns follow from openapi.json. Only what each source says has a column for each source of
+the database.
 
 Values are those of the JSON, character for character, even if they begin with `+` or `-`, such as
 `+1 Lap`. Only the column `millis` of laps and pit stops is not in the JSON.
@@ -20,35 +21,46 @@ SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "D
 # Records whose lines end with the column `millis`: the time under this key, in milliseconds, for
 # programs that compute. The JSON has no such key, because it has only Ergast's keys.
 MILLIS = {"Lap": "time", "PitStop": "duration"}
+# A list of what sources say, and the value of a source that was not compared.
+OF_SOURCE, NOT_COMPARED = "SourceValue", "-"
 
 Values = list[str | int | None]  # the values of a line; None if unknown
 
 
 class Joined:
-    """The column of a list of objects, joined by semicolons: the first property of each, or
-    both of a pair, such as a source and its value.
-    """
+    """The column of a list of objects: the first property of each, joined by semicolons."""
 
     def __init__(self, schema: Schema) -> None:
-        properties, _ = properties_of(schema)
-        first, *others = properties
-        self.keys = [first, *(others if len(others) == 1 else ())]
+        self.key = next(iter(properties_of(schema)[0]))
         self.unknown: Values = [None]
 
     def read(self, objects: list[Json]) -> Values:
-        texts = (": ".join(each[key] for key in self.keys if key in each) for each in objects)
-        return [";".join(texts)]
+        return [";".join(each[self.key] for each in objects)]
+
+
+class BySource:
+    """The columns of what sources say: their values."""
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        self.names = sources
+        self.unknown: Values = [None] * len(sources)
+
+    def read(self, said: list[Json]) -> Values:
+        values = {each["source"]: each.get("value") for each in said}
+        return [values.get(source, NOT_COMPARED) for source in self.names]
 
 
 class Columns:
     """The columns of an object, by its schema. The names of nested objects are joined by dots."""
 
-    def __init__(self, schema: Schema, is_repeated: bool = False) -> None:
+    def __init__(
+        self, schema: Schema, is_repeated: bool = False, sources: Sequence[str] = ()
+    ) -> None:
         self.names: list[str] = []
         # a list in the object that has records, and their columns
         self.records: tuple[str, Columns] | None = None
         # The properties in order; the columns of one that is an object or a list of objects.
-        self._parts: list[tuple[str, Columns | Joined | None]] = []
+        self._parts: list[tuple[str, Columns | Joined | BySource | None]] = []
         properties, required = properties_of(schema)
         names_in_line = (
             {*required, *SHORTENED.get(name_of(schema) or "", ())}
@@ -59,6 +71,9 @@ class Columns:
             items = properties[name].get("items")
             if items and not name_of(items):
                 self.records = name, Columns(items)
+            elif items and name_of(items) == OF_SOURCE:
+                by_source = BySource(sources)
+                self.add(name, by_source, [f"{name}.{each}" for each in sources])
             elif items:
                 self.add(name, Joined(items), [name])
             elif properties_of(properties[name])[0]:
@@ -70,7 +85,9 @@ class Columns:
                 self.add(name, None, [name])
         self.unknown: Values = [None] * len(self.names)
 
-    def add(self, name: str, nested: "Columns | Joined | None", names: list[str]) -> None:
+    def add(
+        self, name: str, nested: "Columns | Joined | BySource | None", names: list[str]
+    ) -> None:
         self._parts.append((name, nested))
         self.names += names
 
@@ -90,10 +107,11 @@ class Spreadsheet:
     """Writes the answers of an endpoint.
 
     `schema` is the schema of a record, `container` that of the object with the records under `key`.
+    `sources` are those that a record may say something of.
     """
 
-    def __init__(self, schema: str, container: str, key: str) -> None:
-        record = Columns(schema_of(schema))
+    def __init__(self, schema: str, container: str, key: str, sources: Sequence[str] = ()) -> None:
+        record = Columns(schema_of(schema), sources=sources)
         self.levels = [(Columns(schema_of(container), is_repeated=True), key)] if key else []
         if record.records:
             inner_key, inner = record.records

@@ -11,7 +11,7 @@ import pytest
 import webtest
 from support import EXPECTED, SAMPLE
 from support.answers import Counted, client, request, settings_of
-from support.loads import built, remember
+from support.loads import built, changed, remember
 from support.refreshes import F1DB
 
 from racedata import __version__
@@ -320,8 +320,9 @@ def test_a_fact_about_which_sources_disagree_has_what_each_says_and_what_we_say(
         state: sum(int(each["count"]) for each in counts if each["state"] == state)
         for state in by_state
     }
-    line = app.get("/ergast/f1/drivers/gould/discrepancies.csv").text.splitlines()[1]
-    assert line.endswith(",sample: 1918-09-20;f1db: 1921-09-20")
+    head, line = app.get("/ergast/f1/drivers/gould/discrepancies.csv").text.splitlines()
+    assert head.endswith(",Sources.sample,Sources.f1db")
+    assert line.endswith(",1918-09-20,1921-09-20")
 
 
 def test_the_ids_of_sources_are_those_of_what_an_address_selects(two_sources):
@@ -347,10 +348,24 @@ def test_provenance_is_the_source_of_each_race_or_list_of_standings(two_sources)
     assert provenance("2023/18/results") == [None]
     (of_results,) = provenance("2023/18/results?provenance=1")
     assert of_results.pop("readAt").endswith("Z")
+    of_laps = of_results.pop("FastestLaps")
     assert of_results == {"source": "sample", "corrected": "0", "disputed": "0"}
+    assert of_laps.pop("readAt").endswith("Z")
+    assert of_laps == {"source": "sample", "corrected": "0", "disputed": "0"}
+    (of_1957,) = provenance("1957/2/results?provenance=1")
+    assert (of_1957["source"], of_1957["FastestLaps"]["source"]) == ("sample", "f1db")
+    assert "FastestLaps" not in provenance("1957/2/qualifying?provenance=1")[0]
     (of_standings,) = provenance("2023/18/constructorstandings?provenance=1")
     assert (of_standings["source"], of_standings["disputed"]) == ("sample", "2")
     assert len(provenance("driverstandings/1?provenance=1")) > 1
     assert provenance("2023/18/results.json?provenance=1&limit=0") == []
     plain = app.get("/ergast/f1/2023/18/results.csv").body
     assert app.get("/ergast/f1/2023/18/results.csv?provenance=1").body == plain
+
+
+def test_the_corrected_values_of_fastest_laps_are_counted_apart(database):
+    of_lap = "UPDATE corrections SET columnName = 'fastestLap' WHERE key = '2023/18/ocon'"
+    app = client(changed(database, of_lap))
+    races = app.get("/ergast/f1/2023/18/results?provenance=1").json["MRData"]["RaceTable"]["Races"]
+    provenance = races[0]["Provenance"]
+    assert (provenance["corrected"], provenance["FastestLaps"]["corrected"]) == ("2", "1")

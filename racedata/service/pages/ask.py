@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from racedata.formats import Json, public_name
-from racedata.service import queries, serializers
+from racedata.service import queries
 from racedata.service.addresses import Address, Round, Season, Value
-from racedata.service.endpoints import ENDPOINTS, Content, Served
+from racedata.service.endpoints import ENDPOINTS, Content, Served, provenances
 from racedata.service.request import ParsedRequest
 
 ALL = 1000  # more than any list on a page has
@@ -64,8 +64,8 @@ class Ask:
         """Where the results of races are from, of those that have any."""
         rounds = [(int(race["season"]), int(race["round"])) for race in races]
         ids = [self.catalogue.id_of_round[round] for round in rounds]
-        found = queries.provenance(self.data, "results", ids)
-        return [serializers.provenance(found[id]) for id in ids if id in found]
+        found = provenances(self.data, "results", ids)
+        return [found[id] for id in ids if id in found]
 
     def leaders(self, season: int) -> dict[str, list[Json]]:
         """Who led the championship of the drivers after each round that has standings."""

@@ -38,6 +38,7 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         return ask.records(endpoint, ALL, season, round)
 
     results = of_race("results")
+    origin = next(iter(ask.origins([race])), {})
     notes = notes_of(ask, season, round, results)
     result = classification(results, notes)
     drove, at_qualifying, at_sprint, at_sprint_qualifying = (
@@ -53,7 +54,8 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "other_years": [
             each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
         ],
-        "origin": next(iter(ask.origins([race])), None),  # of the result
+        "origin": origin,  # of the result
+        "origin_of_laps": origin.get("FastestLaps", origin),
         "notes": [text for texts in notes.values() for text in texts],
         # the source of the result, if that is provisional
         "provisional": ask.provisional_source(race),

@@ -19,6 +19,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
     coming = ask("races", 1, "current", "next")
     calendar = ask("races", ALL, season)
     origins = ask.origins(calendar)
+    laps = [each["FastestLaps"] for each in origins if "FastestLaps" in each]
     return {
         "season": season,
         "before": before,  # the season before it
@@ -30,10 +31,11 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         ],
         "next_round": coming[0]["round"] if coming and coming[0]["season"] == str(season) else None,
         "winners": most_wins(winners.values()),
-        # of the results
+        # of the results, and of the fastest laps in them
         "sources": dict.fromkeys(each["source"] for each in origins),
-        "corrected": sum(int(each["corrected"]) for each in origins),
-        "disputed": sum(int(each["disputed"]) for each in origins),
+        "lap_sources": dict.fromkeys(each["source"] for each in laps),
+        "corrected": sum(int(each["corrected"]) for each in (*origins, *laps)),
+        "disputed": sum(int(each["disputed"]) for each in (*origins, *laps)),
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }

@@ -4,8 +4,10 @@ racedata.service.pages.races.
 
 import re
 
+from support import SAMPLE
 from support.answers import client, links_of, words_of
-from support.loads import changed
+from support.loads import built, changed
+from support.refreshes import F1DB
 
 
 def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
@@ -173,6 +175,15 @@ def test_a_table_has_no_column_that_would_be_empty(database):
     page = client(database).get("/2023/18").text
     result = words_of(page[page.index('id="race"') : page.index('id="qualifying"')])
     assert "Pos Driver Grid Laps Time 1 Max Verstappen Red Bull" in result
+
+
+def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(tmp_path):
+    database = built([SAMPLE, F1DB], tmp_path / "racedata.db")
+    words = words_of(client(database).get("/1957/2").text)
+    assert re.search(r"From sample, [^.]+\. Fastest laps from f1db, [^.]+\.", words)
+    assert "Fastest laps from" not in words_of(client(database).get("/2023/18").text)
+    season = words_of(client(database).get("/1957").text)
+    assert "Results from sample, fastest laps from f1db; " in season
 
 
 def test_a_driver_with_a_disputed_value_has_a_mark_and_the_page_says_what_sources_have(database):

@@ -1,0 +1,141 @@
+"""Conventions that show only in the whole race: how sources order, count and leave out drivers.
+
+differences.py has the groups to which they belong, with the sentences.
+"""
+
+from collections.abc import Collection, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from racedata.formats import milliseconds
+from racedata.loader.said import Key, Said
+from racedata.values import Value
+
+TIMES = ("q3", "q2", "q1")  # of the last part first
+UNKNOWN = (None, None, None)
+MAX_LAST = 3  # drivers whom a source has put behind all others
+# The races in which some drivers had a car of Formula 2, in a classification of their own, and
+# sources differ in whether that counts.
+WITH_FORMULA_2 = ((1966, "German Grand Prix"), (1969, "German Grand Prix"))
+
+
+class Case(NamedTuple):
+    """A difference between two sources, and what they say about the whole race."""
+
+    column: str
+    key: Key  # of the row
+    one: Said
+    other: Said
+    season: int | None
+    race: str  # its name
+    results: Said | None  # of the first source, in this race
+
+    @property
+    def sides(self) -> tuple[tuple[Said, Said], tuple[Said, Said]]:
+        """Both sources, each with the other one."""
+        return (self.one, self.other), (self.other, self.one)
+
+
+def is_of_relief(case: Case) -> bool:
+    """Whether one source has the place of the car, and the other no place of its own, for a driver
+    who took over the car of another.
+    """
+    return any(
+        with_place.column("grid")[case.key]
+        and without.column("grid")[case.key] == 0
+        and shares_car(with_place, case.key)
+        for with_place, without in case.sides
+    )
+
+
+def shares_car(said: Said, key: Key) -> bool:
+    """Whether another driver started from the same place in a car with the same number."""
+    names = ("number", "grid")
+    cars = list(zip(said.keys, zip(*(said.columns[name] for name in names))))
+    own = said.values(names)[key]
+    return any(car == own for driver, car in cars if driver != key)
+
+
+def is_counted_without(case: Case) -> bool:
+    """Whether all drivers with a place on the grid have the same order in both sources, up to this
+    one: they only count places differently that are empty, or of a driver without a place in the
+    other source.
+    """
+    one, other = (places(said.column("grid")) for said in (case.one, case.other))
+    return is_same_place(case.key, one, other)
+
+
+def places(values: Mapping[Key, Value]) -> dict[Key, int]:
+    """The places that are numbers from 1."""
+    return {key: int(value) for key, value in values.items() if str(value).isdigit() and value}
+
+
+def is_same_place(key: Key, one: Mapping[Key, int], other: Mapping[Key, int]) -> bool:
+    """Whether the same drivers are ahead, of those who have a place in both, and none beside."""
+    both = one.keys() & other.keys()
+    return key in both and all(
+        (one[driver] < one[key] and other[driver] < other[key])
+        or (one[driver] > one[key] and other[driver] > other[key])
+        for driver in both - {key}
+    )
+
+
+def is_with_formula_2(case: Case) -> bool:
+    """Whether only one source lists the drivers of Formula 2, or counts them in the places."""
+    if (case.season, case.race) not in WITH_FORMULA_2:
+        return False
+    one, other = (places(said.column("positionText")) for said in (case.one, case.other))
+    return case.column == "row" or is_same_place(case.key, one, other)
+
+
+def is_put_last(case: Case) -> bool:
+    """Whether one source has put a few drivers behind all others, and otherwise has the order of
+    the other source, in which their places follow from their times.
+    """
+    return any(has_put_last(case, *sides) for sides in case.sides)
+
+
+def has_put_last(case: Case, by_time: Said, other: Said) -> bool:
+    both = by_time.at.keys() & other.at.keys()
+    order, other_order = (ranked(said, both) for said in (by_time, other))
+    times, other_times = by_time.values(TIMES), other.values(TIMES)
+    while order and order[-1] == other_order[-1] and times[order[-1]] == UNKNOWN:
+        del order[-1], other_order[-1]
+    for count in range(1, MAX_LAST + 1):
+        rest, last = other_order[:-count], other_order[-count:]
+        if rest != [key for key in order if key not in last] or {*order[-count:]} & {*last}:
+            continue
+        return (case.column == "position" or case.key in last) and all(
+            other_times[key] == times[key]
+            if key in rest
+            else other_times[key] in (times[key], UNKNOWN) and is_faster(times[key], times[after])
+            for key, after in pairwise([*order, order[-1]])
+        )
+    return False
+
+
+def ranked(said: Said, keys: Collection[Key]) -> list[Key]:
+    found = places(said.column("position"))
+    return sorted(found.keys() & keys, key=found.__getitem__)
+
+
+def is_faster(times: Key, others: Key) -> bool:
+    """Whether a driver was faster in the last part of the qualifying in which any of two drove."""
+    for time, other in zip(times, others):
+        if time or other:
+            return bool(time) and (not other or milliseconds(str(time)) <= milliseconds(str(other)))
+    return False
+
+
+def is_not_listed(case: Case) -> bool:
+    """Whether a row of qualifying that only one source has is of a driver without a time, or who
+    did not qualify, or whom it has put behind all others, though these are slower.
+    """
+    times, results = case.one.values(TIMES), case.results
+    if times[case.key] == UNKNOWN or (
+        results and results.column("positionText").get(case.key) == "F"
+    ):
+        return True
+    both = case.one.at.keys() & case.other.at.keys()
+    *_, before, last = (None, None, *ranked(case.one, both | {case.key}))
+    return before is not None and last == case.key and is_faster(times[last], times[before])
