@@ -1,13 +1,15 @@
 """racedata.settings: what each setting takes, and what is said of what it does not take."""
 
+import re
 from dataclasses import fields
 
 import pytest
+from falcon.inspect import inspect_routes
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import client
 
-from racedata.settings import LoaderSettings, SettingError, Settings, variable_of
+from racedata.settings import OF_PAGES, LoaderSettings, SettingError, Settings, variable_of
 
 VARIABLES = {variable_of(each): each.name for each in fields(Settings)}
 
@@ -64,6 +66,14 @@ WRONG = {
 def each(values):
     """Every variable with each of its values."""
     return [(variable, value) for variable, all in values.items() for value in all]
+
+
+def test_no_base_address_hides_a_page(sample):
+    routes = {route.path.replace("{season:year}", "2023") for route in inspect_routes(sample.app)}
+    first = {route.split("/")[1] for route in routes} - {"", "ergast"}
+    files = {name for name in first if "." in name}  # nothing is below them
+    found = {name for name in first - files if re.fullmatch(OF_PAGES, name)}
+    assert found == first - files > {"2023", "drivers", "healthz"}
 
 
 @pytest.mark.parametrize(("variable", "value"), each(TAKEN))
