@@ -24,10 +24,8 @@ class NoLastRound(LookupError):
 
 @dataclass(frozen=True)
 class Selection:
-    """The records that an address selects, in numbers of the database.
+    """The season, the round and the records that an address selects.
 
-    `filters` has the filters with the values of their columns. For season and round, it has `race`
-    (a raceId) if the address has a round; else `season`, or `from_season` if later ones match too.
     `filters` is None if nothing can match, because an id or a round does not exist.
     """
 

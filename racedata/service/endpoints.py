@@ -63,7 +63,8 @@ class Endpoint:
     """An endpoint under the base address: the last word of an address is its name."""
 
     name: str
-    keys: Sequence[str]  # in MRData, of the table, the objects in it, and the records in these
+    # in MRData: of the table, of the list of objects in it, and of the list of records in each
+    keys: Sequence[str]
     summary: str  # one line, for the page at `/docs` and the OpenAPI document
     rules: Rules
     schema: str  # of a record, in openapi.json
@@ -71,28 +72,28 @@ class Endpoint:
     container: str = ""  # of an object without its records, if it has any
     echo: Echo = echo_request
     not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
-    kind: str = ""  # of its records, as in KINDS; empty for other objects
+    record_kind: str = ""  # the name in KINDS; empty if its records are of none
     # whether the OpenAPI document has only its path without season and round
     has_one_path: bool = False
 
     @property
-    def table(self) -> str:
-        """The key of its table: `RaceTable`."""
+    def table_key(self) -> str:
+        """`RaceTable`."""
         return self.keys[0]
 
     @property
-    def objects(self) -> str:
-        """Their key in the table: `Races`."""
+    def objects_key(self) -> str:
+        """`Races`."""
         return self.keys[1]
 
     @property
-    def key(self) -> str:
-        """The key of an object's list of records; empty if each object is a record."""
+    def records_key(self) -> str:
+        """`Results`; empty if each object is a record."""
         return self.keys[2] if len(self.keys) > 2 else ""
 
     @cached_property
     def spreadsheet(self) -> Spreadsheet:
-        return Spreadsheet(self.schema, self.container, self.key)
+        return Spreadsheet(self.schema, self.container, self.records_key)
 
     def content(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""
@@ -106,19 +107,19 @@ class Endpoint:
         """The whole answer, as JSON. Raises NoLastRound."""
         selection, total, objects = self.content(served, request)
         if PROVENANCE in dict(request.own_parameters):
-            objects = with_provenance(served, self.kind, objects)
+            objects = with_provenance(served, self.record_kind, objects)
         address = request.address
         echoed = {
             name: value for name, value in address.filters.items() if name not in self.not_echoed
         }
-        table = {**self.echo(served.catalogue, selection, echoed), self.objects: objects}
+        table = {**self.echo(served.catalogue, selection, echoed), self.objects_key: objects}
         return serializers.mrdata(
             served.settings.series,
             f"{request.base_url}/{address.path}.json",
             limit=request.limit,
             offset=request.offset,
             total=total,
-            **{self.table: table},
+            **{self.table_key: table},
         )
 
 
@@ -300,7 +301,7 @@ def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts:
             needs_season=table.kind.is_numbered_by_race,
             parameters=(PROVENANCE,),
         ),
-        kind=table.name,
+        record_kind=table.name,
         schema=schema,
         page=page,
         **facts,

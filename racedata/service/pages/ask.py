@@ -1,6 +1,7 @@
 """Asks the endpoints for the facts of the HTML pages, as a client does.
 
-So these pages know neither SQL nor database ids, and show the same facts as the answers.
+So the pages show the same facts as the answers. What no endpoint answers about races is here too:
+from queries.py, where the SQL is, and from the catalogue.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ class Ask:
 
     def records(self, endpoint: str, limit: int, season: Season, round: Round) -> list[Json]:
         """The records of one race, such as its results; none if the race has none."""
-        key = self.endpoints[endpoint].key
+        key = self.endpoints[endpoint].records_key
         return [record for race in self(endpoint, limit, season, round) for record in race[key]]
 
     def content(
