@@ -100,13 +100,18 @@ class Endpoint:
         selection = served.catalogue.select(request.address)
         if selection.filters is None:
             return Content(selection, 0, [])
-        filters = {**selection.filters, **parameter_filters(request)}
+        filters = {**selection.filters, **self.parameter_filters(request)}
         return Content(selection, *self.page(served, filters, request.limit, request.offset))
+
+    def parameter_filters(self, request: ParsedRequest) -> Filters:
+        """The endpoint's own parameters that select records."""
+        own = {*self.rules.parameters} - {PROVENANCE}
+        return {f"?{name}": value for name, value in request.parameters if name in own}
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
         selection, total, objects = self.content(served, request)
-        if PROVENANCE in dict(request.own_parameters):
+        if PROVENANCE in dict(request.parameters):
             objects = with_provenance(served, self.record_kind, objects)
         address = request.address
         echoed = {
@@ -121,11 +126,6 @@ class Endpoint:
             total=total,
             **{self.table_key: table},
         )
-
-
-def parameter_filters(request: ParsedRequest) -> Filters:
-    """The own parameters of an endpoint that select records."""
-    return {f"?{name}": value for name, value in request.own_parameters if name != PROVENANCE}
 
 
 def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:
