@@ -24,7 +24,7 @@ from racedata.service.answers import (
     Validators,
 )
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS, Served
+from racedata.service.endpoints import ENDPOINTS, RULES, Served
 from racedata.service.environment import MUST_WAIT, ONLY_CACHED
 from racedata.service.health import Health
 from racedata.service.pages.ask import Ask
@@ -106,9 +106,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     served = Served(data, Catalogue(data), settings)
     cache = Cache(settings.cache_size << 20)
-    grammar = Grammar(
-        settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}
-    )
+    grammar = Grammar(settings.base_address, RULES)
     parser = RequestParser(settings, grammar)
     middleware: list[Any] = [OneSlash(settings.base_address), Cors(), parser]
     if limit_store:

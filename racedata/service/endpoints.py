@@ -12,8 +12,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from racedata import model
 from racedata.formats import Json
-from racedata.model import BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
@@ -407,7 +407,7 @@ NOTE_FILTERS = frozenset({"circuits", "constructors", "drivers"})
 ENDPOINTS: Sequence[Endpoint] = (
     of_list(
         "seasons",
-        BY_NAME["seasons"].keys,
+        model.BY_NAME["seasons"].keys,
         summary="Seasons",
         rules=Rules(
             RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # places (D13)
@@ -430,7 +430,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     ),
     Endpoint(
         "races",
-        BY_NAME["races"].keys,
+        model.BY_NAME["races"].keys,
         summary="Races with their sessions: a season's calendar, or one race",
         rules=Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS)),
         schema="ScheduledRace",
@@ -498,7 +498,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     ),
     Endpoint(
         "status",
-        BY_NAME["status"].keys,
+        model.BY_NAME["status"].keys,
         summary="Finishing statuses with their counts",
         rules=Rules(RESULT_FILTERS),
         schema="Status",
@@ -554,3 +554,5 @@ ENDPOINTS: Sequence[Endpoint] = (
         page=source_ids,
     ),
 )
+BY_NAME: Mapping[str, Endpoint] = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+RULES: Mapping[str, Rules] = {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}

@@ -10,7 +10,7 @@ from functools import cached_property
 from racedata.formats import Json, public_name
 from racedata.service import queries, serializers
 from racedata.service.addresses import Address, Round, Season, Value
-from racedata.service.endpoints import ENDPOINTS, Content, Served
+from racedata.service.endpoints import BY_NAME, Content, Served
 from racedata.service.request import ParsedRequest
 
 ALL = 1000  # more than any list on a page has
@@ -24,7 +24,7 @@ class Ask:
 
     def __init__(self, served: Served) -> None:
         self.data, self.catalogue, self.settings = self.served = served
-        self.endpoints = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+        self.endpoints = BY_NAME
 
     def __call__(
         self,
