@@ -96,7 +96,7 @@ class Catalogue:
         season, round = self.season_and_round(address.season, address.round)
         # In winter the season has no races left, so subscribers also get the following seasons.
         goes_on = address.season == "current" and address.ending == ICS
-        if address.season == "current" and is_calendar(address) and not goes_on:
+        if address.season == "current" and lists_races(address) and not goes_on:
             # D9: clients look for the next race in the current season, even in winter
             season = self.calendar_season
         filters: dict[str, Value] = {}
@@ -185,7 +185,7 @@ def calendar_of(
     }
 
 
-def is_calendar(address: Address) -> bool:
+def lists_races(address: Address) -> bool:
     """Whether an address lists all races of a season, or those at a circuit."""
     return (
         address.endpoint == "races"

@@ -400,7 +400,7 @@ def constructor_standing(catalogue: Catalogue, row: Row) -> Json:
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
-# Those of what is about a value or an id.
+# Those of a note (a row of `corrections`, `changes` or `discrepancies`), and of an id.
 NOTE_FILTERS = frozenset({"circuits", "constructors", "drivers"})
 
 # In the order of `/docs` and the OpenAPI document.

@@ -130,7 +130,7 @@ class RequestParser:
         accepted = accepted_parameters(self.grammar.endpoints[address.endpoint], ending)
         refuse(given, ending, accepted)
         values = {name: value for name in accepted if (value := parameter(given, name)) is not None}
-        limit = int(values.pop("limit", default_limit(self.settings, ending)))
+        limit = int(values.pop("limit", usual_limit(self.settings, ending)))
         return ParsedRequest(
             address,
             limit=min(limit, self.settings.max_limit),  # more is no error (D3)
@@ -152,7 +152,7 @@ class RequestParser:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
 
-def default_limit(settings: Settings, ending: str) -> int:
+def usual_limit(settings: Settings, ending: str) -> int:
     """The number of records in the answer to a request without a `limit`."""
     # Calendar clients and feed readers never fetch a second page.
     return settings.max_limit if ending in (ICS, ATOM) else settings.usual_limit
@@ -167,7 +167,7 @@ def looks_slow(path: str, query: str, settings: Settings) -> bool:
     """
     parameters = falcon.uri.parse_query_string(query, keep_blank=True)
     _, ending = split_ending(path.lower())
-    asked = str(parameters.get("limit", default_limit(settings, ending)))
+    asked = str(parameters.get("limit", usual_limit(settings, ending)))
     limit = re.match("0*([0-9]{1,9})", asked)
     records = int(limit[1]) if limit else 0  # a wrong limit is refused at once
     return ending == ICS or records > MANY

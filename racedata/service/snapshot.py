@@ -21,7 +21,8 @@ from racedata.licences import SOURCES, licence_of_file
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
 
-Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by their key
+# By the name of a source, the times of refreshes by their key: `refreshedAt`, `followedSince`.
+SourceTimes = Mapping[str, Mapping[str, str]]
 
 
 class Snapshot:
@@ -36,7 +37,7 @@ class Snapshot:
         self.file = content.file
         self.path = path
         self.rejection: str | None = None
-        self._notes: tuple[FileState | None, Notes] = None, {}
+        self._refresh_times: tuple[FileState | None, SourceTimes] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
@@ -81,7 +82,7 @@ class Snapshot:
             "ORDER BY sourceId"
         )
 
-    def refresh_notes(self) -> Notes:
+    def refresh_times(self) -> SourceTimes:
         """When a refresh last asked each source (`refreshedAt`), and since when it is followed
         (`followedSince`), by its name in the table `sources`.
 
@@ -89,10 +90,10 @@ class Snapshot:
         does not change the database. Until the store changes, this returns the same object.
         """
         state = file_state(str(database.store_path(self.path)))
-        if state != self._notes[0]:
-            times = database.refresh_times(self.path)
-            self._notes = state, {in_utf8(name): notes for name, notes in times.items()}
-        return self._notes[1]
+        if state != self._refresh_times[0]:
+            found = database.refresh_times(self.path)
+            self._refresh_times = state, {in_utf8(name): times for name, times in found.items()}
+        return self._refresh_times[1]
 
     def licence(self) -> str:
         """The licence of the whole file."""
