@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from support import PACKAGE, SAMPLE
 from support.loads import built, changed, edit
 from support.processes import free_port, listens, run_racedata, until
+from support.traffic import get
 
 from racedata import __version__
 from racedata.cli import COMMANDS
@@ -222,10 +222,8 @@ def test_serve_starts_with_the_existing_database_while_a_load_is_running(
     fcntl.flock(folder, fcntl.LOCK_EX)
     with starting.process():
         until(lambda: listens(("127.0.0.1", starting.port)))
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{starting.port}/healthz", timeout=20
-        ) as answer:
-            assert json.load(answer)["sources"][0]["name"] == ("dump" if is_older else "sample")
+        _, health = get(("127.0.0.1", starting.port), "/healthz")
+        assert json.loads(health)["sources"][0]["name"] == ("dump" if is_older else "sample")
     os.close(folder)
     store = [store_path(starting.database)] if is_older else []
     assert sorted(starting.database.parent.iterdir()) == [starting.database, *store]

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from support.answers import client
 from support.apis import answers_of, served
 from support.loads import without
 from support.processes import OFF, free_port, listens, run_racedata, until
+from support.traffic import get
 
 # as installed: with it, Python imports nothing from this folder
 RACEDATA = Path(sys.executable).with_name("racedata")
@@ -66,10 +66,8 @@ def test_a_service_that_follows_serves_the_sample_and_then_the_data_of_its_sourc
     database = tmp_path / "new" / "racedata.db"
 
     def results():
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/ergast/f1/2023/18/results", timeout=20
-        ) as answer:
-            return str(json.load(answer)["MRData"]["total"])
+        _, body = get(("127.0.0.1", port), "/ergast/f1/2023/18/results")
+        return json.loads(body)["MRData"]["total"]
 
     with served(answers_of(client(sample_database))) as api:
         names = {"PORT": str(port), "RACEDATA_SOURCES": f"{api.url} {dump}"}
