@@ -302,7 +302,6 @@ class Arguments(NamedTuple):
     """The command line of `racedata serve`, and the environment."""
 
     settings: Settings
-    follow: bool  # whether to keep the database fresh while serving
     gunicorn_options: Sequence[str]  # the arguments after `--`
 
 
@@ -334,7 +333,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     options = {name: text for name, text in values.items() if text is not None}
     try:
         settings = (FollowingSettings if follow else Settings).read(os.environ, options)
-        return Arguments(settings, follow, arguments[end + 1 :])
+        return Arguments(settings, arguments[end + 1 :])
     except SettingError as error:
         stop(error)
 

@@ -140,7 +140,7 @@ def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[
 
 
 def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
-    """An endpoint of the objects in a list of the catalogue: all, or those whose ids match."""
+    """An endpoint of the objects in the catalogue's list of this name: all, or those that match."""
 
     def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         objects: Mapping[int, Json] = getattr(served.catalogue, name)

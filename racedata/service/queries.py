@@ -214,8 +214,8 @@ QUALIFYING = RecordTable(
     {
         "constructors": "constructorId",
         "drivers": "driverId",
-        "qualifying": "position",
-    },  # the final one (D16)
+        "qualifying": "position",  # the final one (D16)
+    },
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
