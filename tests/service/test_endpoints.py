@@ -7,17 +7,14 @@ the CSV files.
 import json
 
 import pytest
-import webtest
 from support import EXPECTED, SAMPLE
-from support.answers import Counted, client, request, settings_of
+from support.answers import Counted, client, request
 from support.loads import built
 from support.refreshes import F1DB
 
 from racedata.service.addresses import ATOM, JSON
 from racedata.service.answers import SMALL, decompressed
-from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.ratelimit.stores import store_for
 
 GOLDEN = {
     "races": "/ergast/f1/1957/races/",
@@ -97,11 +94,8 @@ WRONG = {
 def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_the_others(
     sample_database, endpoint, ending
 ):
-    data, settings = (
-        Counted.read(sample_database),
-        settings_of(burst_limit="off", sustained_limit="99/day"),
-    )
-    app = webtest.TestApp(create_app(settings, data, store_for(settings)))
+    data = Counted.read(sample_database)
+    app = client(data, burst_limit="off", sustained_limit="99/day")
     address, sent = f"/ergast/f1/2023/18/{endpoint.name}{ending}", 0
 
     def ask(query="", **environ):

@@ -3,14 +3,12 @@
 import csv
 
 import pytest
-import webtest
 from support import SAMPLE
-from support.answers import client, settings_of
+from support.answers import client
 from support.loads import remember
 
 from racedata import __version__
 from racedata.database import SCHEMA_VERSION, store_path
-from racedata.service.app import create_app
 from racedata.service.snapshot import Snapshot
 
 
@@ -89,7 +87,7 @@ def test_it_answers_even_if_the_store_is_damaged(several_sources, content):
 
 def test_it_says_what_has_changed_since_the_database_was_read(several_sources):
     data = Snapshot.read(str(several_sources))
-    app = webtest.TestApp(create_app(settings_of(), data))
+    app = client(data)
     first = app.get("/healthz").json
     remember(several_sources, {"f1db": {"refreshedAt": AT}})
     assert app.get("/healthz").json["sources"][1]["refreshedAt"] == AT
