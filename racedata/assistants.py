@@ -20,7 +20,7 @@ from racedata.formats import Json, public_name, utc_now
 from racedata.licences import SOURCES
 from racedata.model import KINDS, RACE_TABLES
 from racedata.service.health import Health
-from racedata.service.request import parameter
+from racedata.service.request import page_parameter
 from racedata.statements import Bounds, StatementError
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
@@ -135,11 +135,9 @@ class Assistant:
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
         with self.current() as db:
             try:
-                limit, offset = parameter(parameters, "limit"), parameter(parameters, "offset")
-                usual = db.served.settings.usual_limit
-                return self.shortened(
-                    db, path, usual if limit is None else int(limit), int(offset or 0)
-                )
+                limit = page_parameter(parameters, "limit", db.served.settings.usual_limit)
+                offset = page_parameter(parameters, "offset", 0)
+                return self.shortened(db, path, limit, offset)
             except falcon.HTTPBadRequest as error:
                 raise Refused(str(error.description)) from None
             except (ValueError, LookupError) as error:

@@ -31,14 +31,10 @@ from racedata.values import TIME_OF_DAY, Parser
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # others are a 405 (D2)
 PROVENANCE = "provenance"  # asks where records are from; for JSON only
+PAGE = ("limit", "offset")
 # The parameters that each ending accepts, and those that it rejects: a client that sends them
 # expects another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
-ACCEPTED = {
-    JSON: ("limit", "offset"),
-    CSV: ("limit", "offset"),
-    ICS: ("limit", "offset", "sessions", "alarm"),
-    ATOM: ("limit", "offset"),
-}
+ACCEPTED = {JSON: PAGE, CSV: PAGE, ICS: (*PAGE, "sessions", "alarm"), ATOM: PAGE}
 REFUSED = {
     JSON: (),
     CSV: ("callback", "sessions", "alarm"),
@@ -127,16 +123,20 @@ class RequestParser:
         address = self.parse_address(rest)
         ending = address.ending
         given = falcon.uri.parse_query_string(query, keep_blank=True)
-        accepted = accepted_parameters(self.grammar.endpoints[address.endpoint], ending)
+        own = own_parameters(self.grammar.endpoints[address.endpoint], ending)
+        accepted = [*ACCEPTED[ending], *own]
         refuse(given, ending, accepted)
-        values = {name: value for name in accepted if (value := parameter(given, name)) is not None}
-        limit = int(values.pop("limit", usual_limit(self.settings, ending)))
+        limit = page_parameter(given, "limit", usual_limit(self.settings, ending))
         return ParsedRequest(
             address,
             limit=min(limit, self.settings.max_limit),  # more is no error (D3)
-            offset=int(values.pop("offset", 0)),
+            offset=page_parameter(given, "offset", 0),
             base_url=self.base_url(scheme, host) if ending in (JSON, ATOM) else "",
-            parameters=tuple(values.items()),
+            parameters=tuple(
+                (name, value)
+                for name in accepted
+                if name not in PAGE and (value := parameter(given, name)) is not None
+            ),
         )
 
     def parse_address(self, rest: str) -> Address:
@@ -231,10 +231,15 @@ def parameter(given: Parameters, name: str) -> int | str | None:
         ) from None
 
 
-def accepted_parameters(rules: Rules, ending: str) -> list[str]:
-    """The names of the parameters that an endpoint accepts with an ending."""
-    own = [name for name in rules.parameters if name != PROVENANCE or ending == JSON]
-    return [*ACCEPTED[ending], *own]
+def page_parameter(given: Parameters, name: str, default: int) -> int:
+    """The value of `limit` or `offset`. Raises HTTPBadRequest."""
+    value = parameter(given, name)
+    return default if value is None else int(value)
+
+
+def own_parameters(rules: Rules, ending: str) -> list[str]:
+    """The names of an endpoint's own parameters that an ending accepts."""
+    return [name for name in rules.parameters if name != PROVENANCE or ending == JSON]
 
 
 def refuse(given: Parameters, ending: str, accepted: Sequence[str]) -> None:
