@@ -31,8 +31,8 @@ def serve(arguments: Sequence[str]) -> None:
     end_at_signals()
     from racedata.settings import CANNOT_START, parse_arguments
 
-    settings, follow, gunicorn_options = parse_arguments(arguments)
-    may_build = follow or settings.database == default_path(os.environ)
+    settings, gunicorn_options = parse_arguments(arguments)
+    may_build = settings.follows or settings.database == default_path(os.environ)
     try:
         if may_build and (needed := needed_at(settings.database)):
             from racedata.loader.load import provide
@@ -41,7 +41,7 @@ def serve(arguments: Sequence[str]) -> None:
                 print(f"racedata: {needed}", file=sys.stderr)
             provide(settings.database)
             end_at_signals()  # after it has ended, the loader leaves them ignored
-        follower = Follower(settings.database) if follow else None
+        follower = Follower(settings.database) if settings.follows else None
     except SystemExit as error:
         print(error, file=sys.stderr)
         sys.exit(CANNOT_START)

@@ -13,7 +13,7 @@ from racedata.formats import Json
 from racedata.service import serializers
 from racedata.service.addresses import JSON, Address, Grammar, after_base
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS, Served
+from racedata.service.endpoints import BY_NAME, RULES, Served
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings, SharedSettings
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas
 
 ALL = 1_000_000_000  # more records than any answer has
-BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
 
 def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
@@ -41,7 +40,7 @@ class Database:
         data = Snapshot.read(path)
         self.served = Served(data, Catalogue(data), Settings(database=path))
         self.base = self.served.settings.base_address
-        self.grammar = Grammar(self.base, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
+        self.grammar = Grammar(self.base, RULES)
         self.statements = Statements(path, bounds)
 
     def __enter__(self) -> Self:

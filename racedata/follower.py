@@ -13,7 +13,7 @@ class Follower:
     """A process of `racedata refresh --follow`, which ends with the last process of this service.
 
     It is a new program: a fork of a running service would keep its data and its sockets. Exits with
-    one line if the sources that RACEDATA_SOURCES names are wrong.
+    a one-line error if RACEDATA_SOURCES is invalid.
     """
 
     RESTART_SECONDS = 5  # from a start to the next one, at least

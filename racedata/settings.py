@@ -268,20 +268,6 @@ class Settings(SharedSettings):
         local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
-    @classmethod
-    def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> Self:
-        settings = super().read(environ, options)
-        # compose.yaml passes a default of 100 even if only a lower largest limit is set. So up to
-        # 100, `usual_limit` lowers it instead.
-        if settings.default_limit > max(settings.max_limit, cls.default_limit):
-            is_option = "default_limit" in options
-            name = option("default_limit") if is_option else "RACEDATA_DEFAULT_LIMIT"
-            raise SettingError(
-                f"{name}='{settings.default_limit}': expected at most {settings.max_limit}, "
-                "as RACEDATA_MAX_LIMIT says"
-            )
-        return settings
-
 
 class FollowingSettings(Settings):
     """The settings of `racedata serve --follow`."""
@@ -316,7 +302,6 @@ class Arguments(NamedTuple):
     """The command line of `racedata serve`, and the environment."""
 
     settings: Settings
-    follow: bool  # whether to keep the database fresh while serving
     gunicorn_options: Sequence[str]  # the arguments after `--`
 
 
@@ -348,7 +333,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     options = {name: text for name, text in values.items() if text is not None}
     try:
         settings = (FollowingSettings if follow else Settings).read(os.environ, options)
-        return Arguments(settings, follow, arguments[end + 1 :])
+        return Arguments(settings, arguments[end + 1 :])
     except SettingError as error:
         stop(error)
 

@@ -3,25 +3,22 @@
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import urllib.request
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from socket import AF_UNIX
 from typing import NamedTuple
 
 import pytest
-from support import PACKAGE, ROOT, SAMPLE
-from support.answers import client
-from support.apis import answers_of, served
-from support.loads import built, changed, edit, without
-from support.processes import OFF, free_port, listens, run_racedata, until
+from support import PACKAGE, SAMPLE
+from support.loads import built, changed, edit
+from support.processes import free_port, listens, run_racedata, until
+from support.traffic import get
 
 from racedata import __version__
 from racedata.cli import COMMANDS
@@ -225,10 +222,8 @@ def test_serve_starts_with_the_existing_database_while_a_load_is_running(
     fcntl.flock(folder, fcntl.LOCK_EX)
     with starting.process():
         until(lambda: listens(("127.0.0.1", starting.port)))
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{starting.port}/healthz", timeout=20
-        ) as answer:
-            assert json.load(answer)["sources"][0]["name"] == ("dump" if is_older else "sample")
+        _, health = get(("127.0.0.1", starting.port), "/healthz")
+        assert json.loads(health)["sources"][0]["name"] == ("dump" if is_older else "sample")
     os.close(folder)
     store = [store_path(starting.database)] if is_older else []
     assert sorted(starting.database.parent.iterdir()) == [starting.database, *store]
@@ -276,122 +271,6 @@ def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting):
         "changed"
     )
     assert process.returncode == 3
-
-
-def commands_in(session):
-    """The commands of the processes of a session, by their ids."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # ended meanwhile
-            state, _, _, its_session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(its_session) == session and state != "Z":
-                found[int(folder.name)] = (
-                    (folder / "cmdline").read_text().replace("\0", " ").strip()
-                )
-    return found
-
-
-@contextmanager
-def service_that_follows(database, output=subprocess.DEVNULL, folder=ROOT, **environ):
-    """`racedata serve --follow`, and the session of its follower."""
-    command = [RACEDATA, "serve", "--follow", "--database", database, "--workers", "1"]
-    environ = {"PATH": os.environ["PATH"], **OFF, **environ}
-    with subprocess.Popen(command, cwd=folder, env=environ, stderr=output) as process:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-
-        def sessions():
-            return [pid for pid in map(int, children.read_text().split()) if os.getsid(pid) == pid]
-
-        try:
-            until(lambda: listens(("127.0.0.1", int(environ["PORT"]))) and len(sessions()) == 1, 60)
-            (session,) = sessions()
-            yield process, session
-        finally:
-            process.kill()
-    try:
-        until(lambda: commands_in(session) == {})
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(session, signal.SIGKILL)
-
-
-@pytest.mark.long(5)
-def test_a_service_that_follows_serves_the_sample_and_then_the_data_of_its_sources(
-    sample_database, tmp_path
-):
-    port, dump = free_port(), without(SAMPLE, tmp_path / "dump", 2023, 18)
-    database = tmp_path / "new" / "racedata.db"
-
-    def results():
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/ergast/f1/2023/18/results", timeout=20
-        ) as answer:
-            return str(json.load(answer)["MRData"]["total"])
-
-    with served(answers_of(client(sample_database))) as api:
-        names = {"PORT": str(port), "RACEDATA_SOURCES": f"{api.url} {dump}"}
-        with service_that_follows(database, **names):
-            until(lambda: client(database).get("/healthz").json["sources"][0]["name"] == "dump", 60)
-            until(lambda: any("results" in path for path in api.paths) and results() == "20", 60)
-
-
-def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database):
-    port, sources = str(free_port()), "http://127.0.0.1:9/racedata.db http://127.0.0.1:9/f1"
-    ended = run_racedata(
-        "serve", "--follow", "--database", database, RACEDATA_SOURCES=sources, PORT=port
-    )
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr == (
-        "racedata serve --follow: http://127.0.0.1:9/racedata.db is a whole database, which "
-        "replaces the existing one; expected no other source\n"
-    )
-
-
-@pytest.mark.long(5)
-def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
-    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": "http://127.0.0.1:1/f1"}
-    log = tmp_path / "log"
-    with (
-        log.open("w") as output,
-        service_that_follows(database, output, **names) as (_, session),
-    ):
-        os.kill(session, signal.SIGKILL)
-
-        def lines():
-            return re.findall(r"follower \(pid: (\d+)\) .* \(pid: (\d+)\)", log.read_text())
-
-        until(lambda: lines() != [])
-        ((ended, started),) = lines()
-        assert int(ended) == session
-        until(lambda: len(commands_in(int(started))) == 1, 60)
-    until(lambda: commands_in(int(started)) == {})
-
-
-@pytest.mark.long(5)
-def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database, tmp_path):
-    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": "http://127.0.0.1:1/f1"}
-    folder, log = tmp_path / "folder", tmp_path / "log"
-    folder.mkdir()
-    with (
-        log.open("w") as output,
-        service_that_follows(database, output, folder, **names) as (_, session),
-    ):
-        folder.rmdir()
-        os.kill(session, signal.SIGKILL)
-        until(lambda: "Cannot start the follower: " in log.read_text())
-        assert listens(("127.0.0.1", int(names["PORT"])))
-        folder.mkdir()
-        until(lambda: "has ended; started another" in log.read_text())
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_follower_ends_with_the_service_however_that_ends(database, number):
-    names = {"PORT": str(free_port()), "RACEDATA_SOURCES": "http://127.0.0.1:1/f1"}
-    with service_that_follows(database, **names) as (process, session):
-        until(lambda: len(commands_in(session)) == 1, 60)
-        process.send_signal(number)
-        process.wait(timeout=40)
-        until(lambda: commands_in(session) == {})
 
 
 def test_version_and_help_are_printed_in_any_encoding():

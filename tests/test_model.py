@@ -90,7 +90,7 @@ def test_the_follower_expects_each_kind_after_its_sessions(sample_database):
 @pytest.mark.parametrize("kind", WITH_ENDPOINT, ids=lambda kind: kind.name)
 def test_a_kind_has_its_endpoint_in_the_service_in_its_description_and_in_an_api(kind, sample):
     (endpoint,) = [endpoint for endpoint in ENDPOINTS if endpoint.name == kind.endpoint]
-    assert (endpoint.table, endpoint.objects, endpoint.key) == kind.keys[:3]
+    assert (endpoint.table_key, endpoint.objects_key, endpoint.records_key) == kind.keys[:3]
     assert f"/{{season}}/{{round}}/{kind.endpoint}" in sample.get("/openapi.json").json["paths"]
     assert endpoint.schema in OPENAPI["components"]["schemas"]
     assert API_ENDPOINTS[kind.endpoint].keys == kind.keys

@@ -1,13 +1,15 @@
 """racedata.settings: what each setting takes, and what is said of what it does not take."""
 
+import re
 from dataclasses import fields
 
 import pytest
+from falcon.inspect import inspect_routes
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import client
 
-from racedata.settings import LoaderSettings, SettingError, Settings, variable_of
+from racedata.settings import OF_PAGES, LoaderSettings, SettingError, Settings, variable_of
 
 VARIABLES = {variable_of(each): each.name for each in fields(Settings)}
 
@@ -52,7 +54,7 @@ WRONG = {
     "RACEDATA_BASE_URL": ["example.org", "ftp://example.org", "https://example.org/"],
     "RACEDATA_FINISH_TIMES": ["Total"],
     "RACEDATA_MAX_LIMIT": ["0", "-1", "1e3"],
-    "RACEDATA_DEFAULT_LIMIT": ["0", "2001", "1e2"],
+    "RACEDATA_DEFAULT_LIMIT": ["0", "1e2"],
     "RACEDATA_BURST_LIMIT": ["0/second", "4"],
     "RACEDATA_SUSTAINED_LIMIT": ["5/fortnight"],
     "RACEDATA_LIMIT_STORE": ["memcached://x"],
@@ -64,6 +66,14 @@ WRONG = {
 def each(values):
     """Every variable with each of its values."""
     return [(variable, value) for variable, all in values.items() for value in all]
+
+
+def test_no_base_address_hides_a_page(sample):
+    routes = {route.path.replace("{season:year}", "2023") for route in inspect_routes(sample.app)}
+    first = {route.split("/")[1] for route in routes} - {"", "ergast"}
+    files = {name for name in first if "." in name}  # nothing is below them
+    found = {name for name in first - files if re.fullmatch(OF_PAGES, name)}
+    assert found == first - files > {"2023", "drivers", "healthz"}
 
 
 @pytest.mark.parametrize(("variable", "value"), each(TAKEN))
@@ -82,19 +92,12 @@ def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_wh
     assert "\n" not in said
 
 
-def test_a_default_limit_may_be_the_largest_limit_and_is_refused_above_it():
-    limits = {"RACEDATA_MAX_LIMIT": "500", "RACEDATA_DEFAULT_LIMIT": "500"}
-    assert Settings.read(limits).usual_limit == 500
-    with pytest.raises(SettingError) as refused:
-        Settings.read(limits, {"default_limit": "501"})
-    assert str(refused.value) == (
-        "--default-limit='501': expected at most 500, as RACEDATA_MAX_LIMIT says"
-    )
-
-
-@pytest.mark.parametrize("given", [{}, {"RACEDATA_DEFAULT_LIMIT": "100"}])
-def test_a_largest_limit_below_100_lowers_the_default(given):
-    assert Settings.read({"RACEDATA_MAX_LIMIT": "50", **given}).usual_limit == 50
+@pytest.mark.parametrize(
+    ("largest", "default", "used"), [(500, 500, 500), (500, 501, 500), (50, 100, 50), (50, 30, 30)]
+)
+def test_the_default_limit_is_at_most_the_largest_limit(largest, default, used):
+    limits = {"RACEDATA_MAX_LIMIT": str(largest), "RACEDATA_DEFAULT_LIMIT": str(default)}
+    assert Settings.read(limits).usual_limit == used
 
 
 def test_a_misspelt_setting_is_refused_with_the_known_names():

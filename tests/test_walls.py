@@ -233,6 +233,7 @@ MAY_NOT_IMPORT = {
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
     "racedata.service.pages.resources": FILES | SQL,
     "racedata.service.snapshot": WEB,
+    "racedata.service.reload": WEB | SQL,  # it gets a Snapshot
     "racedata.service.site": SQL | FILES - {"os", "racedata.database"},  # it asks the application
     "racedata.service.site_folder": WEB | SQL | {"racedata.database"},  # it gets bytes
     "racedata.service.worker": ONLINE - {"racedata.service.environment"},  # it gets the application

@@ -261,7 +261,7 @@ class Resource:
         if address.ending == CSV:
             text = self.endpoint.csv(self.served, objects)
         elif address.ending == ICS:  # only races have calendars
-            text = self.calendars.write(objects, address, request.sessions, request.alarm)
+            text = self.calendars.write(objects, address, dict(request.parameters))
         else:  # only changes have a feed
             text = feed.write(objects, self.served, f"{request.base_url}/{address.path}{ATOM}")
         return Body(compressed(text), total)  # JSON has the total in its envelope

@@ -1,13 +1,12 @@
 """The service as a WSGI application: its routes, its middleware and its handling of errors.
 
 `create_app` makes it for one database. `application` is for gunicorn: it reloads the database file
-when it changes. This module joins the others; no rule about a request or an answer belongs here.
+when it changes. Only what concerns all requests alike belongs here.
 """
 
 import gc
 import logging
 import os
-import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,7 +15,7 @@ import falcon
 import orjson
 
 from racedata.service import download, openapi
-from racedata.service.addresses import ICS, Grammar, split_ending
+from racedata.service.addresses import Grammar
 from racedata.service.answers import (
     Cache,
     CachedAnswers,
@@ -25,7 +24,7 @@ from racedata.service.answers import (
     Validators,
 )
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS, Served
+from racedata.service.endpoints import ENDPOINTS, RULES, Served
 from racedata.service.environment import MUST_WAIT, ONLY_CACHED
 from racedata.service.health import Health
 from racedata.service.pages.ask import Ask
@@ -33,16 +32,15 @@ from racedata.service.pages.resources import Pages
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
-from racedata.service.request import METHODS, OneSlash, RequestParser, default_limit
-from racedata.service.snapshot import ReloadingApp, Snapshot, return_large_blocks
+from racedata.service.reload import ReloadingApp
+from racedata.service.request import METHODS, OneSlash, RequestParser, looks_slow
+from racedata.service.snapshot import Snapshot, return_large_blocks
 from racedata.settings import Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 log = logging.getLogger(__name__)
-
-MANY = 100  # records; an answer with more takes long
 
 
 class Cors:
@@ -89,7 +87,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         self.settings = settings
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        if not looks_slow(env, self.settings):
+        if not looks_slow(env["PATH_INFO"], env["QUERY_STRING"], self.settings):
             return super().__call__(env, start_response)
         started: list[Any] = []
         env[ONLY_CACHED] = True
@@ -104,28 +102,11 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         yield from super().__call__(env, start_response)
 
 
-def looks_slow(env: "WSGIEnvironment", settings: Settings) -> bool:
-    """Whether the answer probably takes long: a calendar, or many records.
-
-    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
-    long as a thousand. This is a guess from the address alone. The answer is the same even if the
-    guess is wrong.
-    """
-    parameters = falcon.uri.parse_query_string(env["QUERY_STRING"], keep_blank=True)
-    _, ending = split_ending(env["PATH_INFO"].lower())
-    asked = str(parameters.get("limit", default_limit(settings, ending)))
-    limit = re.match("0*([0-9]{1,9})", asked)
-    records = int(limit[1]) if limit else 0  # a wrong limit is refused at once
-    return ending == ICS or records > MANY
-
-
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     served = Served(data, Catalogue(data), settings)
     cache = Cache(settings.cache_size << 20)
-    grammar = Grammar(
-        settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}
-    )
+    grammar = Grammar(settings.base_address, RULES)
     parser = RequestParser(settings, grammar)
     middleware: list[Any] = [OneSlash(settings.base_address), Cors(), parser]
     if limit_store:

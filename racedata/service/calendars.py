@@ -5,7 +5,7 @@ and recognise an event by its UID. endpoints.py decides which races a calendar h
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
@@ -65,18 +65,20 @@ class Calendars:
         self,
         races: Iterable[Json],
         address: Address,
-        groups: Collection[str],
-        alarm: int | None = None,
+        parameters: Mapping[str, Value],
     ) -> bytes:
-        """The calendar of races that an address selects, with the sessions of these groups.
+        """The calendar of races that an address selects.
 
-        Each session whose time is known has an `alarm` so many minutes before.
+        The parameter `sessions` names the groups of its sessions, separated by commas. Each session
+        whose time is known has an `alarm` so many minutes before.
         """
+        named, alarm = parameters.get("sessions"), parameters.get("alarm")
+        groups = [each for each in SESSION_GROUPS if not named or each in str(named).split(",")]
         name = vText(" ".join([self.series.upper(), *self.words_of(address, groups)]))
         # No UID: pages and choices of sessions would share it, and clients may take them for copies
         # (RFC 7986, 5.3). X-WR-CALNAME is for clients without RFC 7986.
         lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]
-        ends = EVENT_END, EVENT_END if alarm is None else alarm_before(alarm) + EVENT_END
+        ends = EVENT_END, EVENT_END if alarm is None else alarm_before(int(alarm)) + EVENT_END
         for race in races:
             for group, text, has_time in self.events(race):
                 if group in groups:

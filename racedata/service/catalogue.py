@@ -24,10 +24,8 @@ class NoLastRound(LookupError):
 
 @dataclass(frozen=True)
 class Selection:
-    """The records that an address selects, in numbers of the database.
+    """The season, the round and the records that an address selects.
 
-    `filters` has the filters with the values of their columns. For season and round, it has `race`
-    (a raceId) if the address has a round; else `season`, or `from_season` if later ones match too.
     `filters` is None if nothing can match, because an id or a round does not exist.
     """
 
@@ -98,7 +96,7 @@ class Catalogue:
         season, round = self.season_and_round(address.season, address.round)
         # In winter the season has no races left, so subscribers also get the following seasons.
         goes_on = address.season == "current" and address.ending == ICS
-        if address.season == "current" and is_calendar(address) and not goes_on:
+        if address.season == "current" and lists_races(address) and not goes_on:
             # D9: clients look for the next race in the current season, even in winter
             season = self.calendar_season
         filters: dict[str, Value] = {}
@@ -187,7 +185,7 @@ def calendar_of(
     }
 
 
-def is_calendar(address: Address) -> bool:
+def lists_races(address: Address) -> bool:
     """Whether an address lists all races of a season, or those at a circuit."""
     return (
         address.endpoint == "races"

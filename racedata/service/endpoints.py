@@ -12,8 +12,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from racedata import model
 from racedata.formats import Json
-from racedata.model import BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
@@ -63,7 +63,8 @@ class Endpoint:
     """An endpoint under the base address: the last word of an address is its name."""
 
     name: str
-    keys: Sequence[str]  # in MRData, of the table, the objects in it, and the records in these
+    # in MRData: of the table, of the list of objects in it, and of the list of records in each
+    keys: Sequence[str]
     summary: str  # one line, for the page at `/docs` and the OpenAPI document
     rules: Rules
     schema: str  # of a record, in openapi.json
@@ -71,56 +72,61 @@ class Endpoint:
     container: str = ""  # of an object without its records, if it has any
     echo: Echo = echo_request
     not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
-    kind: str = ""  # of its records, as in KINDS; empty for other objects
+    record_kind: str = ""  # the name in KINDS; empty if its records are of none
     says_sources: bool = False  # whether its records have what each source says
     # whether the OpenAPI document has only its path without season and round
     has_one_path: bool = False
 
     @property
-    def table(self) -> str:
-        """The key of its table: `RaceTable`."""
+    def table_key(self) -> str:
+        """`RaceTable`."""
         return self.keys[0]
 
     @property
-    def objects(self) -> str:
-        """Their key in the table: `Races`."""
+    def objects_key(self) -> str:
+        """`Races`."""
         return self.keys[1]
 
     @property
-    def key(self) -> str:
-        """The key of an object's list of records; empty if each object is a record."""
+    def records_key(self) -> str:
+        """`Results`; empty if each object is a record."""
         return self.keys[2] if len(self.keys) > 2 else ""
 
     def csv(self, served: Served, objects: Sequence[Json]) -> bytes:
         """The objects of a page, as CSV."""
         sources = tuple(queries.sources_compared(served.data)) if self.says_sources else ()
-        return spreadsheet(self.schema, self.container, self.key, sources).write(objects)
+        return spreadsheet(self.schema, self.container, self.records_key, sources).write(objects)
 
     def content(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""
         selection = served.catalogue.select(request.address)
         if selection.filters is None:
             return Content(selection, 0, [])
-        filters = {**selection.filters, **parameter_filters(request)}
+        filters = {**selection.filters, **self.parameter_filters(request)}
         return Content(selection, *self.page(served, filters, request.limit, request.offset))
+
+    def parameter_filters(self, request: ParsedRequest) -> Filters:
+        """The endpoint's own parameters that select records."""
+        own = {*self.rules.parameters} - {PROVENANCE}
+        return {f"?{name}": value for name, value in request.parameters if name in own}
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
         selection, total, objects = self.content(served, request)
-        if PROVENANCE in dict(request.own_parameters):
-            objects = with_provenance(served, self.kind, objects)
+        if PROVENANCE in dict(request.parameters):
+            objects = with_provenance(served, self.record_kind, objects)
         address = request.address
         echoed = {
             name: value for name, value in address.filters.items() if name not in self.not_echoed
         }
-        table = {**self.echo(served.catalogue, selection, echoed), self.objects: objects}
+        table = {**self.echo(served.catalogue, selection, echoed), self.objects_key: objects}
         return serializers.mrdata(
             served.settings.series,
             f"{request.base_url}/{address.path}.json",
             limit=request.limit,
             offset=request.offset,
             total=total,
-            **{self.table: table},
+            **{self.table_key: table},
         )
 
 
@@ -129,11 +135,6 @@ def spreadsheet(
     schema: str, container: str, key: str, sources: tuple[str, ...] = ()
 ) -> Spreadsheet:
     return Spreadsheet(schema, container, key, sources)
-
-
-def parameter_filters(request: ParsedRequest) -> Filters:
-    """The own parameters of an endpoint that select records."""
-    return {f"?{name}": value for name, value in request.own_parameters if name != PROVENANCE}
 
 
 def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:
@@ -156,7 +157,7 @@ def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Js
 
 
 def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
-    """An endpoint of the objects in a list of the catalogue: all, or those whose ids match."""
+    """An endpoint of the objects in the catalogue's list of this name: all, or those that match."""
 
     def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         objects: Mapping[int, Json] = getattr(served.catalogue, name)
@@ -317,7 +318,7 @@ def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts:
             needs_season=table.kind.is_numbered_by_race,
             parameters=(PROVENANCE,),
         ),
-        kind=table.name,
+        record_kind=table.name,
         schema=schema,
         page=page,
         **facts,
@@ -416,14 +417,14 @@ def constructor_standing(catalogue: Catalogue, row: Row) -> Json:
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
-# Those of what is about a value or an id.
+# Those of a note (a row of `corrections`, `changes` or `discrepancies`), and of an id.
 NOTE_FILTERS = frozenset({"circuits", "constructors", "drivers"})
 
 # In the order of `/docs` and the OpenAPI document.
 ENDPOINTS: Sequence[Endpoint] = (
     of_list(
         "seasons",
-        BY_NAME["seasons"].keys,
+        model.BY_NAME["seasons"].keys,
         summary="Seasons",
         rules=Rules(
             RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # places (D13)
@@ -446,7 +447,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     ),
     Endpoint(
         "races",
-        BY_NAME["races"].keys,
+        model.BY_NAME["races"].keys,
         summary="Races with their sessions: a season's calendar, or one race",
         rules=Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS)),
         schema="ScheduledRace",
@@ -514,7 +515,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     ),
     Endpoint(
         "status",
-        BY_NAME["status"].keys,
+        model.BY_NAME["status"].keys,
         summary="Finishing statuses with their counts",
         rules=Rules(RESULT_FILTERS),
         schema="Status",
@@ -571,3 +572,5 @@ ENDPOINTS: Sequence[Endpoint] = (
         page=source_ids,
     ),
 )
+BY_NAME: Mapping[str, Endpoint] = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+RULES: Mapping[str, Rules] = {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}

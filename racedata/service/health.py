@@ -50,7 +50,7 @@ class Health:
 
     def sources(self) -> Iterator[Json]:
         """The sources in the database, then others that refreshes have asked."""
-        times = {**self.data.refresh_notes()}
+        times = {**self.data.refresh_times()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
             source = {**dict(row), **facts, **times.pop(row["name"], {})}

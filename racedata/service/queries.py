@@ -14,8 +14,12 @@ from racedata.model import FASTEST_LAP, KINDS, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
-# Values of columns, by filter. A parameter of the query is a filter with a question mark before its
-# name, such as `?since`, which no word of an address has.
+# What records must match, by name:
+# - the filters of an address (`FILTERS` in addresses.py), with ids of the database for its ids;
+# - its season and round: `race` (a raceId) if it has a round, else `season`, or `from_season` if
+#   later seasons match too;
+# - `final`, in their place, for the standings at the end of each season;
+# - an endpoint's own parameters, with a question mark before their names: `?since`, `?state`.
 Filters = Mapping[str, Value]
 
 # The filters for a row of `results`, which is one driver in one race, and the column that each
@@ -53,7 +57,7 @@ class Where:
                 self.add(f"{column} = ?", [filters[name]])
 
     def race(self, filters: Filters) -> None:
-        """Adds the conditions for season, round and circuit; `final` is handled in catalogue.py."""
+        """Adds the conditions for season, round and circuit."""
         self.equal({"race": "raceId"}, filters)
         if "final" in filters:
             self.add("final = 1", [])
@@ -210,8 +214,8 @@ QUALIFYING = RecordTable(
     {
         "constructors": "constructorId",
         "drivers": "driverId",
-        "qualifying": "position",
-    },  # the final one (D16)
+        "qualifying": "position",  # the final one (D16)
+    },
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
@@ -438,19 +442,6 @@ def leaders(data: Snapshot) -> list[Row]:
     """Who led the championship of the drivers after each race: `(raceId, driverId)`."""
     return data.rows(
         "SELECT raceId, driverId FROM driver_standings WHERE positionText = '1' ORDER BY record"
-    )
-
-
-def latest_changes(data: Snapshot, limit: int) -> list[Row]:
-    """The latest changes of values, with the keys that they have in answers."""
-    return data.rows(
-        """SELECT revision, changedAt AS time, kind, columnName AS "column", oldValue, value,
-                  source, CAST(year AS TEXT) AS season, CAST(round AS TEXT) AS round, raceName,
-                  driverRef AS driverId, constructorRef AS constructorId
-           FROM changes LEFT JOIN drivers USING (driverId)
-                LEFT JOIN constructors USING (constructorId)
-           ORDER BY record LIMIT ?""",
-        (limit,),
     )
 
 

@@ -1,4 +1,4 @@
-"""Parses a request: its address, its page, and the URL for the answer.
+"""Parses a request: its address, its page, the URL for the answer, and whether that looks slow.
 
 The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. Nothing
 here depends on the database: the season or driver in an address need not exist.
@@ -24,20 +24,17 @@ from racedata.service.addresses import (
     Rules,
     UnknownAddress,
     after_base,
+    split_ending,
 )
 from racedata.settings import Settings
 from racedata.values import TIME_OF_DAY, Parser
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # others are a 405 (D2)
 PROVENANCE = "provenance"  # asks where records are from; for JSON only
+PAGE = ("limit", "offset")
 # The parameters that each ending accepts, and those that it rejects: a client that sends them
 # expects another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
-ACCEPTED = {
-    JSON: ("limit", "offset"),
-    CSV: ("limit", "offset"),
-    ICS: ("limit", "offset", "sessions", "alarm"),
-    ATOM: ("limit", "offset"),
-}
+ACCEPTED = {JSON: PAGE, CSV: PAGE, ICS: (*PAGE, "sessions", "alarm"), ATOM: PAGE}
 REFUSED = {
     JSON: (),
     CSV: ("callback", "sessions", "alarm"),
@@ -45,6 +42,7 @@ REFUSED = {
     ATOM: ("callback", "sessions", "alarm"),
 }
 LONGEST_ALARM = 10080  # minutes: a week
+MANY = 100  # records; an answer with more takes long
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
 Parameters = Mapping[str, str | list[str]]
@@ -58,9 +56,7 @@ class ParsedRequest(NamedTuple):
     offset: int  # records before it
     # the start of `MRData.url`; empty in other formats, so that all hosts share a cached answer
     base_url: str
-    sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
-    alarm: int | None = None  # minutes before a session, in a calendar
-    own_parameters: tuple[tuple[str, str], ...] = ()  # those of the endpoint, with their values
+    parameters: tuple[tuple[str, int | str], ...] = ()  # all others that are given, by name
 
     @property
     def key(self) -> Hashable:
@@ -125,19 +121,21 @@ class RequestParser:
         if rest is None:
             return None
         address = self.parse_address(rest)
-        is_calendar = address.ending == ICS
-        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        own = own_parameters(self.grammar.endpoints[address.endpoint], address.ending)
-        check_parameters(parameters, address.ending, own)
+        ending = address.ending
+        given = falcon.uri.parse_query_string(query, keep_blank=True)
+        own = own_parameters(self.grammar.endpoints[address.endpoint], ending)
+        accepted = [*ACCEPTED[ending], *own]
+        refuse(given, ending, accepted)
+        limit = page_parameter(given, "limit", usual_limit(self.settings, ending))
         return ParsedRequest(
             address,
-            limit=self.limit(parameters, address.ending),
-            offset=page_parameter(parameters, "offset", 0),
-            base_url=self.base_url(scheme, host) if address.ending in (JSON, ATOM) else "",
-            sessions=sessions_parameter(parameters) if is_calendar else SESSION_GROUPS,
-            alarm=alarm_parameter(parameters) if is_calendar else None,
-            own_parameters=tuple(
-                (name, value) for name in own if (value := own_parameter(parameters, name))
+            limit=min(limit, self.settings.max_limit),  # more is no error (D3)
+            offset=page_parameter(given, "offset", 0),
+            base_url=self.base_url(scheme, host) if ending in (JSON, ATOM) else "",
+            parameters=tuple(
+                (name, value)
+                for name in accepted
+                if name not in PAGE and (value := parameter(given, name)) is not None
             ),
         )
 
@@ -150,73 +148,35 @@ class RequestParser:
         except AddressError as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
 
-    def limit(self, parameters: Parameters, ending: str) -> int:
-        """The number of records that the client may get. Raises HTTPBadRequest."""
-        asked = page_parameter(parameters, "limit", default_limit(self.settings, ending))
-        return min(asked, self.settings.max_limit)  # more is no error (D3)
-
     def base_url(self, scheme: str, host: str) -> str:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
 
-def default_limit(settings: Settings, ending: str) -> int:
+def usual_limit(settings: Settings, ending: str) -> int:
     """The number of records in the answer to a request without a `limit`."""
     # Calendar clients and feed readers never fetch a second page.
     return settings.max_limit if ending in (ICS, ATOM) else settings.usual_limit
 
 
-def parameter(parameters: Parameters, name: str, example: str = "") -> str | None:
-    """The text of a parameter; None without it. Raises HTTPBadRequest if there are several."""
-    value = parameters.get(name)
-    if isinstance(value, list):
-        raise falcon.HTTPBadRequest(
-            description=f"{name} is given {len(value)} times; expected once{example}."
-        )
-    return value
+def looks_slow(path: str, query: str, settings: Settings) -> bool:
+    """Whether the answer probably takes long: a calendar, or many records.
+
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
+    long as a thousand. This is a guess, made before anything else is known of the request. The
+    answer is the same even if the guess is wrong.
+    """
+    parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+    _, ending = split_ending(path.lower())
+    asked = str(parameters.get("limit", usual_limit(settings, ending)))
+    limit = re.match("0*([0-9]{1,9})", asked)
+    records = int(limit[1]) if limit else 0  # a wrong limit is refused at once
+    return ending == ICS or records > MANY
 
 
-def page_parameter(parameters: Parameters, name: str, default: int) -> int:
-    """A query parameter as a whole number, 0 or more. Raises HTTPBadRequest."""
-    value = parameter(parameters, name)
-    if value is None:
-        return default
-    # ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails
-    # above 4,300 digits.
-    if not re.fullmatch("[0-9]{1,4000}", value):
-        example = 100 if name == "limit" else 0
-        raise falcon.HTTPBadRequest(
-            description=f"{name} is {value[:50]!r}; expected a whole number, 0 or more, "
-            f"such as {name}={example}."
-        )
-    return int(value)
-
-
-def alarm_parameter(parameters: Parameters) -> int | None:
-    """How many minutes before a session an alarm is; None without one. Raises HTTPBadRequest."""
-    value = parameter(parameters, "alarm", ", as in alarm=30")
-    if value is None:
-        return None
-    if not re.fullmatch("[0-9]{1,5}", value) or int(value) > LONGEST_ALARM:
-        raise falcon.HTTPBadRequest(
-            description=f"alarm is {value[:50]!r}; expected a whole number of minutes, "
-            f"0 to {LONGEST_ALARM}, such as alarm=30."
-        )
-    return int(value)
-
-
-def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
-    """The groups of sessions in the parameter `sessions`. Raises HTTPBadRequest."""
-    value = parameter(parameters, "sessions", ", as in sessions=race,qualifying")
-    if value is None:
-        return SESSION_GROUPS
-    names = value.lower().split(",")
-    for name in names:
-        if name not in SESSION_GROUPS:
-            raise falcon.HTTPBadRequest(
-                description=f"sessions has {name[:50]!r}; expected one or more of "
-                f"{', '.join(SESSION_GROUPS)}, separated by commas."
-            )
-    return tuple(group for group in SESSION_GROUPS if group in names)
+def minutes(text: str) -> int:
+    if int(text) > LONGEST_ALARM:
+        raise ValueError
+    return int(text)
 
 
 def existing_time(text: str) -> str:
@@ -234,6 +194,47 @@ OWN_PARAMETERS = {
     ),
     "state": Parser("open, explained or resolved", "open|explained|resolved"),
 }
+# ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails above
+# 4,300 digits.
+COUNT = "[0-9]{1,4000}"
+GROUP = f"({'|'.join(SESSION_GROUPS)})"
+PARAMETERS: Mapping[str, Parser] = {
+    "limit": Parser("a whole number, 0 or more, such as limit=100", COUNT, int),
+    "offset": Parser("a whole number, 0 or more, such as offset=0", COUNT, int),
+    "sessions": Parser(
+        f"one or more of {', '.join(SESSION_GROUPS)}, separated by commas",
+        f"(?i:{GROUP}(,{GROUP})*)",
+        str.lower,
+    ),
+    "alarm": Parser(
+        f"a whole number of minutes, 0 to {LONGEST_ALARM}, such as alarm=30", "[0-9]{1,5}", minutes
+    ),
+    **OWN_PARAMETERS,
+}
+
+
+def parameter(given: Parameters, name: str) -> int | str | None:
+    """The value of a parameter; None without it. Raises HTTPBadRequest."""
+    text = given.get(name)
+    if text is None:
+        return None
+    if isinstance(text, list):
+        raise falcon.HTTPBadRequest(
+            description=f"{name} is given {len(text)} times; expected once."
+        )
+    parse = PARAMETERS[name]
+    try:
+        return parse(text)
+    except ValueError:
+        raise falcon.HTTPBadRequest(
+            description=f"{name} is {text[:50]!r}; expected {parse.expected}."
+        ) from None
+
+
+def page_parameter(given: Parameters, name: str, default: int) -> int:
+    """The value of `limit` or `offset`. Raises HTTPBadRequest."""
+    value = parameter(given, name)
+    return default if value is None else int(value)
 
 
 def own_parameters(rules: Rules, ending: str) -> list[str]:
@@ -241,27 +242,12 @@ def own_parameters(rules: Rules, ending: str) -> list[str]:
     return [name for name in rules.parameters if name != PROVENANCE or ending == JSON]
 
 
-def own_parameter(parameters: Parameters, name: str) -> str | None:
-    """The text of a parameter that only some endpoints have. Raises HTTPBadRequest."""
-    value = parameter(parameters, name)
-    if value is None:
-        return None
-    parse = OWN_PARAMETERS[name]
-    try:
-        return str(parse(value))
-    except ValueError:
-        raise falcon.HTTPBadRequest(
-            description=f"{name} is {value[:50]!r}; expected {parse.expected}."
-        ) from None
-
-
-def check_parameters(parameters: Parameters, ending: str, own: Sequence[str]) -> None:
-    """Raises HTTPBadRequest for a parameter that the ending rejects; `own` are the endpoint's."""
+def refuse(given: Parameters, ending: str, accepted: Sequence[str]) -> None:
+    """Raises HTTPBadRequest for a parameter that the ending rejects."""
     for name in REFUSED[ending]:
-        if name in parameters:
+        if name in given:
             raise falcon.HTTPBadRequest(
-                description=f"{ending} does not accept {name}; "
-                f"expected only {', '.join([*ACCEPTED[ending], *own])}."
+                description=f"{ending} does not accept {name}; expected only {', '.join(accepted)}."
             )
 
 

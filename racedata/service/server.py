@@ -22,7 +22,7 @@ from gunicorn.workers.workertmp import WorkerTmp
 from racedata.database import DatabaseError
 from racedata.service.app import application
 from racedata.service.ratelimit.clients import TrustedProxies
-from racedata.service.snapshot import ReloadingApp
+from racedata.service.reload import ReloadingApp
 from racedata.service.worker import STOP_SIGNALS, Worker
 from racedata.settings import SettingError, Settings, stop
 

@@ -1,34 +1,28 @@
-"""The database: the file, read into memory once, and read again when it changes.
+"""The database in memory: the content of the file when it was read, and the facts about it.
 
-Later changes to the file cannot change an answer. The format of the file is in database.py, queries
-are in queries.py. `ReloadingApp` does not know what an application does: app.py makes it.
+Later changes to the file cannot change an answer. The format of the file is in database.py, the
+queries of endpoints are in queries.py.
 """
 
 import ctypes
 import gc
-import logging
 import os
 import sqlite3
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from racedata import database, hints
-from racedata.database import DatabaseError, FileState, file_state, not_enough_memory
+from racedata.database import FileState, file_state, not_enough_memory
 from racedata.formats import in_utf8, public_name, without_query
 from racedata.licences import SOURCES, licence_of_file
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-log = logging.getLogger(__name__)
 
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
 
-Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by their key
+# By the name of a source, the times of refreshes by their key: `refreshedAt`, `followedSince`.
+SourceTimes = Mapping[str, Mapping[str, str]]
 
 
 class Snapshot:
@@ -43,7 +37,7 @@ class Snapshot:
         self.file = content.file
         self.path = path
         self.rejection: str | None = None
-        self._notes: tuple[FileState | None, Notes] = None, {}
+        self._refresh_times: tuple[FileState | None, SourceTimes] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
@@ -88,7 +82,7 @@ class Snapshot:
             "ORDER BY sourceId"
         )
 
-    def refresh_notes(self) -> Notes:
+    def refresh_times(self) -> SourceTimes:
         """When a refresh last asked each source (`refreshedAt`), and since when it is followed
         (`followedSince`), by its name in the table `sources`.
 
@@ -96,10 +90,10 @@ class Snapshot:
         does not change the database. Until the store changes, this returns the same object.
         """
         state = file_state(str(database.store_path(self.path)))
-        if state != self._notes[0]:
-            times = database.refresh_times(self.path)
-            self._notes = state, {in_utf8(name): notes for name, notes in times.items()}
-        return self._notes[1]
+        if state != self._refresh_times[0]:
+            found = database.refresh_times(self.path)
+            self._refresh_times = state, {in_utf8(name): times for name, times in found.items()}
+        return self._refresh_times[1]
 
     def licence(self) -> str:
         """The licence of the whole file."""
@@ -142,68 +136,6 @@ def is_database(source: str) -> bool:
     return without_query(source).endswith(".db")
 
 
-class ReloadingApp:
-    """The application that `make_app` makes from each good file at `path`.
-
-    One application answers each request from start to end. If a new file cannot be served, one
-    line in the log says why, and the last good data stays in service. Raises DatabaseError if the
-    first file is not good.
-    """
-
-    INTERVAL = 0.5  # seconds between checks of the file
-
-    def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
-        self.path, self.make_app = path, make_app
-        # read before the content, so that the next check finds a change in between
-        self._state = file_state(path)
-        self.data = Snapshot.read(path)
-        self.app = self.application_of(self.data)
-
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        return self.app(environ, start_response)
-
-    def watch(self) -> None:
-        """Starts a thread that checks the file, so that no request waits for a new one."""
-        threading.Thread(target=self.check_forever, name="watch", daemon=True).start()
-
-    def check_forever(self) -> None:
-        while True:
-            time.sleep(self.INTERVAL)
-            self.check()
-
-    def check(self) -> None:
-        """Serves the file that is now at the path, if it is new and valid."""
-        state = file_state(self.path)
-        if state == self._state:
-            return
-        try:
-            data = Snapshot.read(self.path)
-            if data.checksum != self.data.checksum:  # else the same database, moved or copied
-                self.app, self.data = self.application_of(data), data
-                log.info("%s has changed; now serving the new data", self.path)
-                free_memory()
-            self.data.file = data.file
-            self.data.rejection = None
-            self._state = state
-        except DatabaseError as error:
-            if error.fault != self.data.rejection:
-                log.error("%s; the last good data is still served", error)
-            self.data.rejection = error.fault
-            if not error.transient:
-                self._state = state
-
-    def application_of(self, data: Snapshot) -> "WSGIApplication":
-        try:
-            return self.make_app(data)
-        except MemoryError:
-            raise not_enough_memory(self.path) from None
-        # After any error, the previous application is better than none.
-        except Exception as error:
-            raise DatabaseError(self.path, f"has unexpected content ({error})") from error
-
-
 def return_large_blocks() -> None:
     """Makes the C library return large blocks to the system when they are freed.
 
@@ -216,7 +148,7 @@ def return_large_blocks() -> None:
 
 
 def free_memory() -> None:
-    """Frees the memory of the previous application immediately."""
+    """Returns all memory to the system that this process does not use any more."""
     gc.unfreeze()  # the objects that app.application() has frozen
     gc.collect()
     # glibc keeps small blocks that were freed, some megabytes.

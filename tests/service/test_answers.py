@@ -16,7 +16,7 @@ import webtest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import ROOT
-from support.answers import Counted, request, settings_of
+from support.answers import Counted, client, request, settings_of
 
 from racedata.service.addresses import Address
 from racedata.service.answers import (
@@ -43,7 +43,7 @@ def data(sample_database):
 
 
 def client_over(data, **settings):
-    app = webtest.TestApp(create_app(settings_of(**settings), data))
+    app = client(data, **settings)
     data.queries = 0  # without those at start
     return app
 
@@ -108,7 +108,7 @@ def without_cache(path):
 
 def etags(database, **settings):
     """The ETags of an answer and of the page."""
-    app = webtest.TestApp(create_app(settings_of(**settings), database))
+    app = client(database, **settings)
     return [
         app.get(address).headers["ETag"]
         for address in (f"{settings_of(**settings).base_address}/2023/18", "/")
@@ -219,9 +219,7 @@ def raw(app, address, coding, **environ):
 def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(
     sample_database, address, cache_size
 ):
-    app = webtest.TestApp(
-        create_app(settings_of(cache_size=cache_size), shared_database(sample_database))
-    )
+    app = client(shared_database(sample_database), cache_size=cache_size)
     for _ in range(2):
         plain = raw(app, address, "identity")
         assert len(plain.body) == int(plain.headers["Content-Length"])

@@ -65,7 +65,7 @@ def test_base_path_and_series_are_settings(sample_database):
 
 def test_a_bug_in_the_service_is_a_500_without_details(sample_database, caplog):
     data = Snapshot.read(sample_database)
-    app = webtest.TestApp(create_app(Settings(), data))
+    app = client(data)
     data._connection.close()
     problem = app.get("/ergast/f1/2023/18/results?limit=2", status=500)
     assert problem.json["detail"] == "The service failed to answer this request."

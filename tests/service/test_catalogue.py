@@ -5,10 +5,10 @@ from support.loads import changed
 
 from racedata.service.addresses import Grammar
 from racedata.service.catalogue import Catalogue, NoLastRound
-from racedata.service.endpoints import ENDPOINTS
+from racedata.service.endpoints import RULES
 from racedata.service.snapshot import Snapshot
 
-GRAMMAR = Grammar("/ergast/f1", {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
+GRAMMAR = Grammar("/ergast/f1", RULES)
 
 
 @pytest.fixture(scope="module")

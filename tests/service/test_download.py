@@ -3,14 +3,10 @@
 import socket
 
 import pytest
-import webtest
-from support.answers import Description, client, links_of, settings_of
+from support.answers import Description, client, links_of
 
 from racedata.database import OpenFile
-from racedata.service.app import create_app
 from racedata.service.download import FileBody
-from racedata.service.ratelimit.stores import store_for
-from racedata.service.snapshot import Snapshot
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +60,7 @@ def test_answers_are_as_described(offering, headers, status):
 def test_files_count_towards_the_rate_limits_as_one_request_each(
     sample_database, offering, address
 ):
-    settings = settings_of(download="on", burst_limit="off", sustained_limit="2/day")
-    data = Snapshot.read(sample_database)
-    app = webtest.TestApp(create_app(settings, data, store_for(settings)))
+    app = client(sample_database, download="on", burst_limit="off", sustained_limit="2/day")
     for left in (1, 0):
         answer = app.get(address, status=200)
         assert answer.headers["RateLimit"].startswith(f'"sustained";r={left};')

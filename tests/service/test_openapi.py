@@ -4,17 +4,14 @@ import json
 import re
 
 import pytest
-import webtest
 from falcon.inspect import inspect_routes
 from support import EMPTY
-from support.answers import Description, client, settings_of
+from support.answers import Description, client
 from support.loads import remember
 
 from racedata import __version__
-from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.openapi import paths_of
-from racedata.service.ratelimit.stores import store_for
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -113,7 +110,7 @@ def test_every_answer_of_the_sample_is_as_described(sample_database, described, 
 @pytest.mark.long
 def test_every_answer_of_a_full_dump_is_as_described(dump_database, described):
     data = Snapshot.read(dump_database)
-    app = webtest.TestApp(create_app(settings_of(cache_size=0), data))
+    app = client(data, cache_size=0)
     races = [tuple(row) for row in data.rows("SELECT year, round FROM races")]
     for path in ADDRESSES:
         if "{round}" in path:
@@ -147,8 +144,7 @@ def test_a_conditional_request_is_answered_as_described(sample, described, path)
 
 
 def test_limited_and_refused_answers_are_as_described(sample_database, described):
-    settings = settings_of(sustained_limit="2/hour")
-    app = webtest.TestApp(create_app(settings, Snapshot.read(sample_database), store_for(settings)))
+    app = client(sample_database, sustained_limit="2/hour")
     for path in ("/{season}/{round}/laps", "/{season}/{round}/laps", "/{season}"):
         answer = app.get(BASE + described.address(path, season=2023, round=18), status="*")
         described.hold(answer, path)

@@ -14,13 +14,13 @@ from support.loads import changed
 from racedata.service import queries
 from racedata.service.addresses import FILTERS, Grammar, RefusedAddress
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS, Served
+from racedata.service.endpoints import ENDPOINTS, RULES, Served
 from racedata.service.openapi import PARAMETERS
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
-GRAMMAR = Grammar("/ergast/f1", {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
+GRAMMAR = Grammar("/ergast/f1", RULES)
 
 
 @pytest.fixture(scope="module")

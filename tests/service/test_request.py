@@ -134,9 +134,42 @@ def test_an_endpoints_own_parameter_is_refused_with_what_is_expected(
     assert problem.json["detail"] == f"{name} is {value!r}; expected {expected}."
 
 
-def test_an_endpoints_own_parameter_is_accepted_once(sample):
-    problem = sample.get("/ergast/f1/changes?since=2026-01-01&since=2026-01-01", status=400)
-    assert problem.json["detail"] == "since is given 2 times; expected once."
+MINUTES = "a whole number of minutes, 0 to 10080, such as alarm=30"
+GROUPS = "one or more of practice, qualifying, sprintqualifying, sprint, race, separated by commas"
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("changes?since=2026-01-01&since=2026-01-01", "since is given 2 times; expected once."),
+        ("2023.ics?alarm=5&alarm=5", "alarm is given 2 times; expected once."),
+        ("2023.ics?sessions=race&sessions=race", "sessions is given 2 times; expected once."),
+        *(
+            (f"2023.ics?alarm={minutes}", f"alarm is '{minutes}'; expected {MINUTES}.")
+            for minutes in ("", "-1", "10081", "123456")
+        ),
+        *(
+            (f"2023.ics?sessions={groups}", f"sessions is '{groups}'; expected {GROUPS}.")
+            for groups in ("", "race,fp1", "race,", "race,,sprint")
+        ),
+        *(
+            (f"2023.csv?{name}=1", f".csv does not accept {name}; expected only limit, offset.")
+            for name in ("callback", "sessions", "alarm")
+        ),
+        ("ids.csv?alarm=1", ".csv does not accept alarm; expected only limit, offset."),
+        ("changes.csv?alarm=1", ".csv does not accept alarm; expected only limit, offset, since."),
+        (
+            "changes.atom?callback=x",
+            ".atom does not accept callback; expected only limit, offset, since.",
+        ),
+        (
+            "2023.ics?callback=",
+            ".ics does not accept callback; expected only limit, offset, sessions, alarm.",
+        ),
+    ],
+)
+def test_a_parameter_that_is_wrong_for_its_format_is_refused(sample, address, message):
+    assert sample.get(f"/ergast/f1/{address}", status=400).json["detail"] == message
 
 
 @pytest.mark.parametrize("address", ["results?since=x", "results.csv?provenance=x", "ids?state=x"])

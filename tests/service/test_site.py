@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 import webtest
 from support import SAMPLE
-from support.answers import links_of, settings_of
+from support.answers import client, links_of, settings_of
 from support.loads import built, with_many_lap_times
 from support.processes import run_racedata
 
@@ -157,7 +157,7 @@ def test_a_list_of_more_than_2000_records_has_no_file_and_is_named(source, tmp_p
     assert left_out and report.splitlines()[-1].startswith(f"{len(left_out)} lists have more")
     for address in left_out:
         assert not {address.strip("/") + ending for ending in (".json", ".csv")} & files
-    app = webtest.TestApp(create_app(settings_of(), Snapshot.read(str(tmp_path / "x.db"))))
+    app = client(tmp_path / "x.db")
     for address in left_out:
         assert int(app.get(f"{address}.json?limit=1").json["MRData"]["total"]) > 2000
 

@@ -14,6 +14,7 @@ import webtest
 from racedata.hints import IN_CHECKOUT
 from racedata.service.app import create_app
 from racedata.service.pages.resources import PAGES
+from racedata.service.ratelimit.stores import store_for
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -38,9 +39,14 @@ def settings_of(**texts: object) -> Settings:
     return Settings.read({}, {name: str(text) for name, text in texts.items()})
 
 
-def client(path: Path, **settings: object) -> webtest.TestApp:
-    """The application over the database at `path`."""
-    return webtest.TestApp(create_app(settings_of(**settings), Snapshot.read(str(path))))
+def client(data: Path | Snapshot, **settings: object) -> webtest.TestApp:
+    """The application over a database, or the one at a path. Only if a rate limit is given, it has
+    limits.
+    """
+    given = settings_of(**settings)
+    limits = store_for(given) if settings.keys() & {"burst_limit", "sustained_limit"} else None
+    database = data if isinstance(data, Snapshot) else Snapshot.read(str(data))
+    return webtest.TestApp(create_app(given, database, limits))
 
 
 def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:

@@ -1,25 +1,40 @@
-"""Clients of a real service: many connections, each sending at once or after a pause.
+"""Clients of a real service: one request, or many connections that send at once or after a pause.
 
 The environment variable SERVICE_SECONDS makes the tests with many clients longer.
 """
 
 import asyncio
+import http.client
 import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from math import inf
 
-from support.processes import Address
+from support.processes import Address, Site
 
 SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
 ADDRESS = "/ergast/f1/2023/18.json"
 FOUR_WORKERS = {"WEB_CONCURRENCY": "4", "RACEDATA_TRUSTED_PROXIES": ""}
 
 Headers = Iterable[tuple[str, str]]
+
+
+def get(
+    site: Site, path: str = ADDRESS, source: str = "127.0.0.1", method: str = "GET", **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """The response to a request and its body. Each `source` address is a client; `_` in names of
+    headers means `-`.
+    """
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=60)
+    with closing(connection):
+        connection.request(method, path, headers=sent)
+        response = connection.getresponse()
+        return response, response.read()
 
 
 class Client:

@@ -5,7 +5,6 @@ while a file is locked. So no result depends on the speed of the machine.
 """
 
 import fcntl
-import http.client
 import json
 import select
 import socket
@@ -14,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from support.processes import OFF, gunicorn, nginx, nginx_sockets, open_files, until
+from support.traffic import ADDRESS, get
 
 from racedata.service.worker import SLOW_ANSWERS
 
-SMALL = "/ergast/f1/2023/18.json"
 LARGE = "/ergast/f1/results.json?limit=2000&offset={}"
 
 LOCKED = """
@@ -60,19 +59,9 @@ def locked_site(sample_database, folder, is_behind_nginx, *options):
         )
         address = stack.enter_context(nginx(folder)) if is_behind_nginx else running.address
         stack.callback(fcntl.flock, locked, fcntl.LOCK_UN)  # so that the worker can stop
-        assert get(address, SMALL)[0].status == 200
+        assert get(address, ADDRESS)[0].status == 200
         (worker,) = running.workers()
         yield address, worker, locked
-
-
-def get(address, path):
-    """The response to a request, and its body."""
-    connection = http.client.HTTPConnection(*address, timeout=20)
-    connection.request("GET", path)
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
-    return response, body
 
 
 def ask(address, path):
@@ -99,7 +88,7 @@ def test_clients_that_hang_up_lock_nobody_out_and_cost_nothing_more(
             for connection in asked:
                 connection.close()
             until(lambda: len(open_files(worker)) < idle + 10)
-            assert get(address, SMALL)[0].status == 200
+            assert get(address, ADDRESS)[0].status == 200
         fcntl.flock(locked, fcntl.LOCK_UN)
         assert get(address, LARGE.format(1000))[0].status == 200
         # the one that was being made, and this one
@@ -130,7 +119,7 @@ def test_beyond_a_number_of_waiting_answers_a_large_one_is_503_and_all_others_go
         assert response.headers["Content-Type"] == "application/problem+json"
         assert json.loads(body)["detail"].startswith("Too many large answers are waiting")
         assert get(address, LARGE.format(0))[1] == cached
-        assert get(address, SMALL)[0].status == 200
+        assert get(address, ADDRESS)[0].status == 200
         assert get(address, LARGE.format("x"))[0].status == 400
         fcntl.flock(locked, fcntl.LOCK_UN)
         assert {connection.recv(12) for connection in waiting} == {b"HTTP/1.1 200"}

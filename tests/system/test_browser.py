@@ -5,6 +5,7 @@ night.
 import os
 import re
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,27 @@ def emulate(browser, width, scheme="light"):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+
+
+@contextmanager
+def scripts(browser, off):
+    """Whether scripts are off in the pages that are opened in the block."""
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@contextmanager
+def clock(browser, now):
+    """Stops the clock of the pages that are opened in the block."""
+    source = f"Date.now = () => new Date('{now}').getTime()"
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
 def luminance(browser, selector, colour):
@@ -179,14 +201,11 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
 ):
     browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": zone})
     browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
-    try:
+    with scripts(browser, off):
         browser.get(site)
         selectors = (".zone", 'time[datetime$="28T17:30:00Z"]', "#over", "#next", "#calendar")
         *found, address = (browser.find_element(By.CSS_SELECTOR, each).text for each in selectors)
         link = browser.find_element(By.CSS_SELECTOR, ".subscribe").get_attribute("href")
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert [text[: len(start)] for text, start in zip([*found, link], shown, strict=True)] == shown
     assert bool(found[2]) == bool(shown[2])
     assert address == ("/" if off else site) + "ergast/f1/current.ics"
@@ -267,16 +286,28 @@ def test_the_heading_of_the_next_race_changes_when_it_is_certainly_over(
     assert browser.find_element(By.ID, "over").is_displayed() == (shown != "Next:")
 
 
-def test_links_lead_from_the_page_to_a_season_to_its_race_and_back(browser, site):
-    browser.get(site)
-    for link, address in (
-        ("2023", "2023"),
-        ("United States Grand Prix", "2023/18"),
-        ("← Qatar Grand Prix", "2023/17"),
-        ("Season 2023", "2023"),
-        ("← 2021", "2021"),
-        ("racedata", ""),
-    ):
+TO_A_SEASON_AND_BACK = [
+    ("2023", "2023"),
+    ("United States Grand Prix", "2023/18"),
+    ("← Qatar Grand Prix", "2023/17"),
+    ("Season 2023", "2023"),
+    ("← 2021", "2021"),
+    ("racedata", ""),
+]
+TO_NAMES = [
+    ("Max Verstappen", "drivers/max_verstappen"),
+    ("Red Bull", "constructors/red_bull"),
+    ("Austrian", "2023/9"),
+    ("Red Bull Ring", "circuits/red_bull_ring"),
+]
+
+
+@pytest.mark.parametrize(
+    ("start", "links"), [("", TO_A_SEASON_AND_BACK), ("2023/18", TO_NAMES)], ids=["", "2023/18"]
+)
+def test_links_lead_from_page_to_page(browser, site, start, links):
+    browser.get(site + start)
+    for link, address in links:
         browser.find_element(By.LINK_TEXT, link).click()
         assert browser.current_url == site + address
 
@@ -300,13 +331,6 @@ def test_the_script_for_developers_runs_in_a_browser(browser, site):
         browser.get(other.url)
         shown = f"{script}; laps(2023, 18).then((laps) => arguments[0](laps.size), arguments[0])"
         assert browser.execute_async_script(shown) == 56
-
-
-def set_clock(browser, now):
-    """Stops the clock of the pages that are opened from now on; returns what undoes this."""
-    source = f"Date.now = () => new Date('{now}').getTime()"
-    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
-    return lambda: browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
 @pytest.mark.parametrize(
@@ -334,26 +358,19 @@ def test_the_page_says_in_how_long_each_session_begins_in_the_zone_of_the_reader
         ("2023-10-29T19:15:00Z", f"Race in 45 minutes: {race}", "Race"),
         ("2023-10-29T21:59:00Z", "Race is on", "Race"),
     ]:
-        undo = set_clock(browser, now)
-        try:
+        with clock(browser, now):
             browser.get(site)
             assert browser.find_element(By.ID, "upcoming").text == said
             (row,) = browser.find_elements(By.CSS_SELECTOR, "#weekend tr.next")
             assert row.text.startswith(marked)
-        finally:
-            undo()
-    undo = set_clock(browser, "2023-10-29T22:00:01Z")
-    try:
+    with clock(browser, "2023-10-29T22:00:01Z"):
         browser.get(site)
         assert not browser.find_element(By.ID, "upcoming").is_displayed()
         assert browser.find_elements(By.CSS_SELECTOR, "#weekend tr.next") == []
-    finally:
-        undo()
 
 
 def test_a_session_without_a_time_is_said_by_its_day(browser, site):
-    undo = set_clock(browser, "2023-10-27T20:00:00Z")
-    try:
+    with clock(browser, "2023-10-27T20:00:00Z"):
         browser.get(site)
         said = browser.execute_script(
             """const [, first, ...others] = document.querySelectorAll("#weekend .sessions tr")
@@ -367,8 +384,6 @@ def test_a_session_without_a_time_is_said_by_its_day(browser, site):
             }
             return said"""
         )
-    finally:
-        undo()
     assert said == ["Practice 1", "Practice 1", ""]
 
 
@@ -376,26 +391,20 @@ def test_a_session_without_a_time_is_said_by_its_day(browser, site):
     ("now", "is_first"), [("2023-10-24T20:00:00Z", True), ("2023-10-27T00:00:01Z", False)]
 )
 def test_a_result_comes_before_the_next_weekend_for_some_days(browser, site, now, is_first):
-    undo = set_clock(browser, now)
-    try:
+    with clock(browser, now):
         browser.get(site)
         first = browser.find_element(By.CSS_SELECTOR, "#weekend > div:first-child")
         assert (first.get_attribute("id") == "newest") == is_first
-    finally:
-        undo()
 
 
 def test_without_scripts_nothing_is_said_that_only_a_script_knows(browser, site):
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
+    with scripts(browser, off=True):
         browser.get(site)
         assert not browser.find_element(By.ID, "upcoming").is_displayed()
         weekend = browser.find_element(By.ID, "weekend").text
         assert "Sessions, in UTC" in weekend and "Sat 28 Oct 2023, 21:00" in weekend
         browser.find_element(By.LINK_TEXT, "Whole table: race").click()
         assert browser.current_url == site + "2023/18#race"
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def focused(browser):
@@ -507,8 +516,7 @@ def test_a_checker_of_accessibility_finds_nothing(browser, site, address, scheme
 @pytest.mark.parametrize("off", [False, True], ids=["script", "no script"])
 def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, site, off):
     emulate(browser, 390)
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
-    try:
+    with scripts(browser, off):
         browser.get(site + "2023/18")
         # the link that skips the navigation, its four links, and then the field
         for _ in range(6):
@@ -523,8 +531,6 @@ def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, 
         browser.switch_to.active_element.send_keys(Keys.ENTER)
         WebDriverWait(browser, 30).until(url_to_be(site + "drivers/perez"))
         assert browser.find_element(By.TAG_NAME, "h1").text == "Sergio Pérez"
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_the_outline_of_a_circuit_and_the_colour_of_a_team_are_drawn(browser, site):
@@ -537,15 +543,3 @@ def test_the_outline_of_a_circuit_and_the_colour_of_a_team_are_drawn(browser, si
     assert mark.value_of_css_property("fill").startswith("rgb(")
     assert mark.rect["width"] == 4
     assert browser.get_log("browser") == []
-
-
-def test_links_lead_from_a_race_to_a_driver_his_team_and_a_circuit(browser, site):
-    browser.get(site + "2023/18")
-    for link, address in (
-        ("Max Verstappen", "drivers/max_verstappen"),
-        ("Red Bull", "constructors/red_bull"),
-        ("Austrian", "2023/9"),
-        ("Red Bull Ring", "circuits/red_bull_ring"),
-    ):
-        browser.find_element(By.LINK_TEXT, link).click()
-        assert browser.current_url == site + address

@@ -2,20 +2,20 @@
 that has no file to hand out.
 """
 
-import http.client
 import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from support import ROOT
 from support.loads import changed
 from support.processes import OFF, children_of, memory, open_files, service, site_with_nginx, until
 from support.traffic import Client, assert_served, run, traffic
+from support.traffic import get as ask
 
 ADDRESS = "/racedata.db"
 BALLAST = 20_000_000  # bytes: more than all buffers between a service and its client hold
@@ -88,15 +88,10 @@ CLIENTS = (f"127.1.{number // 250}.{number % 250 + 1}" for number in range(10_00
 
 
 def get(site, method="GET", source=None, path=ADDRESS, **headers):
-    """The response to a request for the file, and its body; `_` in names means `-`. Each request is
-    another client's, if `source` names none.
+    """The response to a request for the file, and its body. Each request is another client's, if
+    `source` names none.
     """
-    own = (source or next(CLIENTS), 0)
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    with closing(http.client.HTTPConnection(*site, source_address=own, timeout=60)) as connection:
-        connection.request(method, path, headers=sent)
-        response = connection.getresponse()
-        return response, response.read()
+    return ask(site, path, source or next(CLIENTS), method, **headers)
 
 
 def started(site, stack, source=None):

@@ -2,16 +2,16 @@
 front of both.
 """
 
-import http.client
 import json
 import re
 import shutil
 import threading
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
-from support import SAMPLE
+from support import SAMPLE, traffic
 from support.apis import refreshed, served
 from support.loads import built, run_loader, without
 from support.processes import OFF, balancer, run_racedata, service, site_with_nginx, until
@@ -26,13 +26,7 @@ CLIENTS = [f"127.0.0.{number}" for number in range(2, 10)]
 PINNED = "hash $remote_addr consistent;"  # as in docs/run.md
 
 
-def get(site, path, source="127.0.0.1"):
-    """The response to a request, and its body."""
-    connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    with closing(connection):
-        connection.request("GET", path, headers={"Host": "f1.example.org"})
-        response = connection.getresponse()
-        return response, response.read()
+get = partial(traffic.get, Host="f1.example.org")
 
 
 class Reader(threading.Thread):

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import urllib.robotparser
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from support import PACKAGE, ROOT
@@ -26,9 +26,8 @@ from support.processes import (
     temporary_paths,
     until,
 )
-from support.traffic import Client, run
+from support.traffic import ADDRESS, Client, get, run
 
-ADDRESS = "/ergast/f1/2023/18.json"
 RUN = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
 LOGS = RUN.partition("\n## Logs\n")[2].partition("\n## ")[0]
 
@@ -43,18 +42,6 @@ def site(sample_database, folder):
     limits = {"RACEDATA_SUSTAINED_LIMIT": "6/day", "RACEDATA_BURST_LIMIT": "off"}
     with site_with_nginx(sample_database, folder, WEB_CONCURRENCY="2", **limits) as (address, _):
         yield address
-
-
-def get(site, path=ADDRESS, source="127.0.0.1", method="GET", **headers):
-    """The response to a request and its body. Each `source` address is a client; `_` in names of
-    headers means `-`.
-    """
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    with closing(connection):
-        connection.request(method, path, headers=sent)
-        response = connection.getresponse()
-        return response, response.read()
 
 
 def test_two_clients_have_a_bucket_each(site):

@@ -2,13 +2,11 @@
 it is down.
 """
 
-import http.client
 import re
 import signal
 import ssl
 import subprocess
 import time
-from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +20,7 @@ from support.traffic import (
     Client,
     assert_limited,
     assert_served,
+    get,
     run,
     traffic,
 )
@@ -106,13 +105,6 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(
         assert own == ["unavailable", "available again"] * (len(own) // 2)
 
 
-def asked(address):
-    """Sends one request. Returns True if it is answered."""
-    with closing(http.client.HTTPConnection(*address, timeout=30)) as connection:
-        connection.request("GET", ADDRESS)
-        return connection.getresponse().status in (200, 429)
-
-
 @pytest.mark.long
 def test_a_redis_that_hangs_and_recovers_under_load_fails_no_request(
     sample_database, tmp_path, redis_server
@@ -128,7 +120,7 @@ def test_a_redis_that_hangs_and_recovers_under_load_fails_no_request(
         # Redis still hangs: the flood has ended with an answer to each of its requests.
         assert (set(flood.statuses), flood.broken) == ({200, 429}, 0)
         redis_server.process.send_signal(signal.SIGCONT)
-        until(lambda: asked(running.address) and "available again" in log.read_text(), 60)
+        until(lambda: get(running.address) and "available again" in log.read_text(), 60)
         assert redis_cli(redis_server, "KEYS", "*") == "racedata:4\x7f\0\0\1"
 
 

@@ -1,6 +1,7 @@
 """Asks the endpoints for the facts of the HTML pages, as a client does.
 
-So these pages know neither SQL nor database ids, and show the same facts as the answers.
+So the pages show the same facts as the answers. What no endpoint answers about races is here too:
+from queries.py, where the SQL is, and from the catalogue.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from functools import cached_property
 from racedata.formats import Json, public_name
 from racedata.service import queries
 from racedata.service.addresses import Address, Round, Season, Value
-from racedata.service.endpoints import ENDPOINTS, Content, Served, provenances
+from racedata.service.endpoints import BY_NAME, Content, Served, provenances
 from racedata.service.request import ParsedRequest
 
 ALL = 1000  # more than any list on a page has
@@ -23,7 +24,7 @@ class Ask:
 
     def __init__(self, served: Served) -> None:
         self.data, self.catalogue, self.settings = self.served = served
-        self.endpoints = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+        self.endpoints = BY_NAME
 
     def __call__(
         self,
@@ -37,7 +38,7 @@ class Ask:
 
     def records(self, endpoint: str, limit: int, season: Season, round: Round) -> list[Json]:
         """The records of one race, such as its results; none if the race has none."""
-        key = self.endpoints[endpoint].key
+        key = self.endpoints[endpoint].records_key
         return [record for race in self(endpoint, limit, season, round) for record in race[key]]
 
     def content(

@@ -8,9 +8,8 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
-from racedata.service import feed, queries
+from racedata.service import feed
 from racedata.service.catalogue import full_name
-from racedata.service.endpoints import Served
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 
@@ -59,7 +58,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         "provisional": provisional,
         # If the last race has no standings yet, those after an earlier one.
         "championships": [*races.championships(ask, ("current", "last"), ("current", None))],
-        "news": [*news(ask.served)],
+        "news": [*news(ask)],
         "decades": decades(ask.catalogue.rounds),
     }
 
@@ -101,17 +100,15 @@ def decades(seasons: Iterable[int]) -> list[tuple[int, list[int]]]:
     ]
 
 
-def news(served: Served) -> Iterator[News]:
+def news(ask: Ask) -> Iterator[News]:
     """What changed lately in the records of races and in names, the newest first."""
     names = {
-        **{each["driverId"]: full_name(each) for each in served.catalogue.drivers.values()},
-        **{each["constructorId"]: each["name"] for each in served.catalogue.constructors.values()},
+        **{each["driverId"]: full_name(each) for each in ask.catalogue.drivers.values()},
+        **{each["constructorId"]: each["name"] for each in ask.catalogue.constructors.values()},
     }
-    changes = (
-        {key: row[key] for key in row.keys() if row[key] is not None}  # noqa: SIM118 (of a Row)
-        for row in queries.latest_changes(served.data, CHANGES)
+    by_subject = groupby(
+        ask("changes", CHANGES), key=lambda each: (each["revision"], *feed.subject(each))
     )
-    by_subject = groupby(changes, key=lambda each: (each["revision"], *feed.subject(each)))
     for _, group in islice(by_subject, NEWS):
         of_subject = [*group]
         first = of_subject[0]

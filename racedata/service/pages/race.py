@@ -188,7 +188,8 @@ def practice(results: list[Json]) -> Qualifying | None:
     order = sorted(best, key=best.__getitem__)
     for number, id in enumerate(order, 1):
         rows[id]["positionText"] = str(number)
-    return Qualifying(heads, [rows[id] for id in (*order, *(rows.keys() - best.keys()))])
+    without_time = [id for id in rows if id not in best]
+    return Qualifying(heads, [rows[id] for id in (*order, *without_time)])
 
 
 def stops(stops: list[Json], places: Sequence[Json]) -> Iterator[Json]:

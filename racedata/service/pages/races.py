@@ -147,7 +147,7 @@ def records(ask: Ask, season: int, round: int | None = None) -> Iterator[Records
     settings = ask.settings
     front = f"{settings.base_link}/{season}" + (f"/{round}" if round else "")
     for endpoint in ask.endpoints.values():
-        if endpoint.key:  # else it has no records of races
+        if endpoint.records_key:  # else it has no records of races
             total = ask.content(endpoint.name, 0, season, round).total
             if total:
                 query = f"?limit={settings.max_limit}" if total > settings.usual_limit else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -58,22 +58,29 @@ def short_name(race: str) -> str:
     return race.removesuffix(" Grand Prix")
 
 
+class Named(NamedTuple):
+    """A driver or constructor in a cell: an id, which the link has, and a name."""
+
+    id: str
+    name: str
+
+
 def entrant(place: Json, root: str, season: int) -> str:
     """The content of a cell: a driver, if there is one, with the constructors, as links."""
     driver = place.get("Driver")
     return entrant_cell(
         root,
         season,
-        (driver["driverId"], full_name(driver)) if driver else None,
-        tuple([(each["constructorId"], each["name"]) for each in place["Constructors"]]),
+        Named(driver["driverId"], full_name(driver)) if driver else None,
+        tuple([Named(each["constructorId"], each["name"]) for each in place["Constructors"]]),
     )
 
 
 @lru_cache(8192)  # a page has the same drivers in all its tables
 def entrant_cell(
-    root: str, season: int, driver: tuple[str, str] | None, constructors: tuple[tuple[str, str]]
+    root: str, season: int, driver: Named | None, constructors: tuple[Named, ...]
 ) -> str:
-    colour = colour_in(constructors[0][0], season) if constructors else None
+    colour = colour_in(constructors[0].id, season) if constructors else None
     macros: Any = TEMPLATES.get_template("macros.html").module
     cell: str = macros.entrant_cell(root, colour, driver, constructors)
     return cell

@@ -227,9 +227,9 @@ class FreshPage:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         times = {
-            name: notes["refreshedAt"]
-            for name, notes in self.pages.ask.data.refresh_notes().items()
-            if "refreshedAt" in notes
+            name: of_source["refreshedAt"]
+            for name, of_source in self.pages.ask.data.refresh_times().items()
+            if "refreshedAt" in of_source
         }
         if times != self.times:
             self.times, self.document = self.made(times)

@@ -30,7 +30,7 @@ def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample
         (section,) = re.findall(f'<section id="{endpoint.name}">(.*?)</section>', html, re.S)
         tables = [{*sample.get(link).json["MRData"]} for link in links_of(section)]
         assert len(tables) >= 2
-        assert all(endpoint.table in table for table in tables)
+        assert all(endpoint.table_key in table for table in tables)
         filters = re.search(r"Filters: ([^.]*)\.", section)[1].split(", ")
         listed = {*filters, *re.findall(r" Also (\w+), which combines only with ", section)}
         assert listed == endpoint.rules.filters

@@ -9,6 +9,8 @@ from support.answers import client, links_of, words_of
 from support.loads import built, changed
 from support.refreshes import F1DB
 
+from racedata.service.catalogue import full_name
+
 
 def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
     app = client(
@@ -77,6 +79,15 @@ def test_practice_is_in_the_order_of_the_best_lap_of_each_driver(database):
     assert [row.split()[0] for row in others] == [str(place) for place in range(2, 20)]
     assert re.fullmatch(r"\D+", last)
     assert practice.count("<td></td><td>1:") == 2
+
+
+def test_drivers_without_a_time_in_practice_are_in_the_order_of_its_records(database):
+    app = client(changed(database, "UPDATE practice SET milliseconds = NULL WHERE RACE(2023/18)"))
+    (race,) = app.get("/ergast/f1/2023/18/practice").json["MRData"]["RaceTable"]["Races"]
+    drivers = [full_name(each["Driver"]) for each in race["PracticeResults"]]
+    _, *rows = rows_of(part_of(app.get("/2023/18").text, "practice", "stops"))
+    assert len(rows) == len(drivers) == 20
+    assert all(driver in row for driver, row in zip(drivers, rows))
 
 
 def test_stops_are_in_the_order_of_the_result_with_what_is_known_of_each(database):

@@ -5,13 +5,11 @@ from posixpath import join, normpath
 from urllib.parse import urljoin
 
 import pytest
-import webtest
 from support import EXPECTED
 from support.answers import Counted, client, lines_of, links_of, request, words_of
 from support.loads import changed, remember
 
 from racedata.database import store_path
-from racedata.service.app import create_app
 from racedata.settings import Settings
 
 GOLDEN = {
@@ -49,7 +47,7 @@ def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed
 
 def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only_then(database):
     data = Counted.read(str(database))
-    app = webtest.TestApp(create_app(Settings(), data))
+    app = client(data)
     before = app.get("/")
     assert "last checked" not in before.text
 
@@ -222,7 +220,7 @@ def test_a_round_that_is_missing_between_others_is_404_and_no_page_links_to_it(d
 @pytest.mark.parametrize("address", ["/2023", "/2023/18"])
 def test_a_page_is_made_once_and_is_the_same_with_and_without_gzip(sample_database, address):
     data = Counted.read(str(sample_database))
-    app = webtest.TestApp(create_app(Settings(), data))
+    app = client(data)
     first = app.get(address)
     data.queries = 0
     gzip = request(app, PATH_INFO=address, HTTP_ACCEPT_ENCODING="gzip")

@@ -1,0 +1,98 @@
+"""racedata.service.health: what `/healthz` says of the database, its sources and a refused file."""
+
+import csv
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.loads import remember
+
+from racedata import __version__
+from racedata.database import SCHEMA_VERSION, store_path
+from racedata.service.snapshot import Snapshot
+
+
+def test_it_says_what_is_served(sample):
+    answer = sample.get("/healthz", status=200).json
+    assert answer["version"] == __version__
+    assert (answer["status"], answer["schemaVersion"]) == ("ok", SCHEMA_VERSION)
+    assert answer["builtAt"].endswith("Z")
+    rows = {}
+    for file in SAMPLE.glob("*.csv"):
+        with file.open(newline="", encoding="utf-8") as lines:
+            rows[file.stem] = sum(1 for _ in csv.DictReader(lines))
+    assert answer["rows"] == rows | {"sessions": 176, "entries": 160}
+
+
+AT = "2026-11-22T06:00:00Z"
+
+
+def test_it_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it(several_sources):
+    base, *others = client(several_sources).get("/healthz").json["sources"]
+    assert (base["name"], base["address"], base["licence"]) == (
+        "sample",
+        None,
+        "CC BY-NC-SA 3.0 and 4.0",
+    )
+    assert len(base["checksum"]) == 64
+    assert "results of 8 races (1957 to 2023), " in base["gave"]
+    release, api = "https://example.org/f1db.zip", "https://example.org/f1"
+    facts = {"checksum": None, "readAt": AT}
+    assert others == [
+        {
+            "name": "f1db",
+            "address": release,
+            "licence": "CC BY 4.0",
+            **facts,
+            "gave": "practice of 2 races",
+        },
+        {"name": api, "address": api, "licence": None, **facts, "gave": ""},
+    ]
+
+
+def test_it_says_of_each_source_when_it_was_asked_and_since_when_it_has_been_followed(
+    several_sources,
+):
+    app = client(several_sources)
+    f1db = {"refreshedAt": AT, "followedSince": AT, "release": "0"}
+    noted = {
+        "f1db": f1db,
+        "/home/somebody/?": {"refreshedAt": AT},
+        "later": {"followedSince": AT},
+    }
+    remember(several_sources, noted)
+    sample, f1db, api, other, later = app.get("/healthz").json["sources"]
+    assert (sample.get("refreshedAt"), f1db["refreshedAt"], api.get("refreshedAt")) == (
+        None,
+        AT,
+        None,
+    )
+    assert (sample.get("followedSince"), f1db["followedSince"], api.get("followedSince")) == (
+        None,
+        AT,
+        None,
+    )
+    assert (other, later) == (
+        {"name": "?", "refreshedAt": AT},
+        {"name": "later", "followedSince": AT},
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3"])
+def test_it_answers_even_if_the_store_is_damaged(several_sources, content):
+    store_path(several_sources).write_bytes(content)
+    answer = client(several_sources).get("/healthz", status=200).json
+    assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
+
+
+def test_it_says_what_has_changed_since_the_database_was_read(several_sources):
+    data = Snapshot.read(str(several_sources))
+    app = client(data)
+    first = app.get("/healthz").json
+    remember(several_sources, {"f1db": {"refreshedAt": AT}})
+    assert app.get("/healthz").json["sources"][1]["refreshedAt"] == AT
+    data.rejection = "is not a database"
+    assert app.get("/healthz").json["refused"] == "The database file is not a database."
+    data.rejection = None
+    store_path(several_sources).unlink()
+    assert app.get("/healthz").json == first

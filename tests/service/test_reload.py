@@ -1,0 +1,317 @@
+"""racedata.service.reload: a new database is served soon and wholly; a bad file changes nothing."""
+
+import hashlib
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import webtest
+from support import ROOT, spoiling
+from support.processes import open_files
+
+from racedata.database import CHECKSUM_BYTES, SCHEMA
+from racedata.service.app import create_app
+from racedata.service.reload import ReloadingApp
+from racedata.settings import Settings
+
+RESULTS = "/ergast/f1/2023/9/results.json"
+
+
+@pytest.fixture(autouse=True)
+def log_level(caplog):
+    caplog.set_level("INFO", "racedata")  # as server.py sets it
+
+
+@pytest.fixture
+def path(sample_database, tmp_path):
+    """The path of a database that a test may replace."""
+    return shutil.copy(sample_database, tmp_path / "racedata.db")
+
+
+def service_over(path):
+    return webtest.TestApp(ReloadingApp(str(path), lambda data: create_app(Settings(), data)))
+
+
+@pytest.fixture
+def service(path):
+    """A service over `path`. It checks the file only if a test calls `later`."""
+    return service_over(path)
+
+
+def replace(path, other):
+    """Puts a copy of `other` in the place of `path` at once, as the loader does."""
+    os.replace(shutil.copy(other, path.with_name("new")), path)
+
+
+def with_checksum(path):
+    """Makes the file at `path` one that is as it was built."""
+    content = path.read_bytes()
+    path.write_bytes(content + hashlib.sha256(content).digest())
+
+
+def later(service):
+    service.app.check()  # as its thread does every half a second
+
+
+def town(service):
+    """A fact that differs between the two databases, and the ETag."""
+    answer = service.get("/ergast/f1/2023/9.json", status=200)
+    return answer.json["MRData"]["RaceTable"]["Races"][0]["Circuit"]["Location"][
+        "locality"
+    ], answer.headers["ETag"]
+
+
+def rejected(service):
+    return service.get("/healthz", status=200).json.get("refused")
+
+
+def test_a_new_file_is_served_after_the_next_check_with_another_etag(
+    service, path, other_database, caplog
+):
+    before = town(service)
+    replace(path, other_database)
+    assert town(service) == before
+    later(service)
+    after = town(service)
+    assert (before[0], after[0]) == ("Spielberg", "Zeltweg")
+    assert after[1] != before[1]
+    assert [record.message for record in caplog.records] == [
+        f"{path} has changed; now serving the new data"
+    ]
+    assert [name for name in open_files("self") if str(path) in name] == [str(path)]
+
+
+def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_data(
+    service, path, other_database
+):
+    app = service.app
+    begun, changed = threading.Event(), threading.Event()
+    old = app.app
+
+    def slow(environ, start_response):
+        begun.set()
+        assert changed.wait(20)
+        return old(environ, start_response)
+
+    app.app = slow
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(service.get(RESULTS)))
+    thread.start()
+    assert begun.wait(20)
+    replace(path, other_database)
+    later(service)
+    assert town(service)[0] == "Zeltweg"
+    changed.set()
+    thread.join()
+    assert "Spielberg" in answers[0].text and "Leclercq" not in answers[0].text
+
+
+def test_a_copy_of_the_same_database_is_not_a_change(service, path, sample_database, caplog):
+    before, app = town(service), service.app.app
+    replace(path, sample_database)
+    later(service)
+    assert town(service) == before
+    assert service.app.app is app and caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (spoiling.missing, "is missing"),
+        (spoiling.folder, "is not a regular file"),
+        (spoiling.fifo, "is not a regular file"),
+        (spoiling.text, "is not an SQLite database"),
+        (spoiling.zeros, "is not an SQLite database"),
+        (spoiling.truncated, "is damaged"),
+        (spoiling.grown, "is damaged"),
+    ],
+)
+def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_served_on(
+    service, path, other_database, caplog, spoil, fault
+):
+    before = town(service)
+    spoil(path)
+    for number in range(5):
+        later(service)
+        assert town(service) == before
+        service.get(f"{RESULTS}?offset={number}", status=200)  # not cached
+    assert rejected(service).startswith(f"The database file {fault}")
+    assert str(path) not in rejected(service)
+    assert len(caplog.records) == 1
+    assert caplog.records[0].message.startswith(f"{path} {fault}")
+    assert caplog.records[0].message.endswith("; the last good data is still served")
+    if path.is_dir():
+        path.rmdir()
+    replace(path, other_database)
+    later(service)
+    assert town(service)[0] == "Zeltweg"
+    assert rejected(service) is None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        spoiling.cut_off,
+        spoiling.emptied,
+        spoiling.overwritten,
+        spoiling.bytes_changed,
+        spoiling.flipped,
+    ],
+)
+def test_writing_into_the_served_file_changes_no_answer(service, path, sample_database, spoil):
+    good = sample_database.read_bytes()
+    before, body = town(service), service.get(f"{RESULTS}?limit=19").body
+    for number in range(20):
+        spoil(path)
+        later(service)
+        assert town(service) == before
+        service.get(f"{RESULTS}?limit=19&offset={number}", status=200)  # not cached
+        assert rejected(service)
+        path.write_bytes(good)
+    later(service)
+    assert service.get(f"{RESULTS}?limit=19").body == body
+    assert rejected(service) is None
+
+
+def test_a_database_written_into_the_served_file_is_served_once_it_is_whole(
+    service, path, other_database
+):
+    before = town(service)
+    content = other_database.read_bytes()
+    path.write_bytes(content[:-1])
+    later(service)
+    assert town(service) == before
+    path.write_bytes(content)
+    later(service)
+    assert town(service)[0] == "Zeltweg"
+
+
+def test_a_link_may_be_switched_to_a_bad_file_and_back(sample_database, tmp_path):
+    (tmp_path / "bad.db").write_bytes(bytes(5000))
+    link = tmp_path / "racedata.db"
+    link.symlink_to(sample_database)
+    service = service_over(link)
+    for target, is_rejected in [(tmp_path / "bad.db", True), (sample_database, False)]:
+        link.unlink()
+        link.symlink_to(target)
+        later(service)
+        town(service)
+        assert bool(rejected(service)) is is_rejected
+
+
+def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(
+    service, path, other_database, caplog
+):
+    before = town(service)
+    replace(path, other_database)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # nothing can be opened now
+    try:
+        for _ in range(3):
+            later(service)
+            assert town(service) == before
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(caplog.records) == 1 and "cannot be read (Too many open files)" in caplog.text
+    later(service)
+    assert town(service)[0] == "Zeltweg"
+
+
+@pytest.fixture
+def large_database(sample_database, tmp_path):
+    """The path of a database like the sample's, of 20 MB more."""
+    path = tmp_path / "large.db"
+    path.write_bytes(sample_database.read_bytes()[:-CHECKSUM_BYTES])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE padding AS SELECT zeroblob(20000000)")
+        db.commit()
+    with_checksum(path)
+    return path
+
+
+# The file has 20 MB: reading it fails, or copying it into SQLite.
+@pytest.mark.parametrize("megabytes", [10, 30])
+def test_a_file_that_needs_too_much_memory_is_served_once_memory_is_free(
+    service, path, large_database, caplog, megabytes
+):
+    before = town(service)
+    status = Path("/proc/self/status").read_text()
+    (used,) = [
+        int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData:")
+    ]
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    os.replace(large_database, path)
+    resource.setrlimit(resource.RLIMIT_DATA, (used + megabytes * 1_000_000, hard))
+    try:
+        later(service)
+        assert town(service) == before
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    assert len(caplog.records) == 1 and "needs more memory" in caplog.text
+    later(service)
+    assert town(service)[1] != before[1]
+
+
+TOUCHED = """
+import os, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from support.processes import memory
+from racedata.service.app import create_app
+from racedata.service.reload import ReloadingApp
+from racedata.service.snapshot import return_large_blocks
+from racedata.settings import Settings
+
+return_large_blocks()
+path, together = sys.argv[1], threading.Barrier(4)
+app = ReloadingApp(path, lambda data: create_app(Settings(), data))
+
+def touch(number):
+    together.wait()  # each on a thread of its own
+    with one_by_one:
+        os.utime(path, (number, number))
+        app.check()
+
+one_by_one = threading.Lock()
+before = memory("self")
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(touch, range(4)))
+    print(memory("self") - before)
+"""
+
+
+def test_reading_the_same_database_again_takes_no_memory_whatever_thread_does_it(large_database):
+    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
+    command = [sys.executable, "-c", TOUCHED, large_database]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 10  # megabytes; the file has 20
+
+
+def test_a_bad_file_is_read_once_however_often_it_is_checked(service, path, monkeypatch):
+    path.write_bytes(bytes(5000))
+    later(service)
+    town(service)
+    opened = []
+    monkeypatch.setattr(os, "open", lambda *arguments: opened.append(arguments))
+    for _ in range(5):
+        later(service)
+        town(service)
+    assert opened == []
+
+
+def test_a_database_without_its_tables_is_rejected_whatever_its_checksum_says(service, path):
+    new = path.with_name("new")
+    with closing(sqlite3.connect(new)) as db:
+        db.executescript(SCHEMA + "DROP TABLE lap_times; DROP TABLE status")
+    with_checksum(new)
+    before = town(service)
+    os.replace(new, path)
+    later(service)
+    assert town(service) == before
+    assert "has unexpected content" in rejected(service)
