@@ -103,13 +103,11 @@ class Names:
 
     def find_any(self, query: str) -> list[Found]:
         """The drivers, constructors and circuits that have a word of the query as a word."""
-        words = plain(query).split()
+        words = {*plain(query).split()}
         found = []
         for kind, names in self.kinds.items():
             matches = [
-                name
-                for name in names
-                if any(f" {word} " in f"{name.words}{name.others} " for word in words)
+                name for name in names if words.intersection((name.words + name.others).split())
             ]
             if matches and kind != "Seasons":
                 matches.sort(key=lambda name: -name.weight)
@@ -155,11 +153,9 @@ def facts(ask: Ask, names: Names, query: str) -> dict[str, Any]:
 def mates(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
     """The first two drivers whom words of a query name, if they were team mates."""
     drivers = [name for each in found if each.kind == "Drivers" for name in each.names]
-    named = dict.fromkeys(
-        name
-        for word in words
-        for name in [each for each in drivers if f" {word} " in f"{each.words} "][:1]
-    )
+    # of several with a word, the first
+    by_word = {word: name for name in reversed(drivers) for word in name.words.split()}
+    named = dict.fromkeys(by_word[word] for word in words if word in by_word)
     if len(named) < 2:
         return None
     one, other = [*named][:2]
