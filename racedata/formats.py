@@ -65,7 +65,7 @@ def is_timestamp(text: object) -> TypeGuard[str]:
         return False
 
 
-def plural(noun: str, count: int) -> str:
+def plural(noun: str, count: float) -> str:
     """`race` or `races`."""
     return noun if count == 1 else f"{noun}s"
 

@@ -11,6 +11,7 @@ from racedata.service.pages import career
 from racedata.service.pages.ask import ALL, Ask
 
 MOST = 10  # how many of those who won most often the page shows
+FEW = 3  # how many may share the first place to be named at the top
 DISTANCE = 305  # kilometres of a race; it is the number of laps that makes a race so long
 
 
@@ -37,6 +38,8 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
     won = ask("results", ALL, circuits=circuit, results="1")
     with_winner = {(race["season"], race["round"]) for race in won}
     winners = [(race, race["Results"]) for race in reversed(won)]
+    # Both drivers of a shared car have won, but their constructor only once.
+    most_drivers = most(each["Driver"] for _, results in winners for each in results)
     return {
         "circuit": what,
         "article": public_url(what.get("url", "")),
@@ -48,8 +51,8 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
             for race in ask("races", ALL, circuits=circuit)
             if (race["season"], race["round"]) not in with_winner
         ],
-        # Both drivers of a shared car have won, but their constructor only once.
-        "most_drivers": most(each["Driver"] for _, results in winners for each in results),
+        "most_drivers": most_drivers,
+        "champions": champions(most_drivers),
         "most_constructors": most(results[0]["Constructor"] for _, results in winners),
         "attribution": outlines.ATTRIBUTION,
         "outlines_url": outlines.SOURCE_URL,
@@ -72,6 +75,12 @@ def most(winners: Iterable[Json]) -> list[tuple[Json, int]]:
         counts[id] += 1
     found = [(by_id[id], count) for id, count in counts.most_common() if count > 1]
     return [pair for pair in found if pair[1] >= found[:MOST][-1][1]]
+
+
+def champions(ranking: Sequence[tuple[Json, int]]) -> list[tuple[Json, int]]:
+    """Those of a ranking who won most often; nobody if that is true of many."""
+    first = [pair for pair in ranking if pair[1] == ranking[0][1]]
+    return first if len(first) <= FEW else []
 
 
 def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:

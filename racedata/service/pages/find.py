@@ -1,7 +1,8 @@
 """The page at `/find`: drivers, constructors, circuits, races and seasons by a part of their name.
 
 All names are in memory, without accents. A word of the query may be the beginning of a word in a
-name or any other part of it; all words of the query must be found.
+name or any other part of it; all words of the query must be found. If nothing has all of them, such
+as `hamilton vs russell`, drivers, constructors and circuits that have one are found.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from racedata.formats import Json, counted, without_accents
 from racedata.service import careers
 from racedata.service.catalogue import full_name, place_of
+from racedata.service.pages import driver
 from racedata.service.pages.ask import Ask
 
 PATH = "/find"
@@ -50,6 +52,14 @@ class Found(NamedTuple):
     kind: str
     names: Sequence[Name]  # those that are shown
     total: int
+
+
+class Mates(NamedTuple):
+    """Two drivers who were team mates."""
+
+    one: Name
+    other: Name
+    years: list[str]
 
 
 class Names:
@@ -91,6 +101,19 @@ class Names:
         found.sort(key=lambda pair: pair[0])
         return [each for _, each in found], self.find_races(others, years) if words else []
 
+    def find_any(self, query: str) -> list[Found]:
+        """The drivers, constructors and circuits that have a word of the query as a word."""
+        words = {*plain(query).split()}
+        found = []
+        for kind, names in self.kinds.items():
+            matches = [
+                name for name in names if words.intersection((name.words + name.others).split())
+            ]
+            if matches and kind != "Seasons":
+                matches.sort(key=lambda name: -name.weight)
+                found.append(Found(kind, matches[:SHOWN], len(matches)))
+        return found
+
     def find_races(self, words: Sequence[str], years: Collection[str]) -> list[Races]:
         """The races of these years, or of all, whose name or circuit has all words."""
         matches: dict[str, list[tuple[int, Name, Json]]] = {}
@@ -114,9 +137,37 @@ class Names:
         ]
 
 
-def facts(names: Names, query: str) -> dict[str, Any]:
+def facts(ask: Ask, names: Names, query: str) -> dict[str, Any]:
     found, races = names.find(query)
-    return {"query": query, "found": found, "races": races[:SHOWN], "races_total": len(races)}
+    in_part = [] if found or races else names.find_any(query)
+    return {
+        "query": query,
+        "found": found or in_part,
+        "is_in_part": bool(in_part),  # whether no name has all words
+        "mates": mates(ask, in_part, plain(query).split()),
+        "races": races[:SHOWN],
+        "races_total": len(races),
+    }
+
+
+def mates(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
+    """The first two drivers whom words of a query name, if they were team mates."""
+    drivers = [name for each in found if each.kind == "Drivers" for name in each.names]
+    # of several with a word, the first
+    by_word = {word: name for name in reversed(drivers) for word in name.words.split()}
+    named = dict.fromkeys(by_word[word] for word in words if word in by_word)
+    if len(named) < 2:
+        return None
+    one, other = [*named][:2]
+    id = ask.catalogue.ids["drivers"][one.link.removeprefix("drivers/")]
+    years = sorted(
+        {
+            str(year)
+            for year, mate in driver.mates(ask, id)
+            if f"drivers/{mate.driver['driverId']}" == other.link
+        }
+    )
+    return Mates(one, other, years) if years else None
 
 
 def plain(text: str) -> str:

@@ -54,6 +54,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         "newest": (weekend and weekend["newest"]) or of_last,
         "last_race": last,
         "last_places": last_places,
+        "has_grid": bool(races.grid(last_places)),
         # the source of the last result, if that is provisional
         "provisional": provisional,
         # If the last race has no standings yet, those after an earlier one.

@@ -67,6 +67,16 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "podium": podium(result.places) if result else [],
         "climbers": climbers(result.places) if result else [],
         "fastest_laps": fastest_laps(results),
+        "grid": [
+            {**each["Driver"], "grid": each["grid"], "name": full_name(each["Driver"])}
+            for each in races.grid(result.places if result else [])
+        ],
+        # those who raced without a place on it, such as from the pit lane
+        "off_grid": [
+            each["Driver"]
+            for each in (result.places if result else [])
+            if each["grid"] == "0" and each["laps"] not in ("", "0")
+        ],
         "qualifying": qualifying(at_qualifying),
         "sprint": classification(at_sprint),
         "sprint_qualifying": qualifying(at_sprint_qualifying, prefix="S"),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from racedata.formats import Json, short_time
+from racedata.formats import Json, plural, short_time
 from racedata.service.addresses import Round, Season
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.serializers import gap_time, sessions_of
@@ -30,6 +30,7 @@ class Championship(NamedTuple):
     season: int
     round: str  # after which round
     places: list[Json]  # as `place` returns them
+    lead: str  # of the first over the second, in words; empty if they have as many points
 
 
 class Records(NamedTuple):
@@ -80,6 +81,14 @@ def gained(place: Json) -> int:
     return int(grid) - int(position) if grid not in ("", "0") and position.isdigit() else 0
 
 
+def grid(places: Iterable[Json]) -> list[Json]:
+    """The places with a place on the grid, in its order."""
+    return sorted(
+        (each for each in places if each["grid"] not in ("", "0")),
+        key=lambda each: int(each["grid"]),
+    )
+
+
 def qualified(results: list[Json]) -> list[Json]:
     """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
     return [
@@ -112,13 +121,27 @@ def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Ch
     ):
         lists = (ask(endpoint, ALL, season, round) for season, round in fronts)
         for found in next(filter(None, lists), ()):
+            places = [place(each) for each in found[f"{name}Standings"]]
             yield Championship(
                 name,
                 f"/{found['season']}/{found['round']}/{endpoint}",
                 int(found["season"]),
                 found["round"],
-                [place(each) for each in found[f"{name}Standings"]],
+                places,
+                lead(places),
             )
+
+
+def lead(places: Sequence[Json]) -> str:
+    """`Hamilton is 2 points ahead`; empty if nobody is ahead on points."""
+    ranked = [each for each in places if each["positionText"].isdigit() and each["points"]]
+    if len(ranked) < 2:
+        return ""
+    first, second = ranked[:2]
+    # rounded: some seasons have points in thirds and sevenths
+    points = round(float(first["points"]) - float(second["points"]), 2)
+    name = first["Driver"]["familyName"] if "Driver" in first else first["Constructor"]["name"]
+    return f"{name} is {points:g} {plural('point', points)} ahead" if points > 0 else ""
 
 
 def start(session: Json) -> str:

@@ -255,7 +255,9 @@ class FindPage:
             key=(find.PATH, query),
             make=lambda: Body(
                 compressed(
-                    pages.render("find.html", find.PATH, find.facts(pages.names, query)).encode()
+                    pages.render(
+                        "find.html", find.PATH, find.facts(pages.ask, pages.names, query)
+                    ).encode()
                 )
             ),
         )

@@ -202,3 +202,21 @@ def test_the_field_is_on_every_page_and_keeps_what_was_asked(sample):
         (action,) = re.findall('<form [^>]*action="([^"]+)"', html)
         assert normpath(join(address.rpartition("/")[0] + "/", action)) == "/find"
     assert 'value="alonso &amp; co"' in sample.get("/find?q=alonso+%26+co").text
+
+
+def test_if_nothing_has_all_words_the_names_that_have_one_are_found(names):
+    found = names.find_any("Alonso, or McLaren at Monza 2023?")
+    assert [each.kind for each in found] == ["Drivers", "Constructors", "Circuits"]
+    assert [name.text for name in found[0].names] == ["Fernando Alonso"]
+    assert [name.text for name in found[2].names] == ["Autodromo Nazionale di Monza"]
+    assert names.find_any("alons") == []  # only a part of a word
+
+
+def test_two_team_mates_lead_to_how_they_compare(sample):
+    page = sample.get("/find?q=hamilton+vs+russell").text
+    link = '<a href="./drivers/hamilton#mates">Lewis Hamilton and George Russell'
+    assert link in page
+    assert "Nothing here has all these words in its name." in words_of(page)
+    sample.get("/drivers/hamilton", status=200).mustcontain('id="mates"')
+    for query in ("hamilton+vs+alonso", "hamilton+xyzzy", "hamilton"):
+        assert "Team mates" not in sample.get(f"/find?q={query}").text

@@ -139,6 +139,13 @@ def test_a_championship_without_standings_is_not_shown(database):
     assert "Constructors After" not in page_of(database, "DELETE FROM constructor_standings")
 
 
+def test_the_page_says_when_the_next_race_starts_and_leads_to_the_last_grid(sample):
+    html = sample.get("/").text
+    start = '<br>Race: <time datetime="2023-10-29T20:00:00Z">Sun 29 Oct 2023, 20:00</time>'
+    assert f'{start} <span class="zone">UTC</span>' in html
+    assert html.count('<a href="2023/18#grid">starting grid</a>') == 2
+
+
 MOVED = "UPDATE {} SET RACE(2023/19) WHERE RACE(2023/18)"
 IN_ORDER = ("practice", "qualifying", "sprint_qualifying", "sprint_results")
 

@@ -11,6 +11,8 @@ from support.refreshes import F1DB
 
 from racedata.service.catalogue import full_name
 
+from racedata.service.pages import races
+
 
 def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
     app = client(
@@ -209,3 +211,52 @@ def test_a_driver_with_a_disputed_value_has_a_mark_and_the_page_says_what_source
     assert "2 Lando Norris McLaren * 2" in words
     assert "Lando Norris, grid: sample has 2, f1db has none." in words
     assert "1 disputed" in words_of(client(database).get("/2023").text)
+
+
+def test_the_starting_grid_is_in_order_and_names_who_raced_without_a_place_on_it(sample):
+    html = sample.get("/2023/18").text
+    grid = part_of(html, "grid", "qualifying")
+    said = (
+        "15 Alexander Albon 16 Logan Sargeant Without a place on the grid, such as from the pit "
+        "lane: Lance Stroll , Nico Hülkenberg , Kevin Magnussen , Fernando Alonso ."
+    )
+    assert said in words_of(grid)
+    places = [int(number) for number in re.findall("<li><span>([0-9]+)</span>", grid)]
+    assert places == [*range(1, 17)]
+    assert '<a href="#grid">Grid</a>' in html
+
+
+def test_two_drivers_of_a_shared_car_have_the_same_place_on_the_grid(sample):
+    grid = words_of(sample.get("/1957/2").text.partition('id="grid"')[2])
+    assert "9 Wolfgang von Trips 9 Mike Hawthorn 10 Masten Gregory" in grid
+
+
+def test_a_race_whose_grid_is_unknown_shows_none(database):
+    unknown = "UPDATE results SET grid = NULL WHERE RACE(2023/18)"
+    app = client(changed(database, unknown))
+    assert 'id="grid"' not in app.get("/2023/18").text
+    assert "#grid" not in app.get("/2023/18").text + app.get("/").text
+
+
+def championship(*points, kind="Driver"):
+    names = [{"familyName": name, "name": name} for name in "ABCD"]
+    return [
+        {kind: who, "positionText": str(position), "points": number}
+        for position, (who, number) in enumerate(zip(names, points), 1)
+    ]
+
+
+def test_the_lead_in_a_championship_is_said_in_points():
+    assert races.lead(championship("219", "169", "160")) == "A is 50 points ahead"
+    assert races.lead(championship("26", "25")) == "A is 1 point ahead"
+    assert races.lead(championship("30.14", "27.5")) == "A is 2.64 points ahead"
+    assert races.lead(championship("30", "29.5", kind="Constructor")) == "A is 0.5 points ahead"
+
+
+def test_nobody_leads_with_as_many_points_or_alone_or_over_who_was_excluded():
+    assert races.lead(championship("25", "25")) == ""
+    assert races.lead(championship("25")) == races.lead([]) == ""
+    assert races.lead(championship("25", "")) == ""
+    first, excluded, third = championship("81", "78", "42")
+    excluded["positionText"] = "D"
+    assert races.lead([first, excluded, third]) == "A is 39 points ahead"
