@@ -12,9 +12,9 @@ from pathlib import Path
 
 from racedata.database import file_state, is_replaceable
 from racedata.loader.errors import LoadError, no_space_for_temporary_files
-from racedata.loader.locks import lock, opened_folder
 from racedata.loader.temporary import remove_left
 from racedata.loader.threads import Sleep
+from racedata.locks import lock, opened_folder
 
 LOOK_SECONDS = 0.1  # how often a locked folder is tried again
 FREE_BYTES = 1_000_000  # a disk with this much free is not full
