@@ -80,21 +80,17 @@ class ExistingDatabase:
         self.path = path
         self.db = open_read_only(path)
         try:
-            self.built_at, is_sample = self.db.execute(
-                "SELECT builtAt, isSample FROM build"
+            # `store` has the id and the revision of the store that it was built from.
+            self.built_at, is_sample, *store = self.db.execute(
+                "SELECT builtAt, isSample, storeId, revision FROM build"
             ).fetchone()
+            self.store: tuple[str, int] = store[0], store[1]
             self.is_sample = bool(is_sample)  # whether its base is the sample
             # the addresses of the sources of the last load, in its order
             found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
             self.loaded_sources: list[str] = [
                 SAMPLE if address == SAMPLE_NAME else address for (address,) in found
             ]
-            self.db.execute("SELECT 1 FROM origins LIMIT 1")  # which a newer database always has
-            # the id and the revision of the store that it was built from
-            self.store: tuple[str, int] = "", 0
-            if "revision" in column_names(self.db, "build"):
-                sql = "SELECT storeId, revision FROM build"
-                self.store = self.db.execute(sql).fetchone()
         except sqlite3.Error:
             self.close()
             raise

@@ -43,7 +43,14 @@ from racedata.loader.listed import (
 from racedata.loader.memory import answer, copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import groups_of, put_groups, read
-from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
+from racedata.loader.rebuild import (
+    Condition,
+    condition_at,
+    rebuild,
+    rebuilding,
+    store_of,
+    take_apart,
+)
 from racedata.loader.replacement import copy_attributes, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
@@ -158,6 +165,19 @@ def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> li
         if not can_be_built_again(Path(database)):
             raise
         return rebuild(database, corrections, progress, f"its source failed: {error}")
+
+
+def bring_into_step(database: str, corrections: Named, progress: Progress) -> str:
+    """Builds the database again if it is lost, of an earlier version, or behind its store. Returns
+    what it did.
+    """
+    found = condition_at(Path(database))
+    if found is Condition.OLDER:
+        # its sources may have tables that the earlier version of racedata did not load
+        return load_or_rebuild(database, corrections, progress)[-1]
+    if found in (Condition.LOST, Condition.BEHIND):
+        return rebuild(database, corrections, progress, found.value)[-1]
+    return ""
 
 
 def make_default_folder(database: str) -> None:

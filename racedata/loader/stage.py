@@ -157,10 +157,8 @@ def staged(progress: Progress) -> Iterator[Stage]:
 
 def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSource]]:
     """The sources of a Stage or a database, with their numbers."""
-    has_provisional = "isProvisional" in column_names(db, "sources", schema)
     rows = db.execute(
-        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded,
-                {"isProvisional" if has_provisional else "0"}
+        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
             FROM {schema}.sources ORDER BY sourceId"""
     )
     found = []

@@ -29,9 +29,9 @@ from racedata.values import Value
 STORE = """
 -- The state of the store. A database has the id and the revision from which it was built.
 CREATE TABLE IF NOT EXISTS store (
-    id      TEXT NOT NULL,    -- random: another id is another machine's store
-    changes INTEGER NOT NULL, -- the revision: how many builds had something new
-    puts    INTEGER NOT NULL  -- how often a source was read
+    id       TEXT NOT NULL,    -- random: another id is another machine's store
+    revision INTEGER NOT NULL, -- how many builds had something new
+    readings INTEGER NOT NULL  -- how often a source was read
 ) STRICT;
 
 -- The sources that were read, those in the list with a place. The list itself, which also has
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS sources (
     licence       TEXT,
     checksum      TEXT,              -- SHA-256 of a dump
     readAt        TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
-    put           INTEGER NOT NULL,  -- the number of that reading
+    reading       INTEGER NOT NULL,  -- the number of that reading
     place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
     isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
     isApi         INTEGER NOT NULL,  -- 1 if its facts replace those of dumps
@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS parts (
     kind        TEXT NOT NULL,
     fetchedAt   TEXT,              -- when a refresh first read it; NULL: a load did
     confirmedAt TEXT NOT NULL,     -- when the source last said so
-    put         INTEGER NOT NULL,  -- the number of that reading
+    reading     INTEGER NOT NULL,  -- the number of that reading
     entrants    INTEGER NOT NULL,  -- drivers or constructors
     columns     TEXT NOT NULL,
     rows        BLOB NOT NULL,
@@ -122,15 +122,15 @@ PUT_PART = """
     ON CONFLICT DO UPDATE SET
         fetchedAt = iif(columns = excluded.columns AND rows = excluded.rows,
             fetchedAt, excluded.fetchedAt),
-        confirmedAt = excluded.confirmedAt, put = excluded.put, entrants = excluded.entrants,
-        columns = excluded.columns, rows = excluded.rows"""
+        confirmedAt = excluded.confirmedAt, reading = excluded.reading,
+        entrants = excluded.entrants, columns = excluded.columns, rows = excluded.rows"""
 
 Races = Sequence[dict[str, Any]]
 
 LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
-STORE_VERSION = 2  # each version has only added tables
+STORE_VERSION = 3
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -142,7 +142,7 @@ class StoredSource(NamedTuple):
     licence: str | None
     checksum: str | None
     read_at: str
-    reading: int = 0  # the number of the reading, in the column `put`; set by the store
+    reading: int = 0  # the number of the reading, set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
     is_api: bool = False
@@ -171,7 +171,7 @@ class StoredPart(NamedTuple):
     kind: str
     fetched_at: str | None
     confirmed_at: str
-    reading: int  # the number of the one that confirmed it, in the column `put`
+    reading: int  # the number of the one that confirmed it
     entrants: int
 
 
@@ -203,9 +203,8 @@ class NotAStore(Exception):
 class Store:
     """An open store. Its functions raise sqlite3.Error.
 
-    A store of an earlier version gets the tables that it lacks. Raises LoadError for a database of
-    another program, or a store of a newer version; NotAStore for a file that is damaged, which it
-    only finds out for certain if it `checks` the file.
+    Raises LoadError for a database of another program, or a store of another version; NotAStore for
+    a file that is damaged, which it only finds out for certain if it `checks` the file.
     """
 
     def __init__(self, path: Path, checks: bool = True) -> None:
@@ -218,15 +217,13 @@ class Store:
             version = self.version()
             if version == (0, 0) and is_empty:
                 self.create()
-            elif version[0] != APPLICATION_ID or version[1] > STORE_VERSION:
+            elif version != (APPLICATION_ID, STORE_VERSION):
                 raise LoadError(
                     f"{path}: exists and is not a store that this version of racedata can read; "
                     "remove it, or name another database"
                 )
             elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise NotAStore(f"{path} is damaged")
-            elif version[1] < STORE_VERSION:
-                self.create()
         except sqlite3.DatabaseError as error:
             self.close()
             if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -246,9 +243,7 @@ class Store:
         )
 
     def create(self) -> None:
-        """Makes the tables of a new store, or those that one of an earlier version lacks, unless
-        another program does so at the same time.
-        """
+        """Makes the tables of a new store, unless another program does so at the same time."""
         id = secrets.token_hex(8)
         self.db.executescript(
             f"""BEGIN IMMEDIATE;{STORE}
@@ -280,22 +275,22 @@ class Store:
     @property
     def state(self) -> tuple[str, int]:
         """The id of the store, and its revision: how many builds had something new."""
-        id, revision = self.db.execute("SELECT id, changes FROM store").fetchone()
+        id, revision = self.db.execute("SELECT id, revision FROM store").fetchone()
         return id, revision
 
     @state.setter
     def state(self, state: tuple[str, int]) -> None:
-        self.db.execute("UPDATE store SET id = ?, changes = ?", state)
+        self.db.execute("UPDATE store SET id = ?, revision = ?", state)
 
     # A database is behind if it notes a lower revision than the store has. So a build counts before
     # it notes one. If the new database has the same rows as the old one, the old one stays, with
     # its revision, and the build no longer counts.
 
     def count_build(self) -> None:
-        self.db.execute("UPDATE store SET changes = changes + 1")
+        self.db.execute("UPDATE store SET revision = revision + 1")
 
     def discount_build(self) -> None:
-        self.db.execute("UPDATE store SET changes = changes - 1")
+        self.db.execute("UPDATE store SET revision = revision - 1")
 
     # Sources.
 
@@ -313,7 +308,7 @@ class Store:
 
     def put_source(self, source: StoredSource) -> None:
         """Adds or replaces a source that was read. Its place is set by `order`."""
-        self.db.execute("UPDATE store SET puts = puts + 1")
+        self.db.execute("UPDATE store SET readings = readings + 1")
         source = source._replace(reading=self.readings)
         marks = ", ".join("?" * len(source))
         self.db.execute(f"INSERT OR REPLACE INTO sources VALUES ({marks})", source)
@@ -321,7 +316,7 @@ class Store:
     @property
     def readings(self) -> int:
         """How often a source was read, which is the number of the latest reading."""
-        (readings,) = self.db.execute("SELECT puts FROM store").fetchone()
+        (readings,) = self.db.execute("SELECT readings FROM store").fetchone()
         return int(readings)
 
     def order(self, names: Sequence[str]) -> None:
@@ -372,7 +367,8 @@ class Store:
     def parts(self, source: str = "", kind: str = "") -> Iterator[StoredPart]:
         """All parts, or those of a source or kind, without their rows."""
         rows = self.db.execute(
-            """SELECT source, season, race, kind, fetchedAt, confirmedAt, put, entrants FROM parts
+            """SELECT source, season, race, kind, fetchedAt, confirmedAt, reading, entrants
+               FROM parts
                WHERE (?1 = '' OR source = ?1) AND (?2 = '' OR kind = ?2)""",
             (source, kind),
         )
