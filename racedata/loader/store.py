@@ -21,7 +21,7 @@ import orjson
 
 from racedata.database import store_path
 from racedata.loader.errors import LoadError
-from racedata.loader.matching import calendar_races, days_between, match_calendars
+from racedata.loader.matching import calendar_races, days_between, match_with_earlier
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
 from racedata.values import Value
@@ -570,7 +570,7 @@ def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
 
     Sessions and times that the new one lacks stay, unless the race has moved.
     """
-    matched = match_calendars(calendar_races(new), calendar_races(old))
+    matched = match_with_earlier(calendar_races(new), calendar_races(old))
     keys = {at: old[before]["key"] for at, before in matched.items()}
     found = []
     for at, race in enumerate(new):

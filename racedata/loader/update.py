@@ -13,9 +13,9 @@ from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
-from racedata.loader.matching import calendar_races, match_calendars, same_races
+from racedata.loader.matching import calendar_races, match_across_sources, match_with_earlier
 from racedata.loader.parts import Calendar, Part
-from racedata.loader.store import Store, StoredCalendar, keyed
+from racedata.loader.store import Store, StoredCalendar, StoredSource, keyed
 from racedata.values import Value
 
 
@@ -106,14 +106,7 @@ def put_news(
     the times since when a calendar has lacked races.
     """
     check_licence(delivery.source.address, delivery.source.licence)
-    source = delivery.source._replace(has_ids=False)  # those of a load are kept
-    old = store.source(source.name)
-    if old and old.place is not None:  # what a load said about it stays
-        source = source._replace(
-            place=old.place, is_loaded=old.is_loaded, has_ids=old.has_ids, is_sample=old.is_sample
-        )
-        if old.is_loaded:
-            source = source._replace(address=old.address)
+    source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
     calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
     served = served_calendars(store, corrected, {each.season for each in calendars})
@@ -121,29 +114,23 @@ def put_news(
     missing: list[str] = []
     keys: dict[tuple[int, int], str] = {}
     for calendar in calendars:
-        before = store.calendar(source.name, calendar.season)
+        season, before = calendar.season, store.calendar(source.name, calendar.season)
         races = keyed(calendar.races, all_races(before))
-        keys |= {(calendar.season, int(race["round"])): race["key"] for race in races}
+        keys |= {(season, int(race["round"])): race["key"] for race in races}
         counts = races if calendar.counts else None
-        new = StoredCalendar(source.name, calendar.season, source.read_at, races, counts, {})
+        new = StoredCalendar(source.name, season, source.read_at, races, counts, {})
         if calendar.counts and not may_shrink:
-            lost = lost_races(source.name, races, served.get(calendar.season, []))
-            noted = before.lacks if before else {}
-            # the clock may have been ahead
-            lacks = {name: min(noted.get(name, now), now) for name in (race.name for race in lost)}
-            if held := [race for race in lost if "results" in race.parts]:
-                smaller.append(f"the calendar of {calendar.season}, which lacks {held[0].name}")
-                new = new._replace(counts=before and before.counts)
-            elif lost and not are_cancelled(lacks.values()):
-                missing += [f"{calendar.season} {name}" for name in lacks]
-                new = new._replace(counts=before and before.counts, lacks=lacks)
+            lost = lost_races(source.name, races, served.get(season, []))
+            new = unless_lost(new, before, lost, are_cancelled, now)
+            if held := [race.name for race in lost if "results" in race.parts]:
+                smaller.append(f"the calendar of {season}, which lacks {held[0]}")
+            missing += [f"{season} {name}" for name in new.lacks]
         store.put_calendar(new)
     had = {
         (part.season, part.race, part.kind): part.entrants
         for part in (() if may_shrink else store.parts(source.name))
     }
-    parts = not_shorter(delivery.parts, keys, had, smaller)
-    store.put_parts(source.name, source.read_at, parts)
+    store.put_parts(source.name, source.read_at, not_shorter(delivery.parts, keys, had, smaller))
     put_lists(store, delivery)
     remarks = (
         (smaller, "fewer records than the database has; not used"),
@@ -154,6 +141,41 @@ def put_news(
         ),
     )
     return [f"{listed(names)}: {what}" for names, what in remarks if names]
+
+
+def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:
+    """The source of news. What a load said about it stays, if it is still in the list."""
+    source = source._replace(has_ids=False)  # those of a load are kept
+    if not old or old.place is None:
+        return source
+    return source._replace(
+        place=old.place,
+        is_loaded=old.is_loaded,
+        has_ids=old.has_ids,
+        is_sample=old.is_sample,
+        address=old.address if old.is_loaded else source.address,
+    )
+
+
+def unless_lost(
+    new: StoredCalendar,
+    before: StoredCalendar | None,
+    lost: Sequence[ChosenRace],
+    are_cancelled: Callable[[Collection[str]], bool],
+    now: str,
+) -> StoredCalendar:
+    """The new calendar of a source. If it has lost races, the one before still counts: for good if
+    one has results; otherwise until they are cancelled, and then it notes since when it lacks them.
+    """
+    if not lost:
+        return new
+    earlier = new._replace(counts=before and before.counts)
+    if any("results" in race.parts for race in lost):
+        return earlier
+    noted = before.lacks if before else {}
+    # the clock may have been ahead
+    lacks = {race.name: min(noted.get(race.name, now), now) for race in lost}
+    return new if are_cancelled(lacks.values()) else earlier._replace(lacks=lacks)
 
 
 def not_shorter(
@@ -210,5 +232,8 @@ def lost_races(
     """The races that count, and that a new calendar of a source lacks."""
     both = calendar_races(new), calendar_races([race.facts for race in served])
     others = {at for at, race in enumerate(served) if race.calendar.source != source}
-    kept = {*match_calendars(*both).values(), *(others & {*same_races(*both).values()})}
+    kept = {
+        *match_with_earlier(*both).values(),
+        *(others & {*match_across_sources(*both).values()}),
+    }
     return [race for at, race in enumerate(served) if at not in kept]
