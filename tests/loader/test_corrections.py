@@ -1,4 +1,6 @@
-"""racedata.loader.corrections: known errors of a dump are corrected, and nothing else changes."""
+"""racedata.loader.corrections and correction_lines: known errors of a dump are corrected, and
+nothing else changes.
+"""
 
 import csv
 import os

@@ -1,4 +1,6 @@
-"""racedata.loader.export: a dump that loads as the same database, and files that are whole."""
+"""racedata.loader.export and sources.ergast_files: a dump that loads as the same database, and
+files that are whole.
+"""
 
 import csv
 import io

@@ -1,5 +1,5 @@
-"""racedata.loader.sources: an address is that of one type of source, and a new type is known at
-once.
+"""racedata.loader.sources, sources.source and sources.dump: an address is that of one type of
+source, and a new type is known at once.
 """
 
 from contextlib import contextmanager
