@@ -56,13 +56,12 @@ class Refresh:
         say: Callable[[str], object],
         new_pace: Callable[[], Pace] = Pace,
         sleep: Sleep | None = None,
-        is_named: bool = True,
+        is_named: bool = True,  # whether the command names the sources
     ) -> None:
         self.sources = [source_at(address, new_pace()) for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.sleep = progress, say, sleep
-        self.is_named = is_named  # whether the command names the sources
-        self.addresses = addresses
+        self.is_named, self.addresses = is_named, addresses
         # The first season to bring, which `run` sets before any source has changed the database.
         # A follower never calls `run`: each source brings what it finds unfinished.
         self.first = LAST_SEASON

@@ -81,7 +81,7 @@ class Stage:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
-    def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool = True) -> None:
+    def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool) -> None:
         """Says that all rows are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ.
 
         If rows have a source already, it is the source of the others.

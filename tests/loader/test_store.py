@@ -310,9 +310,19 @@ def test_a_store_with_a_damaged_page_is_no_store(path, store):
         assert again.db.execute("SELECT count(*) FROM store").fetchone() == (1,)
 
 
-@pytest.mark.parametrize("pragma", ["user_version = 2", "user_version = 99", "application_id = 7"])
-def test_a_store_of_another_version_or_program_is_refused_and_stays_as_it_is(path, store, pragma):
-    store.db.execute(f"PRAGMA {pragma}")
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 99",
+        "PRAGMA application_id = 7",
+        "PRAGMA application_id = 0; PRAGMA user_version = 0",
+    ],
+)
+def test_a_store_of_another_version_or_program_is_refused_and_stays_as_it_is(
+    path, store, statements
+):
+    store.db.executescript(statements)
     before = path.read_bytes()
     with pytest.raises(LoadError, match="exists and is not a store that this version of racedata"):
         Store(path)
