@@ -86,10 +86,10 @@ class FastestLap(NamedTuple):
     number: int
     text: str  # the car's positionText
     place: int  # its positionOrder
-    lap: int | None
-    rank: int | None
-    time: str | None
-    speed: str | None
+    lap: int | None = None
+    rank: int | None = None
+    time: str | None = None
+    speed: str | None = None
 
 
 class Misfit(NamedTuple):

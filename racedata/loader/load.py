@@ -51,7 +51,7 @@ from racedata.loader.rebuild import (
     store_of,
     take_apart,
 )
-from racedata.loader.replacement import copy_attributes, replaced_file
+from racedata.loader.replacement import put_in_place, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
@@ -214,11 +214,9 @@ def provide(database: str) -> None:
                         put_groups(store, [group], CorrectedRows(lines), progress)
                     put_list(store, list_after(store, [SAMPLE]))
                 build(new, store, lines, progress)
-            if has_database:
-                copy_attributes(path, new)
             # If the file has changed, a load has ended, and its data is better.
             if replaced_file(database) == before:
-                os.replace(new, path)
+                put_in_place(new, path)
         return []
 
     run("load", database, work)
