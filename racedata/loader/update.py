@@ -5,7 +5,7 @@ builds the database.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from racedata.formats import listed
 from racedata.loader.allowed import check_licence
@@ -108,39 +108,61 @@ def put_news(
     check_licence(delivery.source.address, delivery.source.licence)
     source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
+    left = NotAdded([], [])
     calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
     served = served_calendars(store, corrected, {each.season for each in calendars})
-    smaller: list[str] = []
-    missing: list[str] = []
     keys: dict[tuple[int, int], str] = {}
     for calendar in calendars:
-        season, before = calendar.season, store.calendar(source.name, calendar.season)
-        races = keyed(calendar.races, all_races(before))
-        keys |= {(season, int(race["round"])): race["key"] for race in races}
-        counts = races if calendar.counts else None
-        new = StoredCalendar(source.name, season, source.read_at, races, counts, {})
+        before = store.calendar(source.name, calendar.season)
+        new = calendar_of(source, calendar, before)
+        keys |= {(new.season, int(race["round"])): race["key"] for race in new.races}
         if calendar.counts and not may_shrink:
-            lost = lost_races(source.name, races, served.get(season, []))
+            lost = lost_races(new, served.get(new.season, []))
             new = unless_lost(new, before, lost, are_cancelled, now)
-            if held := [race.name for race in lost if "results" in race.parts]:
-                smaller.append(f"the calendar of {season}, which lacks {held[0]}")
-            missing += [f"{season} {name}" for name in new.lacks]
+            left.note(new, lost)
         store.put_calendar(new)
-    had = {
-        (part.season, part.race, part.kind): part.entrants
-        for part in (() if may_shrink else store.parts(source.name))
-    }
-    store.put_parts(source.name, source.read_at, not_shorter(delivery.parts, keys, had, smaller))
+    had = {} if may_shrink else entrants_of(store, source.name)
+    parts = not_shorter(delivery.parts, keys, had, left.smaller)
+    store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
-    remarks = (
-        (smaller, "fewer records than the database has; not used"),
-        (
-            missing,
-            "missing from the source's calendar; that calendar is not used until every such race "
-            "has been missing for 12 hours",
-        ),
-    )
-    return [f"{listed(names)}: {what}" for names, what in remarks if names]
+    return left.lines()
+
+
+class NotAdded(NamedTuple):
+    """What a source says, and what news do not add: names for the report."""
+
+    smaller: list[str]
+    missing: list[str]
+
+    def note(self, calendar: StoredCalendar, lost: Sequence[ChosenRace]) -> None:
+        if held := [race.name for race in lost if "results" in race.parts]:
+            self.smaller.append(f"the calendar of {calendar.season}, which lacks {held[0]}")
+        self.missing.extend(f"{calendar.season} {name}" for name in calendar.lacks)
+
+    def lines(self) -> list[str]:
+        remarks = (
+            (self.smaller, "fewer records than the database has; not used"),
+            (
+                self.missing,
+                "missing from the source's calendar; that calendar is not used until every such "
+                "race has been missing for 12 hours",
+            ),
+        )
+        return [f"{listed(names)}: {what}" for names, what in remarks if names]
+
+
+def calendar_of(
+    source: StoredSource, calendar: Calendar, before: StoredCalendar | None
+) -> StoredCalendar:
+    """A calendar of news, whose races have the keys that they had before."""
+    races = keyed(calendar.races, all_races(before))
+    counts = races if calendar.counts else None
+    return StoredCalendar(source.name, calendar.season, source.read_at, races, counts, {})
+
+
+def entrants_of(store: Store, source: str) -> dict[tuple[int, str, str], int]:
+    """How many entrants each part of a source has, by season, key of the race and kind."""
+    return {(part.season, part.race, part.kind): part.entrants for part in store.parts(source)}
 
 
 def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:
@@ -226,14 +248,10 @@ def served_calendars(
     return found
 
 
-def lost_races(
-    source: str, new: Sequence[dict[str, Any]], served: Sequence[ChosenRace]
-) -> list[ChosenRace]:
+def lost_races(new: StoredCalendar, served: Sequence[ChosenRace]) -> list[ChosenRace]:
     """The races that count, and that a new calendar of a source lacks."""
-    both = calendar_races(new), calendar_races([race.facts for race in served])
-    others = {at for at, race in enumerate(served) if race.calendar.source != source}
-    kept = {
-        *match_with_earlier(*both).values(),
-        *(others & {*match_across_sources(*both).values()}),
-    }
+    both = calendar_races(new.races), calendar_races([race.facts for race in served])
+    others = {at for at, race in enumerate(served) if race.calendar.source != new.source}
+    kept = {*match_with_earlier(*both).values()}
+    kept |= others & {*match_across_sources(*both).values()}
     return [race for at, race in enumerate(served) if at not in kept]
