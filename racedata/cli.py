@@ -84,6 +84,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
 def export(arguments: Sequence[str]) -> None:
     """`site` exports what the service answers; anything else is the name of a dump."""
     if arguments[:1] == ["site"]:
+        if sys.platform != "linux":
+            sys.exit("racedata export site: needs Linux, as the service does")
         from racedata.service import site
 
         write(site.report(arguments[1:]))

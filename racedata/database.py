@@ -23,7 +23,7 @@ from racedata.hints import BUILD, CHECKOUT, MOVE, REBUILD, REPLACE, WAIT
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 PRAGMAS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(PRAGMAS["application_id"], 16), int(PRAGMAS["user_version"])
-OLDEST_VERSION = 6  # the oldest that can be built again from its own tables
+OLDEST_VERSION = 11  # of racedata 1.0.0: the oldest that can be built again from its own tables
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 HEADER_BYTES = 72  # up to the end of the application id
 # How the file is opened: Windows lacks two of these flags, and needs the last one.

@@ -1,4 +1,6 @@
-"""racedata.cli: every command as a process, its help, its options and its one-line errors."""
+"""racedata.cli and follower: every command as a process, its help, its options and its one-line
+errors.
+"""
 
 import fcntl
 import json

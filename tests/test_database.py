@@ -1,4 +1,4 @@
-"""racedata.database: which files are rejected, and with which message."""
+"""racedata.database and hints: which files are rejected, and with which message."""
 
 import re
 import shlex

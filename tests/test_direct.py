@@ -205,12 +205,13 @@ print(assistant.sql("SELECT count(*) AS n FROM race_results WHERE year = 2023 AN
         (["serve"], "racedata serve: needs Linux; elsewhere, use `racedata mcp`, or "),
         (["load", "--database"], "this system cannot lock a folder; expected Linux, or "),
         (["export"], "this system cannot lock a folder; expected Linux, or "),
+        (["export", "site"], "racedata export site: needs Linux, as the service does"),
     ],
 )
 def test_a_command_that_needs_more_says_so_in_one_line(sample_database, tmp_path, arguments, said):
     if arguments != ["serve"]:
         arguments = [*arguments, str(tmp_path / "new.zip")]
-    if arguments[0] == "export":
+    if arguments[0] == "export" and arguments[1] != "site":
         arguments += ["--database", str(sample_database)]
     code = WITHOUT.partition("for module")[0] + 'sys.platform = "darwin"\n'
     code += f"from racedata.cli import main\nmain({arguments})"

@@ -21,6 +21,7 @@ SHARED = {"racedata"} | {
         "formats",
         "hints",
         "licences",
+        "locks",
         "model",
         "settings",
         "values",

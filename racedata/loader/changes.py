@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from racedata.formats import counted, public_name
 from racedata.loader.correction_lines import columns_of, known_facts, sql_of_text
-from racedata.loader.matching import calendar, match_calendars
+from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import column_names
@@ -260,7 +260,7 @@ class ChangeFinder:
         )
         for (year,) in years.fetchall():
             new, old = (calendar(self.db, schema, year) for schema in SCHEMAS)
-            matched = match_calendars(new, old)
+            matched = match_with_earlier(new, old)
             for race in new:
                 id = matched.get(race.id)
                 about = About(year, new_rounds[race.id], race.name, circuit=race.circuit)

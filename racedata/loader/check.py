@@ -36,7 +36,7 @@ from racedata.loader.matching import letters_of
 from racedata.loader.memory import answer
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import ReadSources, put_groups, read
-from racedata.loader.rebuild import is_apart, take_apart
+from racedata.loader.rebuild import Condition, condition_of, take_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
@@ -167,7 +167,7 @@ def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
     """A copy in memory of the store of a database; of one without a store, what it has."""
     store = Store(Path(":memory:"))
     answer(path, lambda original: original.db.backup(store.db), None)
-    if is_apart(store, existing):
+    if condition_of(store, existing) is Condition.APART:
         take_apart(existing, store)
     return store
 

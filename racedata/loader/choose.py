@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.matching import calendar_races, days_after, days_between, same_races
+from racedata.loader.matching import (
+    calendar_races,
+    days_after,
+    days_between,
+    match_across_sources,
+)
 from racedata.loader.store import StoredCalendar, StoredPart, StoredSource
 
 DAYS_FROM_RACE = 4  # maximum between a session and its race
@@ -183,7 +188,9 @@ def chosen_races(
             theirs: Races = chosen.counts
         else:
             theirs = calendar.races
-            matched = same_races(calendar_races(corrected(season, theirs)), calendar_races(ours))
+            matched = match_across_sources(
+                calendar_races(corrected(season, theirs)), calendar_races(ours)
+            )
             found = {theirs[at]["key"]: races[other] for at, other in matched.items()}
         for facts in theirs:
             if race := found.get(facts["key"]):

@@ -27,7 +27,6 @@ def delivery_of(
     tables: Tables,
     number: int,
     years: Collection[int] | None = None,
-    notes: Mapping[str, object] = {},
 ) -> Delivery:
     """What the source with a number has given to tables."""
     # Each source has the facts about those that it names: the first may leave the list of sources.
@@ -46,5 +45,4 @@ def delivery_of(
         tables.calendars(number, years),
         tables.parts(number, years, source.has_ids),
         lists,
-        notes,
     )

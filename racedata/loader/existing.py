@@ -15,13 +15,14 @@ from pathlib import Path
 from racedata import database
 from racedata.formats import counted, plural
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.files.csvfile import BATCH
+from racedata.loader.parts import Tables
 from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
-from racedata.loader.sql import column_names
+from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import Stage, sources_in
 from racedata.model import BY_NAME, TABLES, Table
 from racedata.values import Value
 
+ABOUT_SOURCES = ("sources", "origins", "corrections", "ids")
 FROM_SOURCES = ("discrepancies", "discrepancy_values", "ids")
 LAST_SEASON = 9999  # the last year that a date can have
 RACES = 22  # assumed for a missing season, to estimate requests
@@ -80,21 +81,18 @@ class ExistingDatabase:
         self.path = path
         self.db = open_read_only(path)
         try:
-            self.built_at, is_sample = self.db.execute(
-                "SELECT builtAt, isSample FROM build"
+            # `store` has the id and the revision of the store that it was built from.
+            self.built_at, is_sample, *store = self.db.execute(
+                "SELECT builtAt, isSample, storeId, revision FROM build"
             ).fetchone()
+            self.store: tuple[str, int] = store[0], store[1]
             self.is_sample = bool(is_sample)  # whether its base is the sample
             # the addresses of the sources of the last load, in its order
             found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
             self.loaded_sources: list[str] = [
                 SAMPLE if address == SAMPLE_NAME else address for (address,) in found
             ]
-            self.db.execute("SELECT 1 FROM origins LIMIT 1")  # which a newer database always has
-            # the id and the revision of the store that it was built from
-            self.store: tuple[str, int] = "", 0
-            if "revision" in column_names(self.db, "build"):
-                sql = "SELECT storeId, revision FROM build"
-                self.store = self.db.execute(sql).fetchone()
+            self.db.execute("SELECT 1 FROM origins LIMIT 1")  # without it, nothing can be kept
         except sqlite3.Error:
             self.close()
             raise
@@ -104,28 +102,14 @@ class ExistingDatabase:
 
     def fill(self, stage: Stage) -> list[str]:
         """Fills the stage with all tables. Returns no lines for a report."""
-        for table in TABLES:
-            stored = column_names(self.db, table.name)
-            names = [name for name in table.names if name in stored]
-            columns = list(names)
-            if stored and table.id and table.id not in stored:  # `record` has the same order
-                names, columns = [table.id, *names], ["record", *columns]
-            if names:
-                sql = f"SELECT {', '.join(columns)} FROM {table.name}"
-                self.copy(sql, stage, table.name, names)
+        tables = Tables(self.db, "main")
+        names = {table.name: table.names for table in TABLES}
+        names |= {name: column_names(stage.db, name) for name in ABOUT_SOURCES}
+        for name, columns in names.items():
+            sql = insertion(f"stage.{name}", tuple(columns))
+            stage.db.executemany(sql, tables.rows(name, columns))
         stage.db.execute(RESULTS_ARE_ENTRIES)
-        for name in ("sources", "origins", "corrections", "ids"):
-            stored = column_names(self.db, name)
-            if names := [each for each in column_names(stage.db, name) if each in stored]:
-                self.copy(f"SELECT {', '.join(names)} FROM {name}", stage, name, names)
         return []
-
-    def copy(self, sql: str, stage: Stage, table: str, names: Sequence[str]) -> None:
-        """Inserts the rows of a query into the stage."""
-        found = self.db.execute(sql)
-        stage.insert(table, names, [])
-        while rows := found.fetchmany(BATCH):
-            stage.insert(table, names, list(zip(*rows)))
 
     def references(self, name: str) -> set[Value]:
         """The references in a list, such as those of drivers."""

@@ -13,23 +13,13 @@ from pathlib import Path
 
 from racedata import database
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.files.archives import unzipped
-from racedata.loader.files.csvfile import AnyPath
+from racedata.loader.files.archives import first_line, unzipped
 from racedata.loader.program import add_database_argument, path_of_file, run
-from racedata.loader.replacement import copy_attributes
+from racedata.loader.replacement import put_in_place
 from racedata.loader.sources import EXPORT_LAYOUT, EXPORT_TITLES, Add, write_dump
 from racedata.loader.temporary import temporary_folder
 
 SUFFIX = ".zip"
-
-
-def is_export(folder: AnyPath) -> bool:
-    """Whether `racedata export` has written the files of a folder or zip."""
-    file = folder / "README.txt"
-    if not file.is_file():
-        return False
-    with file.open("rb") as lines:
-        return lines.readline(200).decode("utf-8", "replace").strip() in EXPORT_TITLES
 
 
 def is_our_zip(path: Path) -> bool:
@@ -40,7 +30,7 @@ def is_our_zip(path: Path) -> bool:
         return True
     try:
         with path.open("rb") as file, unzipped(file, str(path), []) as dump:
-            return is_export(dump.folder)
+            return first_line(dump.folder / "README.txt") in EXPORT_TITLES
     except LoadError:  # a broken or encrypted zip
         return False
 
@@ -100,14 +90,7 @@ class Target:
 
     def replace_with(self, new: Path) -> str:
         """Puts the new file in place. Returns a line for the report."""
-        if self.old.exists():
-            copy_attributes(self.old, new)
-        os.replace(new, self.old)
-        descriptor = os.open(self.old.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        put_in_place(new, self.old)
         return f"{self.name}: {self.old.stat().st_size:,} bytes"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, compress, repeat
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from racedata.hints import COMMAND
 from racedata.loader.choose import Choice, ChosenRace, why
@@ -77,6 +77,29 @@ class IdsOf(dict[Value, int | T], Generic[T]):
 Columns = dict[str, Sequence[Any]]
 # By driver and constructor, another constructor.
 Names = dict[tuple[int, int], int]
+
+
+class FastestLap(NamedTuple):
+    """A row of a part of fastest laps, with ids: OF_CAR and FASTEST_LAP."""
+
+    driver: int
+    number: int
+    text: str  # the car's positionText
+    place: int  # its positionOrder
+    lap: int | None = None
+    rank: int | None = None
+    time: str | None = None
+    speed: str | None = None
+
+
+class Misfit(NamedTuple):
+    """How badly a car's result fits the fastest lap of its driver: the lowest gets it."""
+
+    has_another_place: bool  # in the same source
+    is_too_short: int  # 1 if it drove fewer laps; -1 if that is unknown
+    has_another_number: bool  # a source may have another number for the car, or mix them up
+    has_another_text: bool
+    place: int
 
 
 class Filling:
@@ -413,29 +436,28 @@ class Filling:
             return moved.get((driver, number)) or moved.get((driver, None), driver)
 
         # The lap of a driver counts before one that is only his after a correction.
-        of_laps = zip(*self.stored_values(part).values())
-        laps: dict[int, Sequence[Any]] = {}
-        for driver, *lap in sorted(of_laps, key=lambda row: driver_of(row[0], row[1]) != row[0]):
-            laps.setdefault(driver_of(driver, lap[0]), lap)
+        of_laps = [FastestLap(*row) for row in zip(*self.stored_values(part).values())]
+        laps: dict[int, FastestLap] = {}
+        for each in sorted(of_laps, key=lambda it: driver_of(it.driver, it.number) != it.driver):
+            laps.setdefault(driver_of(each.driver, each.number), each)
         is_same = race.parts["results"].source == part.source
-        firsts: dict[int, tuple[tuple[Any, ...], int]] = {}  # the row that gets the lap of a driver
+        # by driver, the row that gets his lap, and how badly it fits
+        rows: dict[int, tuple[Misfit, int]] = {}
         cars = zip(*(values[name] for name in ("driverId", "laps", *OF_CAR[1:])))
         for at, (named, driven, number, text, place) in enumerate(cars):
             driver = driver_of(named, number)
-            if driver in laps:
-                number_of_lap, text_of_lap, place_of_lap, lap, *_ = laps[driver]
-                order = (
-                    is_same and place != place_of_lap,
-                    -1 if driven is None or lap is None else driven < lap,
-                    # a source may have another number for the car, or mix them up
-                    number != number_of_lap,
-                    text != text_of_lap,
+            if lap := laps.get(driver):
+                misfit = Misfit(
+                    is_same and place != lap.place,
+                    -1 if driven is None or lap.lap is None else driven < lap.lap,
+                    number != lap.number,
+                    text != lap.text,
                     place,
                 )
-                firsts[driver] = min((order, at), firsts.get(driver, (order, at)))
+                rows[driver] = min((misfit, at), rows.get(driver, (misfit, at)))
         found: list[Sequence[Any]] = [(None,) * len(FASTEST_LAP)] * len(values["driverId"])
-        for driver, (_, at) in firsts.items():
-            found[at] = laps[driver][len(OF_CAR) - 1 :]
+        for driver, (_, at) in rows.items():
+            found[at] = laps[driver][len(OF_CAR) :]
         values |= zip(FASTEST_LAP, zip(*found))
 
     def moved(self, race: ChosenRace) -> dict[tuple[int | None, int | None], int]:

@@ -6,9 +6,11 @@ Otherwise, it is the default. The list has addresses: a source that was never re
 
 import os
 from collections.abc import Sequence
+from itertools import takewhile
 
 from racedata.loader.allowed import check_licence
-from racedata.loader.sources import DEFAULT_LIST, Source, addresses_in, source_at
+from racedata.loader.sources import DEFAULT_LIST, addresses_in, source_at
+from racedata.loader.stage import is_api
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 
@@ -67,15 +69,10 @@ def names_at(store: Store, address: str) -> list[str]:
 
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
     """The list after a load: what was loaded is in the place of its dumps."""
-    sources = [source_at(address) for address in addresses]
-    first = next((at for at, each in enumerate(sources) if not is_ahead(each)), len(sources))
-    others = [
-        address
-        for address, source in zip(addresses[first:], sources[first:])
-        if not source.is_dump and address not in loaded
-    ]
-    ahead = [address for address in addresses[:first] if address not in loaded]
-    return [*ahead, *loaded, *others]
+    kept = [address for address in addresses if address not in loaded]
+    ahead = list(takewhile(is_api, kept))
+    behind = kept[len(ahead) :]
+    return [*ahead, *loaded, *(each for each in behind if not source_at(each).is_dump)]
 
 
 def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
@@ -86,7 +83,7 @@ def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
     if new:  # only then, because a dump must be opened for its name
         known = {source_at(address).name for address in addresses}
         new = [address for address in new if source_at(address).name not in known]
-    apis = [address for address in new if is_ahead(source_at(address))]
+    apis = list(filter(is_api, new))
     joined = [*apis, *addresses, *(address for address in new if address not in apis)]
     return sorted(joined, key=lambda address: source_at(address).is_provisional)
 
@@ -96,11 +93,6 @@ def check_licences(addresses: Sequence[str]) -> None:
     for address in addresses:
         if licence := source_at(address).licence:
             check_licence(address, licence)
-
-
-def is_ahead(source: Source) -> bool:
-    """Whether it is an API with final records."""
-    return not (source.is_dump or source.is_provisional)
 
 
 def dumps_in(addresses: Sequence[str]) -> list[str]:

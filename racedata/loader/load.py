@@ -43,8 +43,15 @@ from racedata.loader.listed import (
 from racedata.loader.memory import answer, copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import groups_of, put_groups, read
-from racedata.loader.rebuild import rebuild, rebuilding, store_of, take_apart
-from racedata.loader.replacement import copy_attributes, replaced_file
+from racedata.loader.rebuild import (
+    Condition,
+    condition_at,
+    rebuild,
+    rebuilding,
+    store_of,
+    take_apart,
+)
+from racedata.loader.replacement import put_in_place, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
@@ -160,6 +167,19 @@ def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> li
         return rebuild(database, corrections, progress, f"its source failed: {error}")
 
 
+def bring_into_step(database: str, corrections: Named, progress: Progress) -> str:
+    """Builds the database again if it is lost, of an earlier version, or behind its store. Returns
+    what it did.
+    """
+    found = condition_at(Path(database))
+    if found is Condition.OLDER:
+        # its sources may have tables that the earlier version of racedata did not load
+        return load_or_rebuild(database, corrections, progress)[-1]
+    if found in (Condition.LOST, Condition.BEHIND):
+        return rebuild(database, corrections, progress, found.value)[-1]
+    return ""
+
+
 def make_default_folder(database: str) -> None:
     """Makes the folder of the database if it is the default place."""
     if database == default_path(os.environ):
@@ -194,11 +214,9 @@ def provide(database: str) -> None:
                         put_groups(store, [group], CorrectedRows(lines), progress)
                     put_list(store, list_after(store, [SAMPLE]))
                 build(new, store, lines, progress)
-            if has_database:
-                copy_attributes(path, new)
             # If the file has changed, a load has ended, and its data is better.
             if replaced_file(database) == before:
-                os.replace(new, path)
+                put_in_place(new, path)
         return []
 
     run("load", database, work)

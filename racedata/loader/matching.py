@@ -1,7 +1,8 @@
 """Matches the races of two sources, or of two databases that are compared.
 
-Races are matched by name, or by circuit and date, and never by an id or a round; fill.py matches
-drivers and the like. What follows from a match does not belong here.
+An earlier calendar of the same source is matched first by name; one of another source, which may
+have other names, by circuit and date. Neither is matched by an id or a round, which may change.
+fill.py matches drivers and the like. What follows from a match does not belong here.
 """
 
 import re
@@ -23,10 +24,10 @@ class CalendarRace(NamedTuple):
     date: str
 
 
-def match_calendars(
+def match_with_earlier(
     races: Collection[CalendarRace], others: Collection[CalendarRace]
 ) -> dict[int, int]:
-    """The ids in `others` of the same races, by their ids in `races`.
+    """The ids in `others`, an earlier calendar, of the same races, by their ids in `races`.
 
     The same race has the same name; or, if it was renamed, the same article, or the same circuit
     and date.
@@ -64,7 +65,9 @@ def calendar_races(races: Sequence[Mapping[str, Any]]) -> list[CalendarRace]:
     ]
 
 
-def same_races(races: Sequence[CalendarRace], others: Sequence[CalendarRace]) -> dict[int, int]:
+def match_across_sources(
+    races: Sequence[CalendarRace], others: Sequence[CalendarRace]
+) -> dict[int, int]:
     """The ids in `others` of the same races, by their ids in `races`, of another source.
 
     The same race is at the same circuit, and at most a day apart: dates may be UTC or local. Or it

@@ -8,9 +8,10 @@ import gc
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from enum import Enum
 from pathlib import Path
 
-from racedata.database import OLDEST_VERSION, is_missing, store_path
+from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
 from racedata.loader.build import Report, build
 from racedata.loader.changes import take_changes
 from racedata.loader.corrections import (
@@ -62,7 +63,7 @@ class Rebuild:
         the ids; so what it finds cannot say whether both files are the same.
         """
         with changed_store(self.database) as store:
-            if self.existing and is_apart(store, self.existing):
+            if self.existing and condition_of(store, self.existing) is Condition.APART:
                 take_apart(self.existing, store)
             store.count_build()
             lines = corrections_at(corrections_file(store, corrections), progress)
@@ -118,20 +119,39 @@ def rebuild(database: str, corrections: Named, progress: Progress, reason: str) 
 # The store and the database in step.
 
 
-def is_behind(database: Path) -> bool:
-    """Whether the store has changed since the database was built, or the database is lost: a
-    program was killed, or somebody has removed the file.
-    """
+class Condition(Enum):
+    """How a database and its store stand to each other; the value says it in words."""
+
+    MISSING = "there is no database, and nothing from which to build it"
+    LOST = "the database was lost"  # somebody has removed the file
+    OLDER = "an earlier version of racedata built the database"
+    APART = "the database was built from another store, or this is an older copy of its store"
+    BEHIND = "the store has changed since it was built"  # a program was killed
+    IN_STEP = "the database was built from what the store has"
+
+
+def condition_at(database: Path) -> Condition:
+    """The condition of the files at a path. Raises LoadError or sqlite3.Error if one is damaged."""
+    if is_older(database):
+        return Condition.OLDER
     if not store_path(database).exists():
-        return False
+        return Condition.MISSING if is_missing(database) else Condition.APART
     with closing(opened_store(database, checks=False)) as store:
         if is_missing(database):
-            return bool(store.sources())
+            return Condition.LOST if store.sources() else Condition.MISSING
         with closing(ExistingDatabase(database)) as existing:
-            id, revision = existing.store
-            if id != store.state[0]:  # the service builds the sample if the database is lost
-                return existing.is_sample and any(not each.is_sample for each in store.sources())
-        return revision < store.state[1]
+            return condition_of(store, existing)
+
+
+def condition_of(store: Store, existing: ExistingDatabase) -> Condition:
+    id, revision = existing.store
+    if id == store.state[0]:
+        if revision == store.state[1]:
+            return Condition.IN_STEP
+        return Condition.BEHIND if revision < store.state[1] else Condition.APART
+    # The service builds the sample if the database is lost: it is not what the sources say.
+    has_more = any(not source.is_sample for source in store.known_sources())
+    return Condition.BEHIND if existing.is_sample and has_more else Condition.APART
 
 
 @contextmanager
@@ -176,20 +196,10 @@ def store_of(database: Path) -> Iterator[Store]:
     with closing(opened_store(database)) as store:
         if not is_missing(database):
             with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
-                if is_apart(store, existing):
+                if condition_of(store, existing) is Condition.APART:
                     with store.transaction():
                         take_apart(existing, store)
         yield store
-
-
-def is_apart(store: Store, existing: ExistingDatabase) -> bool:
-    """Whether a database was built from another store than this, or this is an older copy."""
-    id, revision = existing.store
-    if id == store.state[0]:
-        return revision > store.state[1]
-    # The service builds the sample if the database is lost: it is not what the sources say.
-    has_more = any(not source.is_sample for source in store.known_sources())
-    return not (has_more and (existing.is_sample or not id))
 
 
 def take_apart(existing: ExistingDatabase, store: Store) -> None:
@@ -218,5 +228,4 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )
     take_changes(existing.db, store)
-    id, revision = existing.store
-    store.state = id or store.state[0], revision
+    store.state = existing.store

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from racedata.database import is_older
 from racedata.formats import timestamp, utc_now, without_query
 from racedata.loader.copies import Copy, install_copy
 from racedata.loader.corrections import CorrectedRows, Named
@@ -20,7 +19,7 @@ from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.follow import FollowedSource
 from racedata.loader.listed import after_refresh, list_that_counts, put_list
-from racedata.loader.load import load_or_rebuild
+from racedata.loader.load import bring_into_step
 from racedata.loader.memory import (
     refused_until,
     remember,
@@ -29,7 +28,7 @@ from racedata.loader.memory import (
     remembered_requests,
 )
 from racedata.loader.program import fault_text
-from racedata.loader.rebuild import is_behind, rebuild, rebuilding, store_of
+from racedata.loader.rebuild import rebuilding, store_of
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
@@ -57,13 +56,12 @@ class Refresh:
         say: Callable[[str], object],
         new_pace: Callable[[], Pace] = Pace,
         sleep: Sleep | None = None,
-        is_named: bool = True,
+        is_named: bool = True,  # whether the command names the sources
     ) -> None:
         self.sources = [source_at(address, new_pace()) for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.sleep = progress, say, sleep
-        self.is_named = is_named  # whether the command names the sources
-        self.addresses = addresses
+        self.is_named, self.addresses = is_named, addresses
         # The first season to bring, which `run` sets before any source has changed the database.
         # A follower never calls `run`: each source brings what it finds unfinished.
         self.first = LAST_SEASON
@@ -95,13 +93,8 @@ class Refresh:
 
         A database that is of an earlier version, or that lacks what the store has, is built first.
         """
-        if is_older(self.path):
-            # From its sources, which may have tables that the earlier version of racedata did not
-            # load.
-            self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
-        elif is_behind(self.path):
-            why = "the store has changed since it was built"
-            self.say(rebuild(str(self.path), self.corrections, self.progress, why)[-1])
+        if line := bring_into_step(str(self.path), self.corrections, self.progress):
+            self.say(line)
         return ExistingDatabase(self.path)
 
     def ask(self, source: Source) -> int:

@@ -13,17 +13,17 @@ from functools import partial
 from pathlib import Path
 
 from racedata import values
-from racedata.database import OLDEST_VERSION, is_older
+from racedata.database import OLDEST_VERSION
 from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
 from racedata.loader.listed import check_licences, configured, wanted_list
-from racedata.loader.load import load, load_or_rebuild, load_unread
+from racedata.loader.load import bring_into_step, load, load_unread
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
-from racedata.loader.rebuild import is_behind, rebuild, store_of
+from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import (
@@ -75,10 +75,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
                 line = load(addresses, path, corrections, progress)[-1]
         elif not parsed.addresses:
             line = load_unread(path, corrections, progress)
-        if not line and os.path.exists(path) and is_older(Path(path)):
-            line = load_or_rebuild(path, corrections, progress)[-1]
-        elif not line and is_behind(Path(path)):
-            line = rebuild(path, corrections, progress, "the database was lost")[-1]
+        line = line or bring_into_step(path, corrections, progress)
         progress("")
         remember_followed(Path(path), names)
         return line

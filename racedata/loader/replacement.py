@@ -12,9 +12,9 @@ from pathlib import Path
 
 from racedata.database import file_state, is_replaceable
 from racedata.loader.errors import LoadError, no_space_for_temporary_files
-from racedata.loader.locks import lock, opened_folder
 from racedata.loader.temporary import remove_left
 from racedata.loader.threads import Sleep
+from racedata.locks import lock, opened_folder
 
 LOOK_SECONDS = 0.1  # how often a locked folder is tried again
 FREE_BYTES = 1_000_000  # a disk with this much free is not full
@@ -31,7 +31,7 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
         raise LoadError(
             f"{old}: exists and is not a racedata database; remove it, or name another file"
         )
-    with locked(old.parent, sleep) as folder:
+    with locked(old.parent, sleep):
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
         remove_left(f".{old.name}.", old.name, old.parent)  # by `provide` in load.py
@@ -39,10 +39,7 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
             new.touch()  # its error names the missing permission; SQLite's does not
             with full_disk_named(old.parent):
                 yield new
-            if old.exists():
-                copy_attributes(old, new)
-            os.replace(new, old)
-            os.fsync(folder)
+            put_in_place(new, old)
         finally:
             new.unlink(missing_ok=True)
 
@@ -62,6 +59,20 @@ def full_disk_named(folder: Path) -> Iterator[None]:
         raise
 
 
+def put_in_place(new: Path, old: Path) -> None:
+    """Replaces a file with a new one, which gets its owner and mode, and waits until that is on
+    disk.
+    """
+    if old.exists():
+        copy_attributes(old, new)
+    os.replace(new, old)
+    folder = os.open(old.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def copy_attributes(old: Path, new: Path) -> None:
     """Gives a new file the owner and the mode of an old one."""
     status = old.stat()
@@ -77,8 +88,8 @@ def replaced_file(path: str) -> tuple[int, int, int] | None:
 
 
 @contextmanager
-def locked(folder: Path, sleep: Sleep | None) -> Iterator[int]:
-    """Locks a folder: gives its descriptor.
+def locked(folder: Path, sleep: Sleep | None) -> Iterator[None]:
+    """Locks a folder.
 
     If another program or thread has locked it, sleeps until it is free, or raises LoadError.
     """
@@ -89,7 +100,7 @@ def locked(folder: Path, sleep: Sleep | None) -> Iterator[int]:
                 what = "another load or refresh is running in this folder"
                 raise LoadError(f"{folder}: {what}; try again when it has ended")
             sleep(LOOK_SECONDS)
-        yield descriptor
+        yield
     finally:
         os.close(descriptor)
 

@@ -47,7 +47,7 @@ def fix_state(store: Store, facts: Sequence[object], before: str | None) -> None
     has had only the sample gets an id of its own when it gets more: the sample's is the same on all
     machines.
     """
-    id, changes = store.state
+    id, revision = store.state
     named = [(source.name, source.checksum) for source in store.sources()]
     if is_only_sample(store):
         store.state = f"{SAMPLE_NAME}-{digest(named)}", 1
@@ -56,9 +56,9 @@ def fix_state(store: Store, facts: Sequence[object], before: str | None) -> None
         if before is None:
             store.state = own, 1
         elif before == own:
-            store.state = own, changes - 1
+            store.state = own, revision - 1
     elif id.startswith(SAMPLE_NAME):
-        store.state = secrets.token_hex(8), changes
+        store.state = secrets.token_hex(8), revision
 
 
 def digest(facts: Sequence[object]) -> str:

@@ -81,7 +81,7 @@ class Stage:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
-    def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool = True) -> None:
+    def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool) -> None:
         """Says that all rows are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ.
 
         If rows have a source already, it is the source of the others.
@@ -157,10 +157,8 @@ def staged(progress: Progress) -> Iterator[Stage]:
 
 def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSource]]:
     """The sources of a Stage or a database, with their numbers."""
-    has_provisional = "isProvisional" in column_names(db, "sources", schema)
     rows = db.execute(
-        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded,
-                {"isProvisional" if has_provisional else "0"}
+        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
             FROM {schema}.sources ORDER BY sourceId"""
     )
     found = []
@@ -168,20 +166,15 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
         source = StoredSource(*facts)._replace(
             is_loaded=bool(is_loaded), is_provisional=bool(is_provisional)
         )
-        found.append((number, source._replace(is_api=is_api(source))))
+        # The address alone is not enough: a load may have read the zip of a dump at any URL.
+        may_be = not (is_loaded or is_provisional)
+        found.append((number, source._replace(is_api=may_be and is_api(source.address))))
     return found
 
 
-def is_api(source: StoredSource) -> bool:
-    """Whether a source is an API with final records: it is asked at its address, which is not that
-    of a dump.
-    """
-    return (
-        not source.is_loaded
-        and not source.is_provisional
-        and bool(HTTP.match(source.address))
-        and not without_query(source.address).endswith(".zip")
-    )
+def is_api(address: str) -> bool:
+    """Whether an address in the list of sources is an API's with final records, not a dump's."""
+    return bool(HTTP.match(address)) and not without_query(address).endswith(".zip")
 
 
 def of_kind(kind: str, schema: str) -> str:

@@ -21,116 +21,26 @@ import orjson
 
 from racedata.database import store_path
 from racedata.loader.errors import LoadError
-from racedata.loader.matching import calendar_races, days_between, match_calendars
+from racedata.loader.matching import calendar_races, days_between, match_with_earlier
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
 from racedata.values import Value
 
-STORE = """
--- The state of the store. A database has the id and the revision from which it was built.
-CREATE TABLE IF NOT EXISTS store (
-    id      TEXT NOT NULL,    -- random: another id is another machine's store
-    changes INTEGER NOT NULL, -- the revision: how many builds had something new
-    puts    INTEGER NOT NULL  -- how often a source was read
-) STRICT;
-
--- The sources that were read, those in the list with a place. The list itself, which also has
--- addresses that were never read, is in `memory`, at the source ''.
-CREATE TABLE IF NOT EXISTS sources (
-    name          TEXT PRIMARY KEY,
-    address       TEXT NOT NULL,
-    licence       TEXT,
-    checksum      TEXT,              -- SHA-256 of a dump
-    readAt        TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
-    put           INTEGER NOT NULL,  -- the number of that reading
-    place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
-    isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
-    isApi         INTEGER NOT NULL,  -- 1 if its facts replace those of dumps
-    isProvisional INTEGER NOT NULL,  -- 1 if its parts only count until another source has them
-    isSample      INTEGER NOT NULL,
-    hasIds        INTEGER NOT NULL   -- 1 if its rows have ids that the database keeps
-) STRICT;
-
--- The calendar of a season, as JSON. Its races have a `key`, which stays if a race is renamed.
-CREATE TABLE IF NOT EXISTS calendars (
-    source    TEXT NOT NULL,
-    season    INTEGER NOT NULL,
-    fetchedAt TEXT,           -- when a refresh read it; NULL: a load did
-    races     TEXT NOT NULL,  -- the latest
-    counts    TEXT,           -- the latest that may count; NULL if none may
-    lacks     TEXT NOT NULL,  -- since when `races` has lacked races, by name
-    PRIMARY KEY (source, season)
-) STRICT;
-
--- All rows of a kind of a race, from a source. `rows` is JSON, a list of lists; compressed if long.
-CREATE TABLE IF NOT EXISTS parts (
-    source      TEXT NOT NULL,
-    season      INTEGER NOT NULL,
-    race        TEXT NOT NULL,     -- the key in the source's calendar
-    kind        TEXT NOT NULL,
-    fetchedAt   TEXT,              -- when a refresh first read it; NULL: a load did
-    confirmedAt TEXT NOT NULL,     -- when the source last said so
-    put         INTEGER NOT NULL,  -- the number of that reading
-    entrants    INTEGER NOT NULL,  -- drivers or constructors
-    columns     TEXT NOT NULL,
-    rows        BLOB NOT NULL,
-    PRIMARY KEY (season, race, kind, source)
-) STRICT;
-
--- The rows of lists such as drivers, as JSON, with the source's ids.
-CREATE TABLE IF NOT EXISTS lists (
-    source TEXT NOT NULL,
-    name   TEXT NOT NULL,
-    key    TEXT NOT NULL,
-    row    TEXT NOT NULL,
-    PRIMARY KEY (source, name, key)
-) STRICT;
-
--- The ids of statuses in the database, which addresses have.
-CREATE TABLE IF NOT EXISTS status (statusId INTEGER PRIMARY KEY, status TEXT NOT NULL) STRICT;
-
--- The latest values that builds have altered, with references: columns like those of `changes` in
--- schema.sql. The key lacks the race, whose round may change.
-CREATE TABLE IF NOT EXISTS changes (
-    number      INTEGER PRIMARY KEY,  -- in the order of builds, and then of races
-    revision    INTEGER NOT NULL,
-    changedAt   TEXT NOT NULL,
-    kind        TEXT NOT NULL,
-    season      INTEGER,
-    round       INTEGER,
-    race        TEXT,
-    driver      TEXT,
-    constructor TEXT,
-    circuit     TEXT,
-    key         TEXT NOT NULL,
-    columnName  TEXT NOT NULL,
-    oldValue    TEXT,
-    value       TEXT,
-    oldSource   TEXT,
-    source      TEXT,
-    reason      TEXT NOT NULL
-) STRICT;
-
--- What checks of a source have to remember, as JSON.
-CREATE TABLE IF NOT EXISTS memory (
-    source TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (source, key)
-) STRICT;
-"""
-
+STORE = Path(__file__).with_name("store.sql").read_text(encoding="utf-8")
 PUT_PART = """
     INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET
         fetchedAt = iif(columns = excluded.columns AND rows = excluded.rows,
             fetchedAt, excluded.fetchedAt),
-        confirmedAt = excluded.confirmedAt, put = excluded.put, entrants = excluded.entrants,
-        columns = excluded.columns, rows = excluded.rows"""
+        confirmedAt = excluded.confirmedAt, reading = excluded.reading,
+        entrants = excluded.entrants, columns = excluded.columns, rows = excluded.rows"""
 
 Races = Sequence[dict[str, Any]]
 
 LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
-STORE_VERSION = 2  # each version has only added tables
+STORE_VERSION = 3
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -142,7 +52,7 @@ class StoredSource(NamedTuple):
     licence: str | None
     checksum: str | None
     read_at: str
-    reading: int = 0  # the number of the reading, in the column `put`; set by the store
+    reading: int = 0  # the number of the reading, set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
     is_api: bool = False
@@ -171,7 +81,7 @@ class StoredPart(NamedTuple):
     kind: str
     fetched_at: str | None
     confirmed_at: str
-    reading: int  # the number of the one that confirmed it, in the column `put`
+    reading: int  # the number of the one that confirmed it
     entrants: int
 
 
@@ -203,9 +113,8 @@ class NotAStore(Exception):
 class Store:
     """An open store. Its functions raise sqlite3.Error.
 
-    A store of an earlier version gets the tables that it lacks. Raises LoadError for a database of
-    another program, or a store of a newer version; NotAStore for a file that is damaged, which it
-    only finds out for certain if it `checks` the file.
+    Raises LoadError for a database of another program, or a store of another version; NotAStore for
+    a file that is damaged, which it only finds out for certain if it `checks` the file.
     """
 
     def __init__(self, path: Path, checks: bool = True) -> None:
@@ -218,15 +127,13 @@ class Store:
             version = self.version()
             if version == (0, 0) and is_empty:
                 self.create()
-            elif version[0] != APPLICATION_ID or version[1] > STORE_VERSION:
+            elif version != (APPLICATION_ID, STORE_VERSION):
                 raise LoadError(
                     f"{path}: exists and is not a store that this version of racedata can read; "
                     "remove it, or name another database"
                 )
             elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise NotAStore(f"{path} is damaged")
-            elif version[1] < STORE_VERSION:
-                self.create()
         except sqlite3.DatabaseError as error:
             self.close()
             if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -246,9 +153,7 @@ class Store:
         )
 
     def create(self) -> None:
-        """Makes the tables of a new store, or those that one of an earlier version lacks, unless
-        another program does so at the same time.
-        """
+        """Makes the tables of a new store, unless another program does so at the same time."""
         id = secrets.token_hex(8)
         self.db.executescript(
             f"""BEGIN IMMEDIATE;{STORE}
@@ -280,22 +185,22 @@ class Store:
     @property
     def state(self) -> tuple[str, int]:
         """The id of the store, and its revision: how many builds had something new."""
-        id, revision = self.db.execute("SELECT id, changes FROM store").fetchone()
+        id, revision = self.db.execute("SELECT id, revision FROM store").fetchone()
         return id, revision
 
     @state.setter
     def state(self, state: tuple[str, int]) -> None:
-        self.db.execute("UPDATE store SET id = ?, changes = ?", state)
+        self.db.execute("UPDATE store SET id = ?, revision = ?", state)
 
     # A database is behind if it notes a lower revision than the store has. So a build counts before
     # it notes one. If the new database has the same rows as the old one, the old one stays, with
     # its revision, and the build no longer counts.
 
     def count_build(self) -> None:
-        self.db.execute("UPDATE store SET changes = changes + 1")
+        self.db.execute("UPDATE store SET revision = revision + 1")
 
     def discount_build(self) -> None:
-        self.db.execute("UPDATE store SET changes = changes - 1")
+        self.db.execute("UPDATE store SET revision = revision - 1")
 
     # Sources.
 
@@ -313,7 +218,7 @@ class Store:
 
     def put_source(self, source: StoredSource) -> None:
         """Adds or replaces a source that was read. Its place is set by `order`."""
-        self.db.execute("UPDATE store SET puts = puts + 1")
+        self.db.execute("UPDATE store SET readings = readings + 1")
         source = source._replace(reading=self.readings)
         marks = ", ".join("?" * len(source))
         self.db.execute(f"INSERT OR REPLACE INTO sources VALUES ({marks})", source)
@@ -321,7 +226,7 @@ class Store:
     @property
     def readings(self) -> int:
         """How often a source was read, which is the number of the latest reading."""
-        (readings,) = self.db.execute("SELECT puts FROM store").fetchone()
+        (readings,) = self.db.execute("SELECT readings FROM store").fetchone()
         return int(readings)
 
     def order(self, names: Sequence[str]) -> None:
@@ -372,7 +277,8 @@ class Store:
     def parts(self, source: str = "", kind: str = "") -> Iterator[StoredPart]:
         """All parts, or those of a source or kind, without their rows."""
         rows = self.db.execute(
-            """SELECT source, season, race, kind, fetchedAt, confirmedAt, put, entrants FROM parts
+            """SELECT source, season, race, kind, fetchedAt, confirmedAt, reading, entrants
+               FROM parts
                WHERE (?1 = '' OR source = ?1) AND (?2 = '' OR kind = ?2)""",
             (source, kind),
         )
@@ -574,7 +480,7 @@ def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
 
     Sessions and times that the new one lacks stay, unless the race has moved.
     """
-    matched = match_calendars(calendar_races(new), calendar_races(old))
+    matched = match_with_earlier(calendar_races(new), calendar_races(old))
     keys = {at: old[before]["key"] for at, before in matched.items()}
     found = []
     for at, race in enumerate(new):

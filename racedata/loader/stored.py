@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from racedata.database import is_missing, is_older
+from racedata.database import is_missing
 from racedata.formats import counted
 from racedata.loader.choose import Choice, choose
 from racedata.loader.corrections import (
@@ -21,14 +21,13 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.listed import list_that_counts, names_at, put_list, wanted_list
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.rebuild import rebuild, rebuilding, store_of
+from racedata.loader.rebuild import Condition, condition_at, rebuild, rebuilding, store_of
 from racedata.loader.store import Store, StoredPart
 
 
 def build_again(database: str, corrections: Named, progress: Progress) -> list[str]:
     """Builds the database from its store, without a request, and replaces it if it differs."""
-    path = Path(database)
-    if is_missing(path) or is_older(path):
+    if condition_at(Path(database)) in (Condition.MISSING, Condition.LOST, Condition.OLDER):
         return rebuild(database, corrections, progress, "that is what `racedata build` does")
     with rebuilding(database) as new:
         report = new.build(corrections, progress, compared=("corrections",))

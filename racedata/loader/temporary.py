@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from racedata.loader.locks import lock, opened_folder
+from racedata.locks import lock, opened_folder
 
 RANDOM = "[a-z0-9_]{8}"  # the text that mkdtemp appends to a prefix
 

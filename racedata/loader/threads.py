@@ -24,7 +24,7 @@ class Ended(BaseException):
 class Threads:
     """The threads of this program. `parent` is the reading end of a pipe."""
 
-    def __init__(self, parent: int | None = None) -> None:
+    def __init__(self, parent: int | None) -> None:
         self.threads: list[Thread] = []
         self.parent = parent
         # There is something to read from the moment when the program is to end.

@@ -5,7 +5,7 @@ builds the database.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from racedata.formats import listed
 from racedata.loader.allowed import check_licence
@@ -13,9 +13,9 @@ from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
-from racedata.loader.matching import calendar_races, match_calendars, same_races
+from racedata.loader.matching import calendar_races, match_across_sources, match_with_earlier
 from racedata.loader.parts import Calendar, Part
-from racedata.loader.store import Store, StoredCalendar, keyed
+from racedata.loader.store import Store, StoredCalendar, StoredSource, keyed
 from racedata.values import Value
 
 
@@ -106,54 +106,98 @@ def put_news(
     the times since when a calendar has lacked races.
     """
     check_licence(delivery.source.address, delivery.source.licence)
-    source = delivery.source._replace(has_ids=False)  # those of a load are kept
-    old = store.source(source.name)
-    if old and old.place is not None:  # what a load said about it stays
-        source = source._replace(
-            place=old.place, is_loaded=old.is_loaded, has_ids=old.has_ids, is_sample=old.is_sample
-        )
-        if old.is_loaded:
-            source = source._replace(address=old.address)
+    source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
+    left = NotAdded([], [])
     calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
     served = served_calendars(store, corrected, {each.season for each in calendars})
-    smaller: list[str] = []
-    missing: list[str] = []
     keys: dict[tuple[int, int], str] = {}
     for calendar in calendars:
         before = store.calendar(source.name, calendar.season)
-        races = keyed(calendar.races, all_races(before))
-        keys |= {(calendar.season, int(race["round"])): race["key"] for race in races}
-        counts = races if calendar.counts else None
-        new = StoredCalendar(source.name, calendar.season, source.read_at, races, counts, {})
+        new = calendar_of(source, calendar, before)
+        keys |= {(new.season, int(race["round"])): race["key"] for race in new.races}
         if calendar.counts and not may_shrink:
-            lost = lost_races(source.name, races, served.get(calendar.season, []))
-            noted = before.lacks if before else {}
-            # the clock may have been ahead
-            lacks = {name: min(noted.get(name, now), now) for name in (race.name for race in lost)}
-            if held := [race for race in lost if "results" in race.parts]:
-                smaller.append(f"the calendar of {calendar.season}, which lacks {held[0].name}")
-                new = new._replace(counts=before and before.counts)
-            elif lost and not are_cancelled(lacks.values()):
-                missing += [f"{calendar.season} {name}" for name in lacks]
-                new = new._replace(counts=before and before.counts, lacks=lacks)
+            lost = lost_races(new, served.get(new.season, []))
+            new = unless_lost(new, before, lost, are_cancelled, now)
+            left.note(new, lost)
         store.put_calendar(new)
-    had = {
-        (part.season, part.race, part.kind): part.entrants
-        for part in (() if may_shrink else store.parts(source.name))
-    }
-    parts = not_shorter(delivery.parts, keys, had, smaller)
+    had = {} if may_shrink else entrants_of(store, source.name)
+    parts = not_shorter(delivery.parts, keys, had, left.smaller)
     store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
-    remarks = (
-        (smaller, "fewer records than the database has; not used"),
-        (
-            missing,
-            "missing from the source's calendar; that calendar is not used until every such race "
-            "has been missing for 12 hours",
-        ),
+    return left.lines()
+
+
+class NotAdded(NamedTuple):
+    """What a source says, and what news do not add: names for the report."""
+
+    smaller: list[str]
+    missing: list[str]
+
+    def note(self, calendar: StoredCalendar, lost: Sequence[ChosenRace]) -> None:
+        if held := [race.name for race in lost if "results" in race.parts]:
+            self.smaller.append(f"the calendar of {calendar.season}, which lacks {held[0]}")
+        self.missing.extend(f"{calendar.season} {name}" for name in calendar.lacks)
+
+    def lines(self) -> list[str]:
+        remarks = (
+            (self.smaller, "fewer records than the database has; not used"),
+            (
+                self.missing,
+                "missing from the source's calendar; that calendar is not used until every such "
+                "race has been missing for 12 hours",
+            ),
+        )
+        return [f"{listed(names)}: {what}" for names, what in remarks if names]
+
+
+def calendar_of(
+    source: StoredSource, calendar: Calendar, before: StoredCalendar | None
+) -> StoredCalendar:
+    """A calendar of news, whose races have the keys that they had before."""
+    races = keyed(calendar.races, all_races(before))
+    counts = races if calendar.counts else None
+    return StoredCalendar(source.name, calendar.season, source.read_at, races, counts, {})
+
+
+def entrants_of(store: Store, source: str) -> dict[tuple[int, str, str], int]:
+    """How many entrants each part of a source has, by season, key of the race and kind."""
+    return {(part.season, part.race, part.kind): part.entrants for part in store.parts(source)}
+
+
+def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:
+    """The source of news. What a load said about it stays, if it is still in the list."""
+    source = source._replace(has_ids=False)  # those of a load are kept
+    if not old or old.place is None:
+        return source
+    return source._replace(
+        place=old.place,
+        is_loaded=old.is_loaded,
+        has_ids=old.has_ids,
+        is_sample=old.is_sample,
+        address=old.address if old.is_loaded else source.address,
     )
-    return [f"{listed(names)}: {what}" for names, what in remarks if names]
+
+
+def unless_lost(
+    new: StoredCalendar,
+    before: StoredCalendar | None,
+    lost: Sequence[ChosenRace],
+    are_cancelled: Callable[[Collection[str]], bool],
+    now: str,
+) -> StoredCalendar:
+    """The new calendar of a source. If it has lost races, the one before still counts: for good if
+    one has results; otherwise until they are cancelled, and then it notes since when it lacks them.
+    """
+    if not lost:
+        return new
+    earlier = new._replace(counts=before and before.counts)
+    if any("results" in race.parts for race in lost):
+        return earlier
+    noted = before.lacks if before else {}
+    # the clock may have been ahead
+    lacks = {race.name: min(noted.get(race.name, now), now) for race in lost}
+    return new if are_cancelled(lacks.values()) else earlier._replace(lacks=lacks)
 
 
 def not_shorter(
@@ -204,11 +248,10 @@ def served_calendars(
     return found
 
 
-def lost_races(
-    source: str, new: Sequence[dict[str, Any]], served: Sequence[ChosenRace]
-) -> list[ChosenRace]:
+def lost_races(new: StoredCalendar, served: Sequence[ChosenRace]) -> list[ChosenRace]:
     """The races that count, and that a new calendar of a source lacks."""
-    both = calendar_races(new), calendar_races([race.facts for race in served])
-    others = {at for at, race in enumerate(served) if race.calendar.source != source}
-    kept = {*match_calendars(*both).values(), *(others & {*same_races(*both).values()})}
+    both = calendar_races(new.races), calendar_races([race.facts for race in served])
+    others = {at for at, race in enumerate(served) if race.calendar.source != new.source}
+    kept = {*match_with_earlier(*both).values()}
+    kept |= others & {*match_across_sources(*both).values()}
     return [race for at, race in enumerate(served) if at not in kept]

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
+from racedata.locks import lock, opened_folder
+
 MANIFEST = ".racedata-site"
 TITLE = "The files of a static copy by racedata export site, which deletes those that are gone.\n"
 NEW = f"{MANIFEST}.new"  # a file on its way to its place
@@ -119,13 +121,10 @@ def site_folder(path: str) -> Iterator[SiteFolder]:
     folder = Path(os.path.realpath(path))
     with suppress(FileExistsError):
         folder.mkdir()
-    # the lock ends with the process, even if that is killed
-    import fcntl  # only Linux and the like have it
-
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = opened_folder(folder)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor)
         except BlockingIOError:
             raise FolderError(f"{path}: another export is writing to this folder") from None
         yield SiteFolder(folder)

@@ -6,7 +6,17 @@ import pytest
 from support import SAMPLE
 from support.apis import hurried, refreshed
 from support.files import answer, served_file
-from support.loads import assert_refused, built, changed, refused, remembered, run_loader, without
+from support.loads import (
+    assert_refused,
+    built,
+    changed,
+    next_version,
+    racedata,
+    refused,
+    remembered,
+    run_loader,
+    without,
+)
 from support.processes import following, until
 
 from racedata.loader.check import compare
@@ -65,15 +75,15 @@ def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(databas
 
 
 def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other_one_is_rebuilt(
-    database, other
+    database, other, tmp_path
 ):
-    shutil.copy(changed(other, "PRAGMA user_version = 7"), database)
+    shutil.copy(other, database)
     remember_copied(database, str(other), "")
-    (*_, last) = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
-    assert last.endswith(
-        f"from its store, because its source failed: {other} has schema version 7, which is "
-        "older "
-        "than this program's (11); expected an unmodified racedata database with schema version 11"
+    run = racedata("load", "--database", database, cwd=next_version(tmp_path))
+    assert run.stdout.endswith(
+        f"from its store, because its source failed: {other} has schema version 11, which is older "
+        "than this program's (12); expected an unmodified racedata database with schema version "
+        "12\n"
     )
 
 

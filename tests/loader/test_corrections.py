@@ -1,4 +1,6 @@
-"""racedata.loader.corrections: known errors of a dump are corrected, and nothing else changes."""
+"""racedata.loader.corrections and correction_lines: known errors of a dump are corrected, and
+nothing else changes.
+"""
 
 import csv
 import os
@@ -13,7 +15,6 @@ from support.answers import client
 from support.apis import answers_of, hurried, served
 from support.loads import (
     built,
-    changed,
     edit,
     edited,
     listed,
@@ -23,7 +24,7 @@ from support.loads import (
     with_ids,
 )
 
-from racedata.database import SCHEMA_VERSION, store_path
+from racedata.database import store_path
 from racedata.formats import counted
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED, corrections_at
@@ -494,19 +495,13 @@ def test_the_table_says_which_value_was_corrected_and_why_and_where_it_belongs(t
 SEASON_2005 = "http://en.wikipedia.org/wiki/2005_Formula_One_season"
 
 
-@pytest.mark.parametrize("version", [SCHEMA_VERSION, 6])
-def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path, version):
-    """That of schema 6 has no such table."""
+def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path):
     corrections = listed(tmp_path, GRID)
     database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
     store_path(database).unlink()
-    number = ("drivers", "alonso", "number", "14", "41", "a test")
-    if version == 6:
-        changed(database, "DROP TABLE corrections", "PRAGMA user_version = 6")
-        corrections = listed(tmp_path, GRID, ",".join(number))
-    for path in (corrections, None)[: 1 if version == 6 else 2]:
+    for path in (corrections, None):
         rebuild(str(database), path, lambda text: None, "a test")
-        assert told(database) == ([number] if version == 6 else [TOLD_GRID])
+        assert told(database) == [TOLD_GRID]
     assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 
 

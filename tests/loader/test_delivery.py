@@ -47,8 +47,7 @@ def test_rows_have_ids_only_if_the_source_keeps_them(tables, has_ids):
     assert {"resultId" in part.columns for part in of_results} == {has_ids}
 
 
-def test_news_are_of_some_seasons_with_what_checks_have_to_remember(tables):
-    delivery = delivery_of(a_source(), tables, 1, years=[2023], notes={"etag": "x"})
+def test_news_are_of_some_seasons(tables):
+    delivery = delivery_of(a_source(), tables, 1, years=[2023])
     assert {part.season for part, _ in delivery.parts} == {2023}
     assert [calendar.season for calendar in delivery.calendars] == [2023]
-    assert delivery.notes == {"etag": "x"}

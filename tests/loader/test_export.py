@@ -1,4 +1,6 @@
-"""racedata.loader.export: a dump that loads as the same database, and files that are whole."""
+"""racedata.loader.export and sources.ergast_files: a dump that loads as the same database, and
+files that are whole.
+"""
 
 import csv
 import io
@@ -202,7 +204,8 @@ def test_the_same_database_gives_the_same_zip_with_the_files_of_ergasts_dump(
         names = {name.removesuffix(".csv") for name in archive.namelist()}
     assert names == {"README.txt", "licence.txt", *ERGAST}
     for folder, title in zip(whole, (TITLE, REST_TITLE)):
-        assert (folder / "README.txt").read_text(encoding="utf-8").startswith(f"{title}\n")
+        text = (folder / "README.txt").read_text(encoding="utf-8")
+        assert text.startswith(f"{title}\n") and "issing value is \\N. " in text
 
 
 def test_a_further_file_without_rows_is_left_out(source, tmp_path):

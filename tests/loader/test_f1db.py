@@ -11,10 +11,10 @@ from collections import Counter
 from contextlib import closing
 
 import pytest
-from support import EXPECTED, SAMPLE
+from support import EXPECTED
 from support.answers import client
 from support.dumps import ChangedDump
-from support.loads import built, edited, rows_of, select
+from support.loads import built, rows_of, select
 
 from racedata.loader.errors import LoadError
 from racedata.loader.sources import f1db
@@ -175,9 +175,8 @@ def test_the_fastest_lap_of_a_driver_of_two_cars_belongs_to_the_named_car(releas
     assert release.stored(FASTEST_OF_MOSS.replace("number", "results.number")) == [(18, "R")]
 
 
-def test_a_car_has_the_constructor_of_f1db_unless_the_base_has_another_in_its_results(
-    release, tmp_path
-):
+def test_a_car_has_the_constructor_that_its_own_row_names(release):
+    """Which one a merge takes is in test_fill.py, and which car a fastest lap belongs to."""
     brabham = {"driverId": "jack-brabham"}
     qualifying = "f1db-races-qualifying-results"
     release.add("f1db-constructors", id="matra", name="Matra", countryId="france")
@@ -189,33 +188,6 @@ def test_a_car_has_the_constructor_of_f1db_unless_the_base_has_another_in_its_re
              JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
              WHERE driverRef = 'jack_brabham' AND year = 1957 ORDER BY round"""
     assert release.stored(sql) == [(2, "matra"), (5, "matra")]
-    merged = built([SAMPLE, release.folder], tmp_path / "merged.db")
-    assert select(merged, sql) == [(2, "matra"), (5, "cooper")]
-
-
-@pytest.mark.parametrize(
-    ("of_f1db", "of_base"),
-    [
-        ({}, {}),
-        ({"driverNumber": "19"}, {}),  # then the place tells which it is
-        ({}, {"18": "20", "20": "18"}),  # then the laps do: car 18 has not driven as many
-    ],
-)
-def test_a_fastest_lap_is_added_to_the_row_of_its_car(release, tmp_path, of_f1db, of_base):
-    lap = {"driverNumber": "20", "lap": "60"} if of_base else {"driverNumber": "18", "lap": "40"}
-    release.change("f1db-races-fastest-laps", 3, **lap | of_f1db)
-    if "driverNumber" in of_f1db:
-        line = release.line(RESULTS, raceId="61", driverId="stirling-moss", driverNumber="18")
-        release.change(RESULTS, line, driverNumber="19")
-    release.load()
-    base = edited(
-        SAMPLE,
-        tmp_path / "base",
-        results=lambda row: row | {"number": of_base.get(row["number"], row["number"])},
-    )
-    database = built([base, release.folder], tmp_path / "merged.db")
-    laps = FASTEST_OF_MOSS.replace("number, positionText", "laps")
-    assert select(database, laps) == [(90 if of_base else 51,)]
 
 
 def test_a_driver_without_a_lap_is_not_the_fastest(release):

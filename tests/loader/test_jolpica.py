@@ -1,5 +1,5 @@
-"""racedata.loader.sources.jolpica: a dump in Jolpica's own layout is loaded, and answers what
-Jolpica answers.
+"""racedata.loader.sources.jolpica and statuses: a dump in Jolpica's own layout is loaded, and
+answers what Jolpica answers.
 """
 
 import csv

@@ -1,7 +1,6 @@
 """racedata.loader.memory: what refreshes remember of a source outlives the next refresh."""
 
 import re
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -22,7 +21,7 @@ from support.loads import (
 from racedata.database import store_path
 from racedata.loader import memory
 from racedata.loader.memory import noted, remember_followed
-from racedata.loader.store import APPLICATION_ID, STORE_VERSION, Store
+from racedata.loader.store import Store
 
 ONE, TWO = "https://one.example.org", "https://two.example.org"
 
@@ -65,28 +64,6 @@ def test_notes_count_until_the_database_is_from_another_store(tmp_path, source):
 def test_a_store_that_cannot_be_read_remembers_nothing(database):
     store_path(database).write_text("<html>")
     assert noted(database, ONE) == memory.recalled(database, ONE) == {}
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_VERSION + 1}",
-        "PRAGMA application_id = 1",
-        "CREATE TABLE notes (text)",
-    ],
-)
-def test_a_store_of_a_newer_version_and_a_database_of_another_program_stay(database, statement):
-    path = store_path(database)
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(statement)
-    before = path.read_bytes()
-    assert_refused(
-        SAMPLE,
-        database,
-        f"{path}: exists and is not a store that this version of racedata can read; remove it, or "
-        "name another database",
-    )
-    assert path.read_bytes() == before
 
 
 def test_a_store_that_cannot_be_opened_is_named(database):

@@ -1,4 +1,4 @@
-"""racedata.loader.program: whatever goes wrong is one line, which says what was changed."""
+"""racedata.loader.program and errors: a fault is one line, which says what was changed."""
 
 import errno
 import os

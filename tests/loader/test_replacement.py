@@ -1,5 +1,5 @@
-"""racedata.loader.replacement: a load ends with the old database or a complete new one, and a line
-says with which.
+"""racedata.loader.replacement and racedata.locks: a load ends with the old database or a complete
+new one, and a line says with which.
 """
 
 import fcntl

@@ -1,5 +1,5 @@
-"""racedata.loader.sources: an address is that of one type of source, and a new type is known at
-once.
+"""racedata.loader.sources, sources.source and sources.dump: an address is that of one type of
+source, and a new type is known at once.
 """
 
 from contextlib import contextmanager
@@ -52,7 +52,7 @@ class InventedSource(Source):
             fill(stage)
             ((number, source),) = stage.stored_sources()
             tables = Tables(stage.db, "stage")
-            task.store(delivery_of(source, tables, number, notes={"answer": 42}))
+            task.store(delivery_of(source, tables, number)._replace(notes={"answer": 42}))
         return " after a question"
 
 

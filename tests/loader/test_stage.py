@@ -40,12 +40,6 @@ def test_a_staged_table_has_ids_of_rows_and_the_columns_that_the_loader_does_not
     assert names == set(BY_NAME[table].names)
 
 
-def test_the_rows_before_a_duplicate_stay(staged):
-    with pytest.raises(sqlite3.IntegrityError, match=r"status\.statusId"):
-        staged.insert("status", ["statusId", "status"], [[1, 2, 1, 3], ["a", "b", "c", "d"]])
-    assert staged.db.execute("SELECT * FROM stage.status").fetchall() == [(1, "a"), (2, "b")]
-
-
 def test_a_table_without_rows_is_not_one_that_the_dump_lacks(staged):
     staged.insert("status", ["statusId", "status"], [])
     assert staged.rows == {"status": 0}

@@ -16,7 +16,7 @@ from support.stores import READ_AT, a_race, a_source, an_api, results, stored_ca
 
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part
-from racedata.loader.store import NotAStore, Store, keyed, opened_store
+from racedata.loader.store import NotAStore, Store, keyed
 
 LATER = "2023-12-02T06:00:00Z"
 
@@ -310,32 +310,19 @@ def test_a_store_with_a_damaged_page_is_no_store(path, store):
         assert again.db.execute("SELECT count(*) FROM store").fetchone() == (1,)
 
 
-def test_a_store_of_version_1_keeps_what_it_has_and_gets_the_tables_that_it_lacks(path, store):
-    put(store, results(1, "clark"))
-    put(store, results(1, "hill"), source="api")
-    store.order(["dump"])  # the part of the other source does not count
-    before = store.state, [*store.parts()], store.known_sources()
-    store.db.executescript("DROP TABLE changes; PRAGMA user_version = 1")
-    for _ in range(2):
-        with closing(opened_store(path.with_name("racedata.db"))) as again:
-            assert (again.state, [*again.parts()], again.known_sources()) == before
-            assert (again.changes(), again.version()[1]) == ([], 2)
-
-
-def test_a_damaged_store_of_version_1_is_no_store_and_stays_as_it_is(path, store):
-    put(store, results(1, "clark"))
-    store.db.executescript("DROP TABLE changes; PRAGMA user_version = 1")
-    content = path.read_bytes()
-    path.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
-    damaged = path.read_bytes()
-    with pytest.raises(NotAStore):
-        Store(path)
-    assert path.read_bytes() == damaged
-
-
-@pytest.mark.parametrize("pragma", ["user_version = 99", "application_id = 7"])
-def test_a_store_of_another_version_or_program_is_refused_and_stays_as_it_is(path, store, pragma):
-    store.db.execute(f"PRAGMA {pragma}")
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 99",
+        "PRAGMA application_id = 7",
+        "PRAGMA application_id = 0; PRAGMA user_version = 0",
+    ],
+)
+def test_a_store_of_another_version_or_program_is_refused_and_stays_as_it_is(
+    path, store, statements
+):
+    store.db.executescript(statements)
     before = path.read_bytes()
     with pytest.raises(LoadError, match="exists and is not a store that this version of racedata"):
         Store(path)

@@ -1,18 +1,12 @@
-"""racedata.loader.update: what news of a source change, and a store that is
-lost, new or of another database.
-"""
+"""racedata.loader.update: what news of a source change in the store, and what they may not."""
 
 import shutil
-import sqlite3
 from contextlib import closing
 
 import pytest
 from support import SAMPLE
-from support.answers import client
-from support.apis import answers_of, refreshed, served
-from support.loads import built, changed, csv_rows, edited, rows_of, run_loader, select, without
+from support.loads import built, csv_rows, edited, rows_of, select
 from support.stores import (
-    READ_AT,
     a_calendar,
     a_delivery,
     a_race,
@@ -24,16 +18,11 @@ from support.stores import (
     row_of,
 )
 
-from racedata.database import store_path
-from racedata.loader.build import build
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
-from racedata.loader.existing import ExistingDatabase
-from racedata.loader.rebuild import changed_store, is_apart, take_apart
-from racedata.loader.store import Store, opened_store
+from racedata.loader.store import Store
 from racedata.loader.update import put_news
-from racedata.model import RECORDS
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
 NEVER, ALWAYS = (lambda since: False), (lambda since: True)
@@ -298,92 +287,3 @@ def test_news_add_to_lists_and_replace_facts(store):
     news(store, drivers(hill, clark))
     news(store, drivers(hill | {"code": "HIL"}))
     assert store.list_rows("api", "drivers") == [hill | {"code": "HIL"}, clark]
-
-
-# The file of the store.
-
-
-def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
-    """Its sources are in the order of a refresh."""
-    database, before = several_sources, rows_of(several_sources)
-    assert not store_path(database).exists()
-    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        assert is_apart(store, existing)
-        take_apart(existing, store)
-        assert store.state == existing.store
-        names = [source.name for source in store.sources()]
-        assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
-        assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
-        build(database.with_name("again.db"), store, [], lambda text: None)
-    assert rows_of(database.with_name("again.db")) == before
-    assert store_path(database).exists()
-
-
-def test_a_store_of_another_database_forgets_what_it_had(database):
-    changed(database, "UPDATE build SET isSample = 0")
-    with changed_store(database) as store:
-        put(store, a_delivery(DUMP, *SAID))
-        store.remember("api", {"refreshedAt": READ_AT})
-    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        assert is_apart(store, existing)
-        take_apart(existing, store)
-        assert store.source("dump") is None and entrants(store, "dump") == {}
-        assert store.recalled("api") == {"refreshedAt": READ_AT}
-
-
-def test_a_new_store_is_removed_if_it_cannot_be_filled_and_an_old_one_stays_as_it_was(database):
-    path = store_path(database)
-    with pytest.raises(KeyboardInterrupt), changed_store(database):
-        raise KeyboardInterrupt
-    assert [*database.parent.iterdir()] == [database]
-    with changed_store(database) as store:
-        put(store, a_delivery(DUMP, *SAID))
-    before = path.read_bytes()
-    with pytest.raises(KeyboardInterrupt), changed_store(database) as store:
-        put(store, a_delivery(API, *SAID))
-        raise KeyboardInterrupt
-    assert path.read_bytes() == before
-    assert [*database.parent.iterdir()] == [database, path]
-
-
-def test_a_store_that_cannot_be_read_is_replaced_and_has_the_mode_of_the_database(database):
-    """It is committed before others can change it."""
-    database.chmod(0o640)
-    store_path(database).write_bytes(b"not a store")
-    with closing(opened_store(database)) as store:
-        assert store.known_sources() == []
-    assert store_path(database).stat().st_mode & 0o777 == 0o640
-    with changed_store(database) as store:
-        put(store, a_delivery(DUMP, *SAID))
-        with closing(sqlite3.connect(store_path(database), timeout=0)) as other:
-            with pytest.raises(sqlite3.OperationalError, match="locked"):
-                other.execute("BEGIN IMMEDIATE")
-            assert other.execute("SELECT count(*) FROM parts").fetchone() == (0,)
-
-
-def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
-    sample_database, tmp_path
-):
-    dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
-    database = built(dump, tmp_path / "x.db")
-    with served(answers_of(client(sample_database))) as server:
-        refreshed(database, server.url, season=2023)
-    before, path = rows_of(database), store_path(database)
-    for content in (None, b"", b"SQLite format 3\0" + b"\xff" * 5000):
-        path.unlink()
-        if content is not None:
-            path.write_bytes(content)
-        run = run_loader(dump, database)
-        assert (run.returncode, run.stderr) == (0, "")
-        assert rows_of(database) == before
-    path.unlink()
-    # Another dump lacks drivers, and a circuit, that only the API's records name then.
-    alonso = next(
-        row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
-    )
-    names = {"drivers", *RECORDS} - {"constructor_standings"}
-    edits = dict.fromkeys(names, lambda row: row if row["driverId"] != alonso else None)
-    built(without(SAMPLE, tmp_path / "further", 2023, 18, **edits), database)
-    sql = "SELECT * FROM results JOIN races USING (raceId) WHERE (year, round) = (2023, 18)"
-    assert len(select(database, sql)) == 20
-    assert before.keys() == rows_of(database).keys()

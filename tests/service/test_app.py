@@ -1,4 +1,4 @@
-"""racedata.service.app: routes, methods, CORS, and how an unexpected error is answered."""
+"""racedata.service.app and health: routes, methods, CORS, and answers to an unexpected error."""
 
 import re
 import subprocess

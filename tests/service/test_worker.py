@@ -1,5 +1,5 @@
-"""racedata.service.worker: in a real gunicorn, no client delays another, whatever it sends, reads
-or leaves open.
+"""racedata.service.worker and environment: in a real gunicorn, no client delays another, whatever
+it sends, reads or leaves open.
 """
 
 import fcntl

@@ -93,6 +93,14 @@ def opened(source: str, recognised_by: Collection[str], names: Collection[str]) 
         raise LoadError(f"{source}: {what}; expected {expected}: {', '.join(names)}")
 
 
+def first_line(file: AnyPath) -> str:
+    """The first line of a text file in a dump; empty if the file is missing."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as lines:
+        return lines.readline(200).decode("utf-8", "replace").strip()
+
+
 def checksum_of(file: IO[bytes]) -> str:
     """SHA-256, in hexadecimal."""
     file.seek(0)

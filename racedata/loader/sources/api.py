@@ -10,7 +10,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from racedata import values
-from racedata.formats import HTTP, counted, without_query
+from racedata.formats import counted
 from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import RACES, ExistingDatabase
@@ -21,7 +21,7 @@ from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_c
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
-from racedata.loader.stage import Fill
+from racedata.loader.stage import Fill, is_api
 from racedata.model import BY_NAME, KINDS, RECORDS
 
 
@@ -35,8 +35,7 @@ class ApiSource(Source):
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
-        is_api = HTTP.match(address) and not without_query(address).endswith(".zip")
-        return cls(address, pace) if is_api else None
+        return cls(address, pace) if is_api(address) else None
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.rstrip("/"), pace)

@@ -15,7 +15,7 @@ from racedata.formats import Json, counted, in_utf8, plural, timestamp
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.matching import calendar, calendar_races, match_calendars
+from racedata.loader.matching import calendar, calendar_races, match_with_earlier
 from racedata.loader.parts import Row
 from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
@@ -80,7 +80,7 @@ class SeasonFetch:
         self.parts = SeasonParts(self.year, f"{api.url}, {self.year}", known)
         self.calendar = self.parts.calendar(races)
         fetched, stored = calendar_races(self.calendar.races), calendar(old.db, "main", self.year)
-        ids = match_calendars(fetched, stored)
+        ids = match_with_earlier(fetched, stored)
         self.races = [FetchedRace(race, ids.get(at)) for at, race in enumerate(races)]
         # Records that another source has filled in, or that only count until this one has them.
         self.provisional = old.provisional([kind for kind in KINDS if KINDS[kind].is_in_every_api])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from racedata.loader.correct import note_corrections
 from racedata.loader.corrections import CORRECTIONS, corrections_in
 from racedata.loader.errors import LoadError
-from racedata.loader.files.archives import Dump, files_of, not_read
+from racedata.loader.files.archives import Dump, files_of, first_line, not_read
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
 from racedata.loader.stage import SourceFacts, Stage, ids_of
@@ -57,12 +57,7 @@ def file_of(folder: AnyPath, table: str) -> AnyPath:
 
 
 def title_of(dump: Dump) -> str:
-    """The first line of `README.txt` in a dump; empty if it has none."""
-    file = dump.folder / "README.txt"
-    if not file.is_file():
-        return ""
-    with file.open("rb") as lines:
-        return lines.readline(200).decode("utf-8", "replace").strip()
+    return first_line(dump.folder / "README.txt")
 
 
 def read(dump: Dump, stage: Stage) -> SourceFacts:
@@ -104,7 +99,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     elif corrections.is_file():
         note_corrections(stage, corrections_in(corrections, stage.progress))
     is_published = dump.address.startswith(TRACINGINSIGHTS)
-    licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
+    licence = first_line(dump.folder / "licence.txt") or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
     return SourceFacts(
         name=name,
@@ -120,15 +115,6 @@ def drop_rank_zero(stage: Stage) -> None:
     """Makes the columns of the fastest lap unknown where Ergast says that no lap counts."""
     stage.db.execute(NO_FASTEST_LAP.format("results", "fastestLapSpeed = NULL,"))
     stage.db.execute(NO_FASTEST_LAP.format("sprint_results", ""))
-
-
-def licence_in(folder: AnyPath) -> str | None:
-    """The first line of `licence.txt` in a dump, if it has one."""
-    file = folder / "licence.txt"
-    if not file.is_file():
-        return None
-    with file.open("rb") as lines:
-        return lines.readline(200).decode("utf-8", "replace").strip() or None
 
 
 def fields_of(stage: Stage, table: Table) -> Iterator[Field]:

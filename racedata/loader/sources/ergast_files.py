@@ -5,11 +5,13 @@ It maps the tables of the database to files and columns. ergast.py reads them ba
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from racedata.formats import plural, public_name, short_time
 from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.errors import Progress
 from racedata.loader.files.csvfile import BATCH
+from racedata.loader.sources.sections import sections_of
 from racedata.loader.sql import add_milliseconds
 from racedata.model import BY_NAME, Table
 
@@ -17,58 +19,6 @@ LAYOUT = "a dump in Ergast's CSV layout"  # for the help
 TITLE = "Formula One data in the CSV layout of Ergast, exported by racedata"
 REST_TITLE = "The rest of Formula One data in the CSV layout of Ergast, exported by racedata"
 TITLES = (TITLE, REST_TITLE)  # the first lines of README.txt
-README = f"""{TITLE}
-
-{{seasons}}
-
-licence.txt says which source each record is from, and under which licence.
-
-These files have the names, the columns and the order of columns of Ergast's dump. A program that
-loads Ergast's dump can load these files too. A missing value is \\N. Text, dates and times are in
-double quotes; numbers are not. Rows are in the order of their ids.
-
-{{ergast}}
-
-The ids come from the source that the database is based on. The database does not store these
-columns, so they are computed:
-
-- time in results.csv and sprint_results.csv, from milliseconds: the winner's time, and for all
-  others the gap to it
-- position in the same two files, from positionText: a number only if the driver was classified
-- duration in pit_stops.csv, and milliseconds in lap_times.csv
-- constructor_results.csv, from results.csv and sprint_results.csv: the points that a constructor's
-  drivers scored in a race and its sprint; before 1979, only its best driver's points. The ids of
-  these rows are numbers from 1. status is D if the constructor was excluded from the championship.
-
-In results.csv, rank is \\N for a driver without a fastest lap; in some seasons, Ergast has 0 there.
-
-Ergast's tables require some values that other sources lack, such as the address of a driver's page
-(url) or the time of a pit stop. Rows without them are left out, and so are rows that name such a
-row: {{left_out}}.
-`racedata export FILE --more MORE` writes them, and what Ergast never had, to another file.
-
-To build a database: racedata load FILE, with the name of the zip or folder; or racedata load FILE
-MORE, for the whole.
-"""
-REST_README = f"""{REST_TITLE}
-
-Use these files only together with the dump of the same export: racedata load FILE MORE.
-
-licence.txt says which source each record is from, and under which licence.
-
-A missing value is \\N. Files with a name of Ergast's have the rows that Ergast's tables cannot
-have, because they lack a required value, or name a row that does:
-
-{{left_out}}
-
-Ergast's dump has no counterpart to the other files:
-
-{{others}}
-
-sessions.csv has the dates and times of all sessions except the race. races.csv has them too, but
-not every session has columns there: since 2023, the fp2 columns of a weekend with a sprint have the
-session that sets the sprint's grid (sq).
-"""
 LICENCE = """{first}
 
 Each licence applies to the records of its source.
@@ -77,75 +27,9 @@ Each licence applies to the records of its source.
 
 # Columns with texts that are numbers in Ergast's schema, and so need no quotes.
 NUMBERS = ("points", "lat", "lng", "alt")
-# A classification: its rows, and the time of the first of them that has one. With min(record),
-# SQLite takes the time from its row.
-TIMED = """{0} LEFT JOIN (
-    SELECT raceId, milliseconds AS first, min(record) FROM {0} WHERE milliseconds NOT NULL
-    GROUP BY raceId) USING (raceId)"""
-POSITION = "iif(positionText GLOB '[0-9]*', CAST(positionText AS INTEGER), NULL) AS position"
-RESULT = f"""resultId, raceId, driverId, constructorId, number, grid, {POSITION}, positionText,
-    positionOrder, points, laps, finish_time(milliseconds, first) AS time, milliseconds"""
-# In races.csv, the session that sets the sprint's grid is in the columns of the second practice.
-STARTS = ", ".join(
-    f"""(SELECT {what} FROM sessions WHERE sessions.raceId = races.raceId AND session IN ({names})
-         ORDER BY session LIMIT 1) AS {column}_{what}"""
-    for column, names in (
-        ("fp1", "'fp1'"),
-        ("fp2", "'fp2', 'sq'"),
-        ("fp3", "'fp3'"),
-        ("quali", "'quali'"),
-        ("sprint", "'sprint'"),
-    )
-    for what in ("date", "time")
-)
-
 # The files of Ergast's dump: a query for each.
-ERGAST = {
-    "circuits": """
-        SELECT circuitId, circuitRef, name, location, country, lat, lng, alt, url FROM circuits""",
-    "constructor_results": """
-        SELECT row_number() OVER (ORDER BY year, round, constructorId) AS constructorResultsId,
-            raceId, constructorId,
-            printf('%.10g', iif(year < 1979, max(CAST(points AS REAL)), sum(CAST(points AS REAL)))
-                + ifnull((SELECT sum(CAST(points AS REAL)) FROM sprint_results AS sprint
-                          WHERE sprint.raceId = results.raceId
-                              AND sprint.constructorId = results.constructorId), 0)) AS points,
-            iif((raceId, constructorId) IN (
-                SELECT raceId, constructorId FROM constructor_standings WHERE positionText = 'E'
-            ), 'D', NULL) AS status
-        FROM results JOIN races USING (raceId)
-        WHERE raceId IN (SELECT raceId FROM constructor_standings)
-        GROUP BY raceId, constructorId ORDER BY 1""",
-    "constructor_standings": """
-        SELECT constructorStandingsId, raceId, constructorId, points, position, positionText, wins
-        FROM constructor_standings ORDER BY constructorStandingsId""",
-    "constructors": "SELECT constructorId, constructorRef, name, nationality, url"
-    " FROM constructors",
-    "driver_standings": """
-        SELECT driverStandingsId, raceId, driverId, points, position, positionText, wins
-        FROM driver_standings ORDER BY driverStandingsId""",
-    "drivers": """
-        SELECT driverId, driverRef, number, code, forename, surname, dob, nationality, url
-        FROM drivers""",
-    "lap_times": """
-        SELECT raceId, driverId, lap, position, time, milliseconds(time) AS milliseconds
-        FROM lap_times ORDER BY raceId, record""",
-    "pit_stops": """
-        SELECT raceId, driverId, stop, lap, time, clock(milliseconds) AS duration, milliseconds
-        FROM pit_stops ORDER BY raceId, record""",
-    "qualifying": """
-        SELECT qualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3
-        FROM qualifying ORDER BY qualifyId""",
-    "races": f"SELECT raceId, year, round, circuitId, name, date, time, url, {STARTS} FROM races",
-    "results": f"""
-        SELECT {RESULT}, fastestLap, rank, fastestLapTime, fastestLapSpeed, statusId
-        FROM {TIMED.format("results")} ORDER BY resultId""",
-    "seasons": "SELECT year, url FROM seasons",
-    "sprint_results": f"""
-        SELECT {RESULT}, fastestLap, fastestLapTime, statusId, rank
-        FROM {TIMED.format("sprint_results")} ORDER BY resultId""",
-    "status": "SELECT statusId, status FROM status",
-}
+SQL = sections_of("ergast_files")
+ERGAST = {name: sql for name, (sql,) in SQL.items()}
 # The columns that Ergast's tables declare NOT NULL, or that are known in each row of its dump.
 REQUIRED = {
     "circuits": ("circuitRef", "name", "url"),
@@ -325,7 +209,8 @@ def write_rest(
         for name, (what, sql) in OTHERS.items()
         if db.execute(f"SELECT 1 FROM ({sql})").fetchone()
     }
-    text = REST_README.format(
+    text = text_of("export_rest_readme").format(
+        title=REST_TITLE,
         left_out="\n".join(f"- {name}.csv" for name in left_out) or "(none)",
         others="\n".join(f"- {name}.csv: {what}" for name, (what, _) in others.items()) or "(none)",
     )
@@ -359,10 +244,16 @@ def written(add: Add, file: str, parts: Iterator[str], progress: Progress) -> st
     return f"{file.removesuffix('.csv'):<22}{rows:>12,} {plural('row', rows)}"
 
 
+def text_of(name: str) -> str:
+    """A text of an export, with places for facts about the database."""
+    return Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8")
+
+
 def readme(db: sqlite3.Connection, left_out: str) -> str:
     first, last, races = db.execute("SELECT min(year), max(year), count(*) FROM races").fetchone()
     (revision,) = db.execute("SELECT revision FROM build").fetchone()
-    return README.format(
+    return text_of("export_readme").format(
+        title=TITLE,
         seasons=f"Seasons: {first} to {last}. Races: {races:,}. Revision: {revision}.",
         ergast="\n".join(f"- {name}.csv" for name in ERGAST),
         left_out=left_out or "here none",

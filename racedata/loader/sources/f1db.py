@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.sources.sections import fields_of, load, run, sections_of, tables_in
 from racedata.loader.sources.statuses import insert_statuses
+from racedata.loader.sql import insertion
 from racedata.loader.stage import SourceFacts, Stage
 from racedata.values import (
     Parser,
@@ -75,6 +76,8 @@ RACE_PARSERS: dict[str, Parser] = {
     "time": hour_and_minute,
 }
 
+CONSTRUCTOR = ("constructorId", "constructorRef", "name", "nationality")  # columns
+
 IdRule = Mapping[str, str]  # a row of f1db_ids.csv
 # Its columns that a row of a result must fit, if they are not empty.
 CONDITIONS = ("engine", "first_year", "last_year", "first_round", "last_round", "driver")
@@ -100,32 +103,6 @@ class Rule(NamedTuple):
         )
 
 
-STATUS_TEXTS = "SELECT status_text, 1000000 * is_sprint + id FROM f1db_with_status"
-RESULTS_OF_DRIVERS = """
-    SELECT f1db_drivers.id, count(year) FROM f1db_drivers
-        LEFT JOIN f1db_races_race_results AS f1db ON driverId = f1db_drivers.rowid
-        LEFT JOIN f1db_races ON f1db_races.id = raceId AND year <= ?
-    GROUP BY f1db_drivers.rowid ORDER BY 2 DESC, 1"""
-CONSTRUCTORS = """
-    SELECT f1db.id, f1db.rowid, f1db.name, demonym
-    FROM f1db_constructors AS f1db
-    LEFT JOIN f1db_countries AS country ON country.rowid = countryId"""
-INSERT_CONSTRUCTOR = """
-    INSERT INTO stage.constructors (constructorId, constructorRef, name, nationality)
-    VALUES (?, ?, ?, ?)"""
-# Circuits, constructors and drivers that first appear after the seasons of f1db_ids.csv.
-NEW = """
-    SELECT {of}Ref FROM stage.{of}s WHERE {of}Id IN (
-        SELECT id FROM ({seen}) JOIN stage.races USING (raceId) GROUP BY id HAVING min(year) > ?)
-    ORDER BY 1"""
-SEEN = {
-    "circuit": "SELECT circuitId AS id, raceId FROM stage.races",
-    "constructor": "SELECT constructorId AS id, raceId FROM stage.results",
-    "driver": """SELECT driverId AS id, raceId FROM stage.results
-        UNION ALL SELECT driverId, raceId FROM stage.practice""",
-}
-
-
 def read(dump: Dump, stage: Stage) -> SourceFacts:
     """Fills the stage from the files of a release. Raises LoadError."""
     db = stage.db
@@ -147,7 +124,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         stage.put_ids(kind, [(reference, id) for id, reference in references.items()])
     run(stage, SQL["lists"])
     add_constructors(stage, rules)
-    insert_statuses(stage, STATUS_TEXTS)
+    insert_statuses(stage, SQL["statuses"][0])
     run(stage, SQL["records"])
     return SourceFacts(
         name="f1db",
@@ -192,7 +169,7 @@ def driver_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[s
     """
     references = {rule["id"]: rule["reference"] for rule in rules if rule["kind"] == "driver"}
     used = {reference.lower() for reference in references.values()}
-    found = db.execute(RESULTS_OF_DRIVERS, [KNOWN_UNTIL]).fetchall()
+    found = db.execute(SQL["results_of_drivers"][0], [KNOWN_UNTIL]).fetchall()
     for id, results in found:
         last = id.rpartition("-")[2]
         if id not in references:
@@ -206,7 +183,7 @@ def add_constructors(stage: Stage, rules: Iterable[IdRule]) -> None:
     db = stage.db
     names = {rule["reference"]: rule["name"] for rule in rules if rule["name"]}
     drivers = rows_by_id(db, "f1db_drivers")
-    constructors = {id: facts for id, *facts in db.execute(CONSTRUCTORS)}
+    constructors = {id: facts for id, *facts in db.execute(SQL["constructors"][0])}
     listed, others = rules_of_constructors(rules, constructors, drivers)
     numbers: dict[str, int] = {}
     # First the constructors that always have a reference, then those that have it only sometimes.
@@ -216,7 +193,7 @@ def add_constructors(stage: Stage, rules: Iterable[IdRule]) -> None:
             numbers[reference] = len(numbers) + 1
             _, name, nationality = constructors[rule["id"]]
             row = (numbers[reference], reference, names.get(reference, name), nationality)
-            db.execute(INSERT_CONSTRUCTOR, row)
+            db.execute(insertion("stage.constructors", CONSTRUCTOR), row)
     stage.rows["constructors"] = len(numbers)
     stage.put_ids("constructor", [(rule["reference"], rule["id"]) for rule in [*others, *listed]])
     of_id: dict[int, list[Rule]] = defaultdict(list)
@@ -255,9 +232,7 @@ def rules_of_constructors(
 def remarks(db: sqlite3.Connection, rules: Iterable[IdRule]) -> Iterator[str]:
     """Reports ids that f1db_ids.csv does not know, whose reference is a guess."""
     listed = {rule["reference"] for rule in rules}
-    for of, seen in SEEN.items():
-        new = [
-            reference for (reference,) in db.execute(NEW.format(of=of, seen=seen), [KNOWN_UNTIL])
-        ]
+    for of, query in zip(("circuit", "constructor", "driver"), SQL["new"]):
+        new = [reference for (reference,) in db.execute(query, [KNOWN_UNTIL])]
         if names := ", ".join(reference for reference in new if reference not in listed):
             yield f"new {of}s, with ids made from f1db's own: {names[:200]}"

@@ -393,3 +393,38 @@ INSERT INTO stage.constructor_standings (
     constructorStandingsId, raceId, constructorId, points, position, positionText, wins)
 SELECT number, raceId, id, points, position, text, wins
 FROM f1db_numbered WHERE kind = 'constructor';
+
+-- [statuses] The texts of statuses, and numbers that order new ones.
+
+SELECT status_text, 1000000 * is_sprint + id FROM f1db_with_status;
+
+-- [results_of_drivers] How many results each driver has, up to a season: the most first.
+
+SELECT f1db_drivers.id, count(year) FROM f1db_drivers
+    LEFT JOIN f1db_races_race_results AS f1db ON driverId = f1db_drivers.rowid
+    LEFT JOIN f1db_races ON f1db_races.id = raceId AND year <= ?
+GROUP BY f1db_drivers.rowid ORDER BY 2 DESC, 1;
+
+-- [constructors] The constructors, with their nationality.
+
+SELECT f1db.id, f1db.rowid, f1db.name, demonym
+FROM f1db_constructors AS f1db
+    LEFT JOIN f1db_countries AS country ON country.rowid = countryId;
+
+-- [new] Circuits, constructors and drivers that first appear after a season.
+
+SELECT circuitRef FROM stage.circuits WHERE circuitId IN (
+    SELECT circuitId FROM stage.races GROUP BY circuitId HAVING min(year) > ?)
+ORDER BY 1;
+
+SELECT constructorRef FROM stage.constructors WHERE constructorId IN (
+    SELECT constructorId FROM stage.results JOIN stage.races USING (raceId)
+    GROUP BY constructorId HAVING min(year) > ?)
+ORDER BY 1;
+
+SELECT driverRef FROM stage.drivers WHERE driverId IN (
+    SELECT driverId FROM (
+        SELECT driverId, raceId FROM stage.results
+        UNION ALL SELECT driverId, raceId FROM stage.practice)
+    JOIN stage.races USING (raceId) GROUP BY driverId HAVING min(year) > ?)
+ORDER BY 1;

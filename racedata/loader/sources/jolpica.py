@@ -2,8 +2,7 @@
 database, linked by ids.
 
 The SQL is in jolpica.sql. Columns are found by name; other columns and files are ignored.
-jolpica_download.py downloads the
-dump that Jolpica publishes.
+jolpica_download.py downloads the dump that Jolpica publishes.
 """
 
 import sqlite3
@@ -72,35 +71,12 @@ PARSERS: dict[str, dict[str, Parser]] = {
     "teamchampionship": {"points": points, "is_eligible": flag},
 }
 
-STATUS_TEXTS = (
-    "SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL"
-)
 # The file without which the Stage lacks a table.
 FILE_OF = {
     "pit_stops": "pitstop",
     "driver_standings": "driverchampionship",
     "constructor_standings": "teamchampionship",
 }
-
-# The laps of races with only one lap per driver, unless it is lap 1: these are not all laps.
-SINGLE_LAPS = """
-    DELETE FROM stage.lap_times WHERE raceId IN (
-        SELECT raceId FROM stage.lap_times GROUP BY raceId
-        HAVING count(*) = count(DISTINCT driverId) AND max(lap) > 1)"""
-
-SESSION_TYPES = (
-    "'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3'"
-)
-UNKNOWN_SESSIONS = f"""
-    SELECT type, count(*) FROM session WHERE type NOT IN ({SESSION_TYPES}) GROUP BY type
-    ORDER BY type"""
-# Without its race, a round would be left out with all its records.
-WITHOUT_RACE = """
-    SELECT year, round.number FROM round JOIN season ON season.id = season_id
-    WHERE is_cancelled IS NOT 1 AND round.number NOT NULL
-        AND round.id IN (SELECT round_id FROM session JOIN sessionentry ON session_id = session.id)
-        AND round.id NOT IN (SELECT round_id FROM session WHERE type = 'R')
-    ORDER BY year, round.number LIMIT 1"""
 
 
 def read(dump: Dump, stage: Stage) -> SourceFacts:
@@ -113,12 +89,12 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     run(stage, SQL["tables"])
     remarks = not_read(dump, paths)
     remarks += [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
-    if without_race := db.execute(WITHOUT_RACE).fetchone():
+    if without_race := db.execute(SQL["without_race"][0]).fetchone():
         year, round = without_race
         what = f"{year}/{round} has sessions with entries, but none of type R; expected a race"
         raise LoadError(f"{files['session'].name}: {what}")
     run(stage, SQL["lists"])
-    insert_statuses(stage, STATUS_TEXTS)
+    insert_statuses(stage, SQL["statuses"][0])
     if "lap" in files:
         remarks += load_laps(stage, files)
     remarks += [
@@ -144,7 +120,7 @@ def left_out(db: sqlite3.Connection) -> Iterator[str]:
         (rows,) = db.execute(query).fetchone()
         if rows:
             yield f"left out: {what}: {rows:,}"
-    if unknown := db.execute(UNKNOWN_SESSIONS).fetchall():
+    if unknown := db.execute(SQL["unknown_sessions"][0]).fetchall():
         types = ", ".join(f"{type} ({sessions:,})" for type, sessions in unknown)
         yield f"left out: sessions of unknown types: {types[:200]}"
 
@@ -209,6 +185,6 @@ def leave_out_single_laps(stage: Stage) -> list[str]:
     """Deletes the laps of races for which only each driver's fastest lap is known. Returns
     remarks.
     """
-    rows = stage.db.execute(SINGLE_LAPS).rowcount
+    rows = stage.db.execute(SQL["single_laps"][0]).rowcount
     stage.rows["lap_times"] -= rows
     return [f"left out: laps from races with only one lap per driver: {rows:,}"] if rows else []

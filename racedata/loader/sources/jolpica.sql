@@ -266,3 +266,29 @@ SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races);
 SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
 WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM stage.results)
     OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM stage.sprint_results);
+
+-- [statuses] The texts of statuses, and numbers that order new ones.
+
+SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL;
+
+-- [without_race] A round that would be left out with all its records, because it has no race.
+
+SELECT year, round.number FROM round JOIN season ON season.id = season_id
+WHERE is_cancelled IS NOT 1 AND round.number NOT NULL
+    AND round.id IN (SELECT round_id FROM session JOIN sessionentry ON session_id = session.id)
+    AND round.id NOT IN (SELECT round_id FROM session WHERE type = 'R')
+ORDER BY year, round.number LIMIT 1;
+
+-- [single_laps] The laps of races with only one lap per driver, unless it is lap 1: these are not all
+-- laps.
+
+DELETE FROM stage.lap_times WHERE raceId IN (
+    SELECT raceId FROM stage.lap_times GROUP BY raceId
+    HAVING count(*) = count(DISTINCT driverId) AND max(lap) > 1);
+
+-- [unknown_sessions] What counts omitted sessions.
+
+SELECT type, count(*) FROM session
+WHERE type NOT IN (
+    'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3')
+GROUP BY type ORDER BY type;

@@ -3,62 +3,24 @@
 Doubtful values are left out. Requests do not belong here.
 """
 
+import csv
 import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, lap_time, listed, plural, without_accents
 from racedata.loader.errors import LoadError
 from racedata.values import Value
 
+with Path(__file__).with_name("openf1_ids.csv").open(newline="", encoding="utf-8") as file:
+    IDS = list(csv.DictReader(file))
 # The circuits as OpenF1 numbers them. Its names of places change; these keys do not.
-CIRCUITS = {
-    2: "silverstone",
-    4: "hungaroring",
-    6: "imola",
-    7: "spa",
-    9: "americas",
-    10: "albert_park",
-    14: "interlagos",
-    15: "catalunya",
-    19: "red_bull_ring",
-    22: "monaco",
-    23: "villeneuve",
-    39: "monza",
-    46: "suzuka",
-    49: "shanghai",
-    55: "zandvoort",
-    61: "marina_bay",
-    63: "bahrain",
-    65: "rodriguez",
-    70: "yas_marina",
-    144: "baku",
-    149: "jeddah",
-    150: "losail",
-    151: "miami",
-    152: "vegas",
-    153: "madring",
-}
-CONSTRUCTORS = {
-    "Alfa Romeo": "alfa",
-    "AlphaTauri": "alphatauri",
-    "Alpine": "alpine",
-    "Aston Martin": "aston_martin",
-    "Audi": "audi",
-    "Cadillac": "cadillac",
-    "Ferrari": "ferrari",
-    "Haas F1 Team": "haas",
-    "Kick Sauber": "sauber",
-    "McLaren": "mclaren",
-    "Mercedes": "mercedes",
-    "RB": "rb",
-    "Racing Bulls": "rb",
-    "Red Bull Racing": "red_bull",
-    "Williams": "williams",
-}
+CIRCUITS = {int(row["id"]): row["reference"] for row in IDS if row["kind"] == "circuit"}
+CONSTRUCTORS = {row["id"]: row["reference"] for row in IDS if row["kind"] == "constructor"}
 
 POINTS = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 SPRINT_POINTS = (8, 7, 6, 5, 4, 3, 2, 1)

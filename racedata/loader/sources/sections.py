@@ -1,7 +1,8 @@
 """The SQL of a reader of dumps, in a file of the same name: it turns a dump's files into a Stage.
 
 A reader makes a temporary table for each file of the dump, loads them, and fills the Stage from
-them. The SQL has sections, which begin with a comment `-- [name]`, and paragraphs of one statement.
+them. The SQL has sections, and paragraphs of one statement. A section begins with a paragraph of
+its own, which is only a comment: `-- [name]`, and what the section does.
 """
 
 import re
@@ -14,15 +15,16 @@ from racedata.loader.stage import Stage
 from racedata.values import Parser, plain_text, whole_number
 
 FILLED = re.compile(r"^INSERT INTO stage\.(\w+)", re.MULTILINE)
+TITLE = re.compile(r"^-- \[(\w+)\].*\n(?:--.*\n)*\n", re.MULTILINE)
 CREATED = re.compile(r"^CREATE TEMP TABLE (\w+)", re.MULTILINE)
 
 
 def sections_of(name: str) -> dict[str, list[str]]:
     """The statements of a file, by section."""
     text = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
-    _, *found = re.split(r"^-- \[(\w+)\]", text, flags=re.MULTILINE)
+    _, *found = TITLE.split(text)
     return {
-        section: statements.strip("\n").split("\n\n")[1:]
+        section: statements.strip("\n").split("\n\n")
         for section, statements in zip(found[::2], found[1::2])
     }
 

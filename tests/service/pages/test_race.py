@@ -1,5 +1,5 @@
-"""racedata.service.pages.race, racedata.service.pages.season and what they share,
-racedata.service.pages.races.
+"""racedata.service.pages.race, season, races: the pages of a race and a season, and what they
+share.
 """
 
 import re

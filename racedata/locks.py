@@ -1,22 +1,20 @@
-"""Locks of folders. A lock leaves no file behind, and ends with its process, even if that is
-killed.
+"""Locks of folders, for the loader and for static copies. A lock leaves no file behind, and ends
+with its process, even if that is killed.
 """
 
+import errno
 import os
 from pathlib import Path
 
-from racedata.loader.errors import LoadError
+WHERE = "this system cannot lock a folder; expected Linux, or a Python with the module fcntl"
 
 
 def opened_folder(folder: Path, follows_links: bool = True) -> int:
-    """The descriptor of a folder, for `lock`. Raises LoadError where folders cannot be locked."""
+    """The descriptor of a folder, for `lock`. Raises OSError."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
-        raise LoadError(
-            "this system cannot lock a folder; expected Linux, or a system with the Python "
-            "module fcntl"
-        ) from None
+        raise OSError(errno.ENOTSUP, WHERE, str(folder)) from None
     flags = os.O_RDONLY | os.O_DIRECTORY
     return os.open(folder, flags if follows_links else flags | os.O_NOFOLLOW)
 

@@ -1,0 +1,170 @@
+"""racedata.loader.rebuild: a database and its store in step, whichever of them is lost, old, or of
+another one.
+
+What every build does with a store that sources fill is in test_fill.py and test_store.py.
+"""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.apis import answers_of, refreshed, served
+from support.loads import built, changed, csv_rows, rows_of, run_loader, select, without
+from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, put, results
+
+from racedata.database import store_path
+from racedata.loader.build import build
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.rebuild import (
+    Condition,
+    changed_store,
+    condition_at,
+    condition_of,
+    take_apart,
+)
+from racedata.loader.store import opened_store
+from racedata.model import RECORDS
+
+SAID = [a_calendar(a_race(1)), results(1, "hill", "clark")]
+DUMP = a_source("dump", has_ids=True)
+
+
+# Which of them is to be built from the other.
+
+
+def with_a_dump(store):
+    put(store, a_delivery(DUMP, *SAID))
+
+
+def of_revision(change):
+    def edit(store):
+        id, revision = store.state
+        store.state = id, revision + change
+
+    return edit
+
+
+CONDITIONS = {
+    "as built": (None, False, "IN_STEP"),
+    "the store has changed since": (of_revision(1), False, "BEHIND"),
+    "an older copy of the store": (of_revision(-1), False, "APART"),
+    "another store": (lambda store: store.clear(), False, "APART"),
+    "the sample, with which a service began": (
+        lambda store: (store.clear(), with_a_dump(store)),
+        False,
+        "BEHIND",
+    ),
+    "no database": (None, True, "LOST"),
+    "no database, and an empty store": (lambda store: store.clear(), True, "MISSING"),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_the_files_say_which_of_them_is_behind(tmp_path, name):
+    edit, is_deleted, expected = CONDITIONS[name]
+    database = built(SAMPLE, tmp_path / "x.db")
+    if edit:
+        with changed_store(database) as store:
+            edit(store)
+    if is_deleted:
+        database.unlink()
+    assert condition_at(database) is Condition[expected]
+
+
+def test_without_a_store_a_database_is_taken_apart_and_an_older_one_is_built_again(database):
+    assert condition_at(database) is Condition.APART
+    changed(database, "PRAGMA user_version = 10")
+    assert condition_at(database) is Condition.OLDER
+    database.unlink()
+    assert condition_at(database) is Condition.MISSING
+
+
+# Files that are lost.
+
+
+def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
+    """Its sources are in the order of a refresh."""
+    database, before = several_sources, rows_of(several_sources)
+    assert not store_path(database).exists()
+    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
+        assert condition_of(store, existing) is Condition.APART
+        take_apart(existing, store)
+        assert store.state == existing.store
+        names = [source.name for source in store.sources()]
+        assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
+        assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
+        build(database.with_name("again.db"), store, [], lambda text: None)
+    assert rows_of(database.with_name("again.db")) == before
+    assert store_path(database).exists()
+
+
+def test_a_store_of_another_database_forgets_what_it_had(database):
+    changed(database, "UPDATE build SET isSample = 0")
+    with changed_store(database) as store:
+        put(store, a_delivery(DUMP, *SAID))
+        store.remember("api", {"refreshedAt": READ_AT})
+    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
+        assert condition_of(store, existing) is Condition.APART
+        take_apart(existing, store)
+        assert store.source("dump") is None and [*store.parts("dump")] == []
+        assert store.recalled("api") == {"refreshedAt": READ_AT}
+
+
+def test_a_new_store_is_removed_if_it_cannot_be_filled_and_an_old_one_stays_as_it_was(database):
+    path = store_path(database)
+    with pytest.raises(KeyboardInterrupt), changed_store(database):
+        raise KeyboardInterrupt
+    assert [*database.parent.iterdir()] == [database]
+    with changed_store(database) as store:
+        put(store, a_delivery(DUMP, *SAID))
+    before = path.read_bytes()
+    with pytest.raises(KeyboardInterrupt), changed_store(database) as store:
+        put(store, a_delivery(a_source("other"), *SAID))
+        raise KeyboardInterrupt
+    assert path.read_bytes() == before
+    assert [*database.parent.iterdir()] == [database, path]
+
+
+def test_a_store_that_cannot_be_read_is_replaced_and_has_the_mode_of_the_database(database):
+    """It is committed before others can change it."""
+    database.chmod(0o640)
+    store_path(database).write_bytes(b"not a store")
+    with closing(opened_store(database)) as store:
+        assert store.known_sources() == []
+    assert store_path(database).stat().st_mode & 0o777 == 0o640
+    with changed_store(database) as store:
+        put(store, a_delivery(DUMP, *SAID))
+        with closing(sqlite3.connect(store_path(database), timeout=0)) as other:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+            assert other.execute("SELECT count(*) FROM parts").fetchone() == (0,)
+
+
+def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
+    sample_database, tmp_path
+):
+    dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
+    database = built(dump, tmp_path / "x.db")
+    with served(answers_of(client(sample_database))) as server:
+        refreshed(database, server.url, season=2023)
+    before, path = rows_of(database), store_path(database)
+    for content in (None, b"", b"SQLite format 3\0" + b"\xff" * 5000):
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+        run = run_loader(dump, database)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert rows_of(database) == before
+    path.unlink()
+    # Another dump lacks drivers, and a circuit, that only the API's records name then.
+    alonso = next(
+        row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
+    )
+    names = {"drivers", *RECORDS} - {"constructor_standings"}
+    edits = dict.fromkeys(names, lambda row: row if row["driverId"] != alonso else None)
+    built(without(SAMPLE, tmp_path / "further", 2023, 18, **edits), database)
+    sql = "SELECT * FROM results JOIN races USING (raceId) WHERE (year, round) = (2023, 18)"
+    assert len(select(database, sql)) == 20
+    assert before.keys() == rows_of(database).keys()
