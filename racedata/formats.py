@@ -1,6 +1,6 @@
 """How texts are read and written, each way once.
 
-Both halves use most of the functions, but only the loader uses `is_timestamp`, `listed`, `plural`,
+Both halves use most of the functions, but only the loader uses `is_timestamp`, `listed`,
 `printable` and `utc_now`. A format that only the service needs is in the module that needs it.
 """
 
