@@ -10,7 +10,6 @@ from support.loads import built, changed
 from support.refreshes import F1DB
 
 from racedata.service.catalogue import full_name
-
 from racedata.service.pages import races
 
 
