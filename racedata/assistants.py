@@ -1,7 +1,7 @@
 """What AI assistants can ask of a database: the tools of `racedata mcp`, their texts and bounds.
 
-Every answer also says where its records are from, and which are provisional or corrected. The
-protocol is in mcp_server.py.
+Every answer also says where its records are from, and which are provisional, corrected or disputed.
+The protocol is in mcp_server.py.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from threading import Lock
 from typing import Any
+from urllib.parse import urlencode
 
 import falcon
 import orjson
@@ -19,8 +20,10 @@ from racedata.direct import Database
 from racedata.formats import Json, public_name, utc_now
 from racedata.licences import SOURCES
 from racedata.model import KINDS, RACE_TABLES
+from racedata.service.addresses import JSON, Address
+from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
-from racedata.service.request import page_parameter
+from racedata.service.request import own_parameters, page_parameter, parameter
 from racedata.statements import Bounds, StatementError
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
@@ -33,7 +36,7 @@ INSTRUCTIONS = """\
 Formula One data since 1950 from one local database: results, qualifying, sprints, practice, lap
 times, pit stops, standings and calendars. Use `sql` to count and compare, `ask` for one race,
 season or driver, `coverage` before you say that something is missing or that a number is complete,
-`changes` for what was corrected after a race. Say so if an answer is provisional."""
+`changes` for what was corrected after a race. Say so if an answer is provisional or disputed."""
 
 WORDS = """\
 # The words that count
@@ -64,6 +67,8 @@ WORDS = """\
 - **Age**: `drivers` has `dob`; join `drivers USING (driverRef)`.
 - **Provisional**: from a source whose records count only until another source has them.
 - **Corrected**: the table `corrections` has the source's value, the right one, and how we know.
+- **Disputed**: sources disagree, and no evidence has settled it. The table `discrepancies` has the
+  value here and its `state`: `open` if disputed; `discrepancy_values` has what each source says.
 - **Changed**: the table `changes` has the values that a later build altered, such as penalties.
 - **Not covered**: `coverage` has the first and the last season of each kind of records, and how
   many of the races have some. No row does not mean that it did not happen.
@@ -137,16 +142,23 @@ class Assistant:
             try:
                 limit = page_parameter(parameters, "limit", db.served.settings.usual_limit)
                 offset = page_parameter(parameters, "offset", 0)
-                return self.shortened(db, path, limit, offset)
+                own = {
+                    name: str(value)
+                    for name in own_parameters(BY_NAME[db.parse(path).endpoint].rules, JSON)
+                    if (value := parameter(parameters, name))
+                }
+                return self.shortened(db, path, limit, offset, own)
             except falcon.HTTPBadRequest as error:
                 raise Refused(str(error.description)) from None
             except (ValueError, LookupError) as error:
                 raise Refused(str(error)) from None
 
-    def shortened(self, db: Database, path: str, limit: int, offset: int) -> str:
+    def shortened(
+        self, db: Database, path: str, limit: int, offset: int, own: Mapping[str, str]
+    ) -> str:
         """An answer with at most `limit` records, and as few as its size allows."""
         while True:
-            answer = db.ask(path, limit=limit, offset=offset)
+            answer = db.ask(path, limit=limit, offset=offset, **own)
             envelope = answer["MRData"]
             limit, total = int(envelope["limit"]), int(envelope["total"])
             size, records = len(orjson.dumps(answer)), min(limit, total - offset)
@@ -154,19 +166,22 @@ class Assistant:
                 break
             # as many as probably fit
             limit = max(1, min(records - 1, records * SIZE // size))
-        races = races_in(envelope)
-        endpoint = db.parse(path).endpoint
+        address = db.parse(path)
+        endpoint = address.endpoint
         kind = RACE_TABLES[endpoint].name if endpoint in RACE_TABLES else endpoint
         notes = []
         if offset + limit < total:
+            following = urlencode({"limit": limit, "offset": offset + limit, **own})
             notes.append(
                 f"Records {offset + 1} to {offset + limit} of {total}; the next ones: "
-                f"{path}?limit={limit}&offset={offset + limit}"
+                f"{path}?{following}"
             )
         if not total:
             notes.append(covered(db, {kind}) or "No records match; coverage() says what is loaded.")
         note = {"note": " ".join(notes)} if notes else {}
-        return written({**note, **answer, **origin(db, {kind}, races)})
+        races = races_in(envelope)
+        of_page = disputed(db, {kind}, races, ids_in(envelope), where_disputed(address, races))
+        return written({**note, **answer, **origin(db, {kind}, races), **of_page})
 
     def sql(self, select: str) -> str:
         """The rows of one statement that only reads, within bounds."""
@@ -183,7 +198,7 @@ class Assistant:
                 )
             elif not rows:
                 answer["note"] = covered(db, kinds) or "No row matches."
-            return written({**answer, **origin(db, kinds, None)})
+            return written({**answer, **origin(db, kinds, None), **disputed(db, kinds)})
 
     def coverage(self) -> str:
         """What is loaded, how fresh, from where, and what the database does not have."""
@@ -209,6 +224,7 @@ class Assistant:
                     "nextRace": coming[0][0] if coming else "no later race is loaded",
                     **health,
                     **provisional(db, {*KINDS}, None),
+                    **disputed(db, {*KINDS}),
                     "notHere": f"{NEVER}; kinds of records without a line in coverage: "
                     + (
                         ", ".join(kind for kind in KINDS if kind not in health["coverage"])
@@ -276,15 +292,46 @@ def races_in(envelope: Json) -> list[str] | None:
     return [f"{each['season']}/{each['round']}" for each in lists] or None
 
 
-# Rows of `origins` and `corrections` for these kinds, in these races or in all.
+def ids_in(answer: Json) -> Json:
+    """The drivers, constructors and circuits in an answer, by the name of their id."""
+    found: dict[str, list[str]] = {"driverId": [], "constructorId": [], "circuitId": []}
+    waiting: list[Any] = [answer]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting += each
+        elif isinstance(each, dict):
+            waiting += each.values()
+            for name in found.keys() & each.keys():
+                found[name].append(each[name])
+    return found
+
+
+def where_disputed(address: Address, races: list[str] | None) -> str:
+    """Where to read what sources say about the values at an address."""
+    accepted = BY_NAME["discrepancies"].rules.filters
+    # what sources say about a driver or a circuit belongs to no season
+    front = [] if races is None else [address.season, address.round]
+    filters = [
+        word
+        for name, value in address.filters.items()
+        if name in accepted
+        for word in (name, value)
+    ]
+    words = [str(each) for each in (*front, *filters) if each is not None]
+    return "/".join(["", *words, "discrepancies?state=open"])
+
+
+# Rows of `origins`, `corrections` and `discrepancies` for these kinds, in these races or in all.
 OF_RACES = """(?2 IS NULL OR raceId IN (SELECT raceId FROM races
     WHERE year || '/' || round IN (SELECT value FROM json_each(?2))))"""
 OF_KINDS = "IN (SELECT value FROM json_each(?1))"
 
 
 def bound(kinds: Collection[str], races: Collection[str] | None) -> tuple[Any, ...]:
-    """The values for the two texts above."""
-    return written_list(kinds), None if races is None else written_list(races)
+    """The values for the two texts above. The fastest laps are in the rows of results."""
+    parts = {kind.name for kind in KINDS.values() if kind.part_of in kinds}
+    return written_list({*kinds, *parts}), None if races is None else written_list(races)
 
 
 def written_list(texts: Collection[str]) -> str:
@@ -336,6 +383,36 @@ def provisional(db: Database, kinds: Collection[str], races: Collection[str] | N
     ]
     more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
     return {"provisional": [*named, *more]} if rows else {}
+
+
+def disputed(
+    db: Database,
+    kinds: Collection[str],
+    races: Collection[str] | None = None,
+    ids: Json | None = None,
+    where: str = "/discrepancies?state=open",
+) -> Json:
+    """The values about which sources disagree, by field, in words; empty if there are none.
+
+    With `ids`, only those of these drivers, constructors and circuits.
+    """
+    fields = db.served.data.rows(
+        f"""SELECT columnName, count(*) AS count FROM discrepancies
+            LEFT JOIN drivers USING (driverId) LEFT JOIN constructors USING (constructorId)
+            LEFT JOIN circuits ON raceId IS NULL AND circuits.circuitId = discrepancies.circuitId
+            WHERE state = 'open' AND kind {OF_KINDS} AND {OF_RACES} AND (?3 IS NULL OR (
+                (driverRef IS NULL OR driverRef IN (SELECT value FROM json_each(?3, '$.driverId')))
+                AND (constructorRef IS NULL
+                    OR constructorRef IN (SELECT value FROM json_each(?3, '$.constructorId')))
+                AND (circuitRef IS NULL
+                    OR circuitRef IN (SELECT value FROM json_each(?3, '$.circuitId')))))
+            GROUP BY columnName ORDER BY count DESC, columnName""",
+        (*bound(kinds, races), None if ids is None else written(ids)),
+    )
+    counts = ", ".join(f"{row['columnName']} {row['count']}" for row in fields)
+    scope = "in all seasons, " if ids is None else ""
+    said = f"{scope}sources disagree about these values: {counts}; what each says: ask {where}"
+    return {"disputed": said} if fields else {}
 
 
 def covered(db: Database, kinds: Collection[str]) -> str:

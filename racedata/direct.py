@@ -4,6 +4,7 @@ The answers are those of the service's endpoints. HTTP, limits and caches are no
 """
 
 import os
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -13,8 +14,8 @@ from racedata.formats import Json
 from racedata.service import serializers
 from racedata.service.addresses import JSON, Address, Grammar, after_base
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import BY_NAME, RULES, Served
-from racedata.service.request import ParsedRequest
+from racedata.service.endpoints import BY_NAME, RULES, Endpoint, Served
+from racedata.service.request import OWN_PARAMETERS, ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings, SharedSettings
 from racedata.statements import Bounds, Row, Statements
@@ -53,10 +54,13 @@ class Database:
         self.statements.close()
         self.served.data.close()
 
-    def ask(self, address: str, *, limit: int | None = None, offset: int = 0) -> Json:
+    def ask(
+        self, address: str, *, limit: int | None = None, offset: int = 0, **parameters: str
+    ) -> Json:
         """The answer of the service, as a dict: `db.ask("/2023/18/results")["MRData"]`.
 
-        `address` is as after the base address, with or without `.json`. Raises ValueError if the
+        `address` is as after the base address, with or without `.json`; `parameters` are those that
+        only some endpoints have: `db.ask("/discrepancies", state="open")`. Raises ValueError if the
         service would refuse it, and LookupError if a season has no last round yet.
         """
         parsed = self.parse(address)
@@ -67,8 +71,15 @@ class Database:
             limit = settings.usual_limit
         if limit < 0 or offset < 0:
             raise ValueError(f"limit is {limit} and offset {offset}; expected 0 or more")
-        request = ParsedRequest(parsed, min(limit, settings.max_limit), offset, self.base)
-        answer = BY_NAME[parsed.endpoint].answer(self.served, request)
+        endpoint = BY_NAME[parsed.endpoint]
+        request = ParsedRequest(
+            parsed,
+            min(limit, settings.max_limit),
+            offset,
+            self.base,
+            parameters=tuple(parsed_parameters(endpoint, parameters)),
+        )
+        answer = endpoint.answer(self.served, request)
         # The answer shares objects with others. This copy is the caller's own.
         return cast(Json, orjson.loads(serializers.written(answer)))
 
@@ -106,3 +117,18 @@ class Database:
         """Parses an address, with or without the base address. Raises AddressError."""
         rest = after_base(address, self.base)
         return self.grammar.parse(f"/{(address if rest is None else rest).lstrip('/')}")
+
+
+def parsed_parameters(
+    endpoint: Endpoint, parameters: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The parameters that only some endpoints have. Raises ValueError."""
+    for name, value in parameters.items():
+        if name not in endpoint.rules.parameters:
+            expected = ", ".join(["limit", "offset", *endpoint.rules.parameters])
+            raise ValueError(f"{endpoint.name} does not accept {name}; expected only {expected}")
+        parse = OWN_PARAMETERS[name]
+        try:
+            yield name, str(parse(value))
+        except ValueError:
+            raise ValueError(f"{name} is {value[:50]!r}; expected {parse.expected}") from None

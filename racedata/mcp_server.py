@@ -65,8 +65,10 @@ def server_of(assistant: Assistant) -> "MCPServer":
 
         Endpoints: seasons, circuits, races, constructors, drivers, results, qualifying, sprint,
         sprintqualifying, practice, pitstops, laps, driverstandings, constructorstandings, status,
-        corrections. season: a year or current; round: a number, last or next. Large answers are
-        shortened, with a note.
+        corrections, changes (?since=2026-09-01), discrepancies (?state=open: what is disputed, and
+        what each source says), discrepancycounts, ids (of drivers, constructors and circuits in
+        each source). ?provenance=1 adds the source of each race. season: a year or current; round:
+        a number, last or next. Large answers are shortened, with a note.
         """
         return answer(assistant.ask, address)
 

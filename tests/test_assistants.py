@@ -22,6 +22,35 @@ CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, old
         'https://example.org/f1?key=1', '/home/me/dump', 'it was corrected', 2023, 18, 'USA')"""
 
 
+DISPUTE = """INSERT INTO discrepancies (kind, key, columnName, year, raceId, driverId, state,
+        explanation, doubt)
+    SELECT '{kind}', '2023/18/{driver}', '{column}', 2023, raceId, driverId, '{state}', '', 1
+    FROM races, drivers WHERE RACE(2023/18) AND driverRef = '{driver}'"""
+DISPUTES = [
+    DISPUTE.format(kind=kind, driver=driver, column=column, state=state)
+    for kind, driver, column, state in [
+        ("results", "norris", "grid", "open"),
+        ("results", "hamilton", "grid", "open"),
+        ("results", "norris", "laps", "open"),
+        ("results", "norris", "points", "resolved"),
+        ("results", "norris", "number", "explained"),
+        ("fastest_laps", "alonso", "rank", "open"),
+        ("qualifying", "alonso", "q1", "open"),
+    ]
+]
+OF_LISTS = """INSERT INTO discrepancies (kind, key, columnName, {id}, state, explanation, doubt)
+    SELECT '{list}', {ref}, '{column}', {id}, 'open', '', 1 FROM {list} WHERE {ref} = '{name}'"""
+DISPUTES += [
+    OF_LISTS.format(list=name, ref=f"{name[:-1]}Ref", id=f"{name[:-1]}Id", name=of, column=column)
+    for name, of, column in [
+        ("drivers", "norris", "dob"),
+        ("constructors", "mclaren", "nationality"),
+        ("circuits", "americas", "lat"),
+    ]
+]
+DISPUTES += ["INSERT INTO discrepancy_values SELECT record, 1, 'sample', 'x' FROM discrepancies"]
+
+
 @pytest.fixture(scope="module")
 def assistant(sample_database):
     return Assistant(str(sample_database))
@@ -58,6 +87,61 @@ def test_an_answer_says_which_of_its_races_are_provisional(database):
     assert json.loads(assistant.coverage())["provisional"] == said
     for address in ("/2023/9/results", "/2023/18/qualifying", "/drivers"):
         assert "provisional" not in ask(assistant, address)
+
+
+DISAGREE = "sources disagree about these values: "
+
+
+@pytest.mark.parametrize(
+    ("address", "values", "where"),
+    [
+        ("/2023/18/results", "grid 2, laps 1, rank 1", "/2023/18"),
+        ("/2023/18/results?limit=2", "grid 1, laps 1", "/2023/18"),
+        ("/current/last/drivers/norris/results", "grid 1, laps 1", "/current/last/drivers/norris"),
+        ("/2023/drivers/norris/results/2", "grid 1, laps 1", "/2023/drivers/norris"),
+        ("/2023/18/qualifying", "q1 1", "/2023/18"),
+        ("/drivers/norris", "dob 1", "/drivers/norris"),
+        ("/2023/drivers", "dob 1", ""),
+        ("/constructors/mclaren", "nationality 1", "/constructors/mclaren"),
+        ("/circuits?limit=100", "lat 1", ""),
+    ],
+)
+def test_an_answer_says_which_values_on_its_page_are_disputed_and_where_to_read_more(
+    database, address, values, where
+):
+    assistant = Assistant(str(changed(database, *DISPUTES)))
+    asked = f"{where}/discrepancies?state=open"
+    assert ask(assistant, address)["disputed"] == f"{DISAGREE}{values}; what each says: ask {asked}"
+    found = ask(assistant, asked)["MRData"]["DiscrepancyTable"]["Discrepancies"]
+    assert {each["state"] for each in found} == {"open"}
+    assert {pair.split()[0] for pair in values.split(", ")} <= {each["column"] for each in found}
+
+
+@pytest.mark.parametrize(
+    "address", ["/2023/18/drivers/sargeant/results", "/2023/9/results", "/1957/drivers", "/races"]
+)
+def test_an_answer_without_a_disputed_value_does_not_mention_any(database, address):
+    assistant = Assistant(str(changed(database, *DISPUTES)))
+    assert "disputed" not in ask(assistant, address)
+
+
+def test_sql_and_coverage_say_which_values_are_disputed_in_all_seasons(database):
+    assistant = Assistant(str(changed(database, *DISPUTES)))
+    said = json.loads(assistant.sql("SELECT driver FROM race_results LIMIT 1"))["disputed"]
+    where = "; what each says: ask /discrepancies?state=open"
+    assert said == f"in all seasons, {DISAGREE}grid 2, laps 1, rank 1{where}"
+    said = json.loads(assistant.coverage())["disputed"]
+    assert said == f"in all seasons, {DISAGREE}grid 2, laps 1, q1 1, rank 1{where}"
+    assert "disputed" not in json.loads(assistant.sql("SELECT year FROM races LIMIT 1"))
+
+
+def test_parameters_of_an_endpoint_count_even_on_the_next_page(database):
+    assistant = Assistant(str(changed(database, *DISPUTES)))
+    answer = ask(assistant, "/discrepancies?state=open&limit=4")
+    assert answer["note"].endswith("/discrepancies?limit=4&offset=4&state=open")
+    assert answer["MRData"]["total"] == "8"
+    (race,) = ask(assistant, "/2023/18/results?provenance=1")["MRData"]["RaceTable"]["Races"]
+    assert race["Provenance"]["disputed"] == "3"
 
 
 def test_only_the_latest_provisional_races_are_named(database):
@@ -110,6 +194,7 @@ def test_an_address_may_be_written_as_a_url(assistant, address):
         ("/2023/18/reslts", "did you mean results?"),
         ("/2023?limit=many", "limit is 'many'; expected a whole number"),
         ("/2023?offset=-1", "offset is '-1'; expected a whole number"),
+        ("/discrepancies?state=shut", "state is 'shut'; expected open, explained or resolved"),
         ("/2023.csv", "is not JSON"),
         ("/1949/last", "Season 1949 has no last round yet"),
     ],

@@ -4,6 +4,7 @@ and clients that mean harm.
 
 import http.client
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,22 +12,34 @@ import sys
 import pytest
 from support import SAMPLE
 from support.assistants import asked, called, described, over_http, over_stdio, refusal, text_of
-from support.loads import built, edited, select
+from support.loads import built, changed, edited, select
 from support.processes import free_port, memory, run_racedata
 
 from racedata import __version__
 from racedata.assistants import RESOURCES
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.request import OWN_PARAMETERS
+
+DISPUTE = [
+    """INSERT INTO discrepancies (kind, key, columnName, year, raceId, driverId, value, state,
+            explanation, doubt)
+        SELECT 'results', '2023/18/norris', 'grid', 2023, raceId, driverId, '2', 'open', 'x', 1
+        FROM races, drivers WHERE RACE(2023/18) AND driverRef = 'norris'""",
+    "INSERT INTO discrepancy_values VALUES (1, 1, 'sample', '2'), (1, 2, 'f1db', NULL)",
+]
 
 
 @pytest.fixture(scope="module")
 def changed_database(tmp_path_factory):
-    """The sample, after a build in which Hamilton had not been disqualified yet."""
+    """The sample, after a build in which Hamilton had not been disqualified yet. One value is
+    disputed.
+    """
     folder = tmp_path_factory.mktemp("changed")
     source = edited(SAMPLE, folder / "sample", results=before_the_stewards)
     database = built(source, folder / "racedata.db")
     shutil.rmtree(source)
     shutil.copytree(SAMPLE, source)
-    return built(source, database)
+    return changed(built(source, database), *DISPUTE)
 
 
 def before_the_stewards(row):
@@ -210,6 +223,27 @@ def test_both_transports_give_the_same_answers_tools_and_resources(url, changed_
     assert both[0] == both[1]
     assert [is_error for is_error, _ in both[0]] == [False, True, False, True, False]
     assert described(url) == described(over_stdio(changed_database))
+
+
+def test_both_transports_say_what_is_disputed_and_lead_to_what_sources_say(url, changed_database):
+    for server in (url, over_stdio(changed_database)):
+        asked_for = [("ask", {"address": "/2023/18/drivers/norris/results"})]
+        said = json.loads(text_of(called(server, *asked_for)[0]))["disputed"]
+        assert said == (
+            "sources disagree about these values: grid 1; "
+            "what each says: ask /2023/18/drivers/norris/discrepancies?state=open"
+        )
+    answer = asked(url, "ask", address=said.partition("ask ")[2])
+    (dispute,) = answer["MRData"]["DiscrepancyTable"]["Discrepancies"]
+    assert (dispute["key"], dispute["column"]) == ("2023/18/norris", "grid")
+    assert "disputed" not in asked(url, "ask", address="/2023/18/drivers/alonso/results")
+
+
+def test_the_tool_for_addresses_names_every_endpoint_and_parameter(url):
+    tools, _ = described(url)
+    words = re.findall(r"\w+", tools["ask"])
+    assert {endpoint.name for endpoint in ENDPOINTS} <= {*words}
+    assert {*OWN_PARAMETERS} <= {*words}
 
 
 def test_there_are_four_tools_and_the_resources_that_they_name(url):
