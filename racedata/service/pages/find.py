@@ -15,7 +15,6 @@ from racedata.service import careers
 from racedata.service.catalogue import full_name, place_of
 from racedata.service.pages.ask import Ask
 
-PATH = "/find"
 LONGEST = 100  # characters of a query; no name is so long
 SHOWN = 20  # of a kind
 
