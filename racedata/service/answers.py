@@ -9,7 +9,7 @@ import re
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
 from email.utils import format_datetime
 from functools import cached_property
@@ -196,24 +196,13 @@ class CachedAnswers:
 
 
 class Document:
-    """A resource whose text is made once per database: `/`, `/docs` or `/openapi.json`.
+    """A resource whose body is made once per database, such as `/openapi.json`."""
 
-    `headers` are additional headers.
-    """
-
-    def __init__(
-        self,
-        validators: Validators,
-        text: str,
-        content_type: str,
-        headers: Sequence[tuple[str, str]] = (),
-    ) -> None:
-        self.validators, self.content_type, self.headers = validators, content_type, headers
-        self.body = text.encode()
-        self.compressed = compressed(self.body)
+    def __init__(self, validators: Validators, body: bytes, content_type: str) -> None:
+        self.validators, self.content_type, self.body = validators, content_type, body
+        self.compressed = compressed(body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        resp.set_headers(list(self.headers))
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
         else:

@@ -120,7 +120,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
     app.add_route("/healthz", Health(data, settings))
     described = Validators(settings, data, "the description", max_age=settings.max_age)
-    document = openapi.document(served, grammar)
+    document = openapi.document(served, grammar).encode()
     app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
     if settings.download:
         app.add_route(download.PATH, download.Download(data, answers.validators.last_modified))

@@ -33,8 +33,8 @@ def test_the_description_has_the_addresses_of_every_endpoint_and_the_routes_outs
     assert set(described.paths) == {*ADDRESSES, *OUTSIDE}
     routes = {route.path for route in inspect_routes(sample.app)}
     of_people = {path for path in routes if path.startswith("/current") or "{" in path}
-    of_people |= {"/data", "/find", "/icon.svg", "/manifest.webmanifest", "/llms.txt"}
-    assert len(of_people) == 13
+    of_people |= {"/data", "/find", "/icon.svg", "/card.png", "/manifest.webmanifest", "/llms.txt"}
+    assert len(of_people) == 14
     assert routes - of_people == {*OUTSIDE, *(f"{BASE}/{each.name}" for each in ENDPOINTS)}
 
 

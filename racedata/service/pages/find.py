@@ -17,7 +17,6 @@ from racedata.service.catalogue import full_name, place_of
 from racedata.service.pages import driver
 from racedata.service.pages.ask import Ask
 
-PATH = "/find"
 LONGEST = 100  # characters of a query; no name is so long
 SHOWN = 20  # of a kind
 

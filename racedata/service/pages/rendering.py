@@ -22,9 +22,12 @@ CONTENT_TYPE = "text/html; charset=utf-8"
 SEPARATOR = "\x1f"  # between the texts of a row
 
 FOLDER = files(__package__) / "templates"
-STYLE, SCRIPT, ICON, MANIFEST = (
-    FOLDER.joinpath(name).read_text(encoding="utf-8")
-    for name in ("style.css", "script.js", "icon.svg", "manifest.webmanifest")
+STYLE, SCRIPT = (
+    FOLDER.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
+)
+# The card is what other sites show beside a link to a page; scripts/picture.py makes it.
+ICON, MANIFEST, CARD = (
+    FOLDER.joinpath(name).read_bytes() for name in ("icon.svg", "manifest.webmanifest", "card.png")
 )
 
 
@@ -134,4 +137,4 @@ def render(name: str, path: str, **facts: object) -> str:
     """The page at `path`: the template of this name, filled with facts."""
     # relative, because a proxy may serve all pages below a path of its own
     root = "../" * (path.count("/") - 1) or "./"
-    return TEMPLATES.get_template(name).render(facts, root=root)
+    return TEMPLATES.get_template(name).render(facts, root=root, path=path)

@@ -36,7 +36,8 @@ from racedata.service.pages import (
     season,
 )
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.rendering import CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
+from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
+from racedata.service.request import check_host, host_of
 from racedata.settings import Answers
 
 LONGEST_ID = 100
@@ -50,7 +51,7 @@ class Page(NamedTuple):
     template: str
     facts: Callable[..., dict[str, Any]]  # `facts(ask, **parameters)`
     # `fault(ask, **parameters)` says why there is no such page; empty if there is one
-    fault: Callable[..., str] = races.fault
+    fault: Callable[..., str] = lambda ask: ""
 
 
 HOME = Page("/", "home.html", home.facts)
@@ -58,8 +59,8 @@ DATA = Page("/data", "data.html", data.facts)
 DOCS = Page("/docs", "interface.html", interface.facts)
 LLMS = Page("/llms.txt", "llms.txt", llms.facts)  # https://llmstxt.org
 PAGES = (
-    Page("/{season:year}", "season.html", season.facts),
-    Page("/{season:year}/{round:number}", "race.html", race.facts),
+    Page("/{season:year}", "season.html", season.facts, races.fault),
+    Page("/{season:year}/{round:number}", "race.html", race.facts, races.fault),
     Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
     Page(
         "/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault
@@ -105,14 +106,15 @@ class Pages:
         app.router_options.converters.update(CONVERTERS)
         for page in (HOME, DATA):
             app.add_route(page.route, FreshPage(self, page))
-        app.add_route(DOCS.route, self.document(DOCS, {}))
         app.add_route(LLMS.route, self.plain(LLMS))
-        for page in PAGES:
+        for page in (DOCS, *PAGES):
             app.add_route(page.route, PageResource(self, page))
-        app.add_route(find.PATH, FindPage(self))
+        finder = FindPage(self)
+        app.add_route(finder.page.route, finder)
         for name, text, content_type in (
             ("icon.svg", ICON, "image/svg+xml"),
             ("manifest.webmanifest", MANIFEST, "application/manifest+json"),
+            ("card.png", CARD, "image/png"),
         ):
             app.add_route(f"/{name}", Document(self.validators({}), text, content_type))
         app.add_route("/current", Current(self, None))
@@ -125,24 +127,45 @@ class Pages:
         shown: tuple[Answers, ...] = "the description", "the HTML pages"
         return Validators(settings, data, *shown, max_age=0, refresh_times=times)
 
-    def document(self, page: Page, times: home.RefreshTimes, **parameters: Any) -> Document:
-        """A page without parameters in its route, whose ETag also depends on `times`."""
-        html = self.html(page, page.route, **parameters)
-        return Document(self.validators(times), html, CONTENT_TYPE, HEADERS)
-
     def plain(self, page: Page) -> Document:
         """A page for programs, without HTML."""
-        text = self.html(page, page.route)
-        return Document(self.validators({}), text, "text/plain; charset=utf-8")
+        text = self.render(page.template, page.route, "", page.facts(self.ask))
+        return Document(self.validators({}), text.encode(), "text/plain; charset=utf-8")
 
-    def html(self, page: Page, path: str, **parameters: Any) -> str:
-        return self.render(page.template, path, page.facts(self.ask, **parameters))
+    def site(self, req: falcon.Request) -> str:
+        """The URL of this service without a path, for links on other sites; empty if unknown."""
+        settings = self.ask.settings
+        if settings.base_url:
+            return settings.root_link.rstrip("/")
+        host = host_of(req)
+        check_host(host)
+        return f"{req.scheme}://{host}"
 
-    def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
+    def send(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        page: Page,
+        answers: CachedAnswers,
+        **parameters: Any,
+    ) -> None:
+        """Sends a page, which is made if the cache does not have it."""
+        site, path = self.site(req), req.path.lower()
+
+        def make() -> Body:
+            html = self.render(page.template, path, site, page.facts(self.ask, **parameters))
+            return Body(compressed(html.encode()))
+
+        resp.set_headers(HEADERS)
+        key = page.route, site, repr(parameters)
+        answers.respond(req, resp, CONTENT_TYPE, key, make)
+
+    def render(self, template: str, path: str, site: str, facts: dict[str, Any]) -> str:
         settings = self.ask.settings
         return render(
             template,
             path,
+            site=site,
             base=settings.base_link,
             contact=settings.contact,
             this_season=self.ask.catalogue.calendar_season,
@@ -185,7 +208,7 @@ class Pages:
         resp.content_type = CONTENT_TYPE
         seasons = self.ask.catalogue.rounds
         facts = {"fault": fault, "season": season if season in seasons else max(seasons)}
-        resp.text = self.render("not_found.html", req.path, facts)
+        resp.text = self.render("not_found.html", req.path, "", facts)
 
 
 class PageResource:
@@ -199,14 +222,7 @@ class PageResource:
         if fault := page.fault(pages.ask, **parameters):
             pages.send_not_found(req, resp, fault, season=parameters.get("season", 0))
             return
-        resp.set_headers(HEADERS)
-        pages.answers.respond(
-            req,
-            resp,
-            CONTENT_TYPE,
-            key=(page.route, *parameters.values()),
-            make=lambda: Body(compressed(pages.html(page, req.path, **parameters).encode())),
-        )
+        pages.send(req, resp, page, pages.answers, **parameters)
 
     on_head = on_get
 
@@ -214,16 +230,16 @@ class PageResource:
 class FreshPage:
     """The resource of a page that says when refreshes last asked the sources: `/` or `/data`.
 
-    It is made once per database, and again when a refresh has asked a source.
+    It is made again when a refresh has asked a source.
     """
 
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages, self.page = pages, page
-        self.times, self.document = self.made({})
+        self.times, self.answers = self.read_at({})
 
-    def made(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, Document]:
-        """The times at which refreshes last asked the sources, and the page that shows them."""
-        return times, self.pages.document(self.page, times, shown_times=times)
+    def read_at(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, CachedAnswers]:
+        """The times at which refreshes last asked the sources, and what answers until the next."""
+        return times, CachedAnswers(self.pages.validators(times), self.pages.answers.cache)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         times = {
@@ -232,8 +248,8 @@ class FreshPage:
             if "refreshedAt" in of_source
         }
         if times != self.times:
-            self.times, self.document = self.made(times)
-        self.document.on_get(req, resp)
+            self.times, self.answers = self.read_at(times)
+        self.pages.send(req, resp, self.page, self.answers, shown_times=times)
 
     on_head = on_get
 
@@ -243,24 +259,14 @@ class FindPage:
 
     def __init__(self, pages: Pages) -> None:
         self.pages = pages
+        self.page = Page("/find", "find.html", self.facts)
+
+    def facts(self, ask: Ask, query: str) -> dict[str, Any]:
+        return find.facts(ask, self.pages.names, query)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        pages = self.pages
         query = " ".join(req.get_param("q", default="")[: find.LONGEST].split())
-        resp.set_headers(HEADERS)
-        pages.answers.respond(
-            req,
-            resp,
-            CONTENT_TYPE,
-            key=(find.PATH, query),
-            make=lambda: Body(
-                compressed(
-                    pages.render(
-                        "find.html", find.PATH, find.facts(pages.ask, pages.names, query)
-                    ).encode()
-                )
-            ),
-        )
+        self.pages.send(req, resp, self.page, self.pages.answers, query=query)
 
     on_head = on_get
 

@@ -52,6 +52,65 @@ def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(s
     assert answer.headers["Referrer-Policy"] == "no-referrer"
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/", "The next Formula One race in your time zone, the latest results"),
+        ("/data", "Where the Formula One data is from"),
+        ("/docs", "Formula One data for programs"),
+        ("/2023", "The 2023 Formula One season: calendar, winners"),
+        ("/2023/18", "United States Grand Prix 2023, Sun 22 Oct 2023, won by Max Verstappen: the"),
+        ("/1957/5", "British Grand Prix 1957, Sat 20 Jul 1957, won by Tony Brooks and Stirling"),
+        ("/2023/19", "Mexico City Grand Prix 2023, Sun 29 Oct 2023: when its sessions start."),
+        ("/drivers/alonso", "The career of Fernando Alonso in Formula One: 6 starts, "),
+        ("/constructors/vanwall", "Vanwall in Formula One: 2 starts, "),
+        ("/circuits/americas", "Circuit of the Americas, Austin, USA: 1 race, winners, "),
+        ("/find?q=sch%26", "What has “sch&amp;” in its name: drivers, "),
+        ("/find", "Find a driver, a constructor, "),
+    ],
+)
+def test_a_page_says_to_other_sites_what_it_has_and_where_it_is(sample, address, said):
+    html = sample.get(address, headers={"Host": "f1.example.org"}).text
+    description = re.search('<meta name="description" content="(.*?)">', html)[1]
+    assert description.startswith(said)
+    graph = dict(re.findall('<meta property="og:(.*?)" content="(.*?)">', html))
+    title = re.search("<title>(.*?)</title>", html)[1]
+    assert graph == {
+        "type": "website",
+        "site_name": "racedata",
+        "title": title,
+        "description": description,
+        "url": f"http://f1.example.org{address}",
+        "image": "http://f1.example.org/card.png",
+        "image:alt": "racedata: Formula One results, championships, calendars",
+    }
+
+
+@pytest.mark.parametrize(
+    ("base_url", "url"),
+    [
+        ("https://f1.example.org/x/ergast/f1", "https://f1.example.org/x/drivers/alonso"),
+        ("https://f1.example.org/api", None),  # elsewhere than the pages
+    ],
+)
+def test_the_address_of_a_page_is_that_of_the_base_url_if_it_is_set(sample_database, base_url, url):
+    html = client(sample_database, base_url=base_url).get("/drivers/ALONSO").text
+    found = re.findall('<meta property="og:(?:url|image)" content="(.*?)">', html)
+    assert found == ([url, "https://f1.example.org/x/card.png"] if url else [])
+
+
+def test_a_page_is_refused_to_a_host_that_no_page_can_have(sample):
+    answer = sample.get("/2023", headers={"Host": 'a"b'}, status=400)
+    assert "expected a host name or an IP address" in answer.json["detail"]
+
+
+def test_the_card_is_an_image_of_the_size_that_other_sites_show(sample):
+    answer = sample.get("/card.png")
+    assert answer.content_type == "image/png"
+    assert answer.body.startswith(b"\x89PNG\r\n")
+    assert [int.from_bytes(answer.body[at : at + 4]) for at in (16, 20)] == [1200, 630]
+
+
 PARAMETERS = [[2023], [2023, 18], ["alonso"], ["red_bull"], ["americas"]]
 SHOWN = [(HOME, [{}]), (DATA, [{}]), (DOCS, []), *zip(PAGES, PARAMETERS, strict=True)]
 
