@@ -25,6 +25,8 @@ SIZE_OF_F1DB = 500  # of its outlines, in both directions
 NUMBERS = {"m": 2, "l": 2, "h": 1, "v": 1, "c": 6, "s": 4, "q": 4, "a": 7, "z": 0}
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 FLAG = re.compile("[01]")
+# Directions that f1db has wrong, by layout. The Indianapolis 500 only turns left.
+DIRECTIONS = {"indianapolis-1": "anti-clockwise"}
 
 
 class Race(NamedTuple):
@@ -57,7 +59,7 @@ def rows(checkout: Path) -> Iterator[tuple[str, ...]]:
                     periods({race.season for race in races[id]}),
                     value(layout, "length"),
                     value(layout, "turns"),
-                    newest.direction.lower().replace("_", "-"),
+                    DIRECTIONS.get(id, newest.direction.lower().replace("_", "-")),
                     newest.type.lower(),
                     outline((checkout / f"src/assets/circuits/black/{id}.svg").read_text("utf-8")),
                 )

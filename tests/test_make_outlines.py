@@ -71,6 +71,14 @@ def test_the_file_has_a_row_for_each_layout_of_a_race_with_our_reference(checkou
     ]
 
 
+def test_a_direction_that_f1db_has_wrong_is_corrected(checkout, monkeypatch, capsys):
+    monkeypatch.setitem(make_outlines.DIRECTIONS, "monza-1", "anti-clockwise")
+    make_outlines.main(checkout)
+    rows = csv.DictReader(capsys.readouterr().out.splitlines())
+    found = {row["name"]: row["direction"] for row in rows}
+    assert (found["monza-1"], found["monza-2"]) == ("anti-clockwise", "clockwise")
+
+
 def test_a_layout_without_a_fact_is_an_error(checkout):
     file = checkout / "src/data/circuits/monza.yml"
     write(file, file.read_text().replace("    turns: 11\n", ""))
