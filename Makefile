@@ -113,17 +113,22 @@ image:  ## build the container image `racedata` with buildah: BASE=image (a Pyth
 		|| { tail -n 20 build/image.log >&2; exit 1; }
 
 # A base image made of Debian's packages, so the tests need no image registry. They also use it as the image of nginx.
+# ARCH=arm64 makes the one for that machine, and `racedata-base:all`, which has both.
+TEST_BASE = localhost/racedata-base$(if $(value ARCH),:$(ARCH))
 test-base:
-	@podman image exists localhost/racedata-base || { mkdir -p build && \
-		mmdebstrap --quiet --variant=minbase --include=ca-certificates,nginx-light,python3,python3-venv \
+	@podman image exists $(TEST_BASE) || { mkdir -p build && \
+		mmdebstrap --quiet --variant=minbase $(if $(value ARCH),--arch="$(ARCH)") --include=ca-certificates,nginx-light,python3,python3-venv \
 			--customize-hook='cd "$$1" && rm etc/nginx/sites-enabled/default && cd var/log/nginx && ln -sf /dev/stderr error.log && ln -sf /dev/stdout access.log' \
 			"$$(. /etc/os-release && echo "$$VERSION_CODENAME")" build/base.tar && \
-		podman import --quiet build/base.tar localhost/racedata-base >build/image.log && rm build/base.tar; }
-	@podman tag localhost/racedata-base localhost/nginx:stable
+		podman import --quiet $(if $(value ARCH),--arch "$(ARCH)") build/base.tar $(TEST_BASE) >build/image.log && \
+		rm build/base.tar; }
+	@$(if $(value ARCH),$(MAKE) --no-print-directory test-base ARCH= && { podman manifest exists localhost/racedata-base:all || \
+		podman manifest create localhost/racedata-base:all containers-storage:localhost/racedata-base \
+		containers-storage:$(TEST_BASE) >/dev/null; },podman tag localhost/racedata-base localhost/nginx:stable)
 
-test-image: .venv/installed-test .venv/installed-image test-base  ## build the container image on a base image made from Debian's packages, and run its tests: needs buildah, podman, runc, mmdebstrap
-	@$(MAKE) --no-print-directory image BASE=localhost/racedata-base
-	@.venv/bin/pytest tests/system/test_image.py
+test-image: .venv/installed-test .venv/installed-image test-base  ## build the container image on a base image made from Debian's packages, and run its tests: needs buildah, podman, runc, mmdebstrap; ARCH=arm64 (with qemu-user-static)
+	@$(MAKE) --no-print-directory image BASE=$(TEST_BASE)
+	@ARCH=$(ARCH) .venv/bin/pytest tests/system/test_image.py
 
 build/lock/bin/uv: | python
 	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet --disable-pip-version-check uv

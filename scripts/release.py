@@ -264,11 +264,15 @@ def build_images(root: Path, dist: Path, seconds: int, environ: Mapping[str, str
         if lacks := lacks_for_image(name):
             yield f"{file}: not built; it needs {lacks}"
             continue
-        tag = f"localhost/racedata:{version(root)}"
         words = (f"ARCH={name}", f"BASE={environ.get('BASE', '')}", f"EPOCH={seconds}")
         run("make", "--no-print-directory", "image", *words)
-        run("buildah", "push", "--quiet", f"racedata:{name}", f"oci-archive:{dist / file}:{tag}")
-        normalise(dist / file, seconds)
+        tag = f"localhost/racedata:{version(root)}"
+        archive_image(f"racedata:{name}", dist / file, tag, seconds)
+
+
+def archive_image(image: str, file: Path, tag: str, seconds: int) -> None:
+    run("buildah", "push", "--quiet", image, f"oci-archive:{file}:{tag}")
+    normalise(file, seconds)
 
 
 def lacks_for_image(name: str) -> str:

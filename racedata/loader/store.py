@@ -422,6 +422,8 @@ def opened_store(database: Path, checks: bool = True) -> Store:
     """
     path = store_path(database)
     is_new = not path.exists()
+    if is_new and not os.access(path.parent, os.W_OK):
+        path.touch()  # its error names the missing permission; SQLite's does not
     if not is_new and (path.is_dir() or not os.access(path, os.R_OK | os.W_OK)):
         # Its error names the file; SQLite's does not. If the file could be opened, closing it would
         # unlock it for other threads.

@@ -16,7 +16,7 @@ from support.stores import READ_AT, a_race, a_source, an_api, results, stored_ca
 
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part
-from racedata.loader.store import NotAStore, Store, keyed
+from racedata.loader.store import NotAStore, Store, keyed, opened_store
 
 LATER = "2023-12-02T06:00:00Z"
 
@@ -350,3 +350,9 @@ def test_the_sqlite3_program_shows_what_each_source_says(path, store):
     ]
     races = "SELECT value ->> 'name' AS race FROM calendars, json_each(races)"
     assert shown(races) == [{"race": "Grand Prix 1"}, {"race": "Grand Prix 2"}]
+
+
+def test_the_error_of_a_store_that_cannot_be_made_names_its_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as raised:
+        opened_store(tmp_path / "none" / "racedata.db")
+    assert raised.value.filename == str(tmp_path / "none" / "racedata.sources.db")

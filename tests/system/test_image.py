@@ -1,5 +1,5 @@
 """The image of deploy/Containerfile, built by `make test-image`, run by podman with as few rights
-as possible.
+as possible. `ARCH` names another machine, whose image runs in an emulator.
 """
 
 import fcntl
@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import urllib.request
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,10 @@ from support.loads import rows_of, without
 from support.processes import OFF, free_port, listens, until
 from support.traffic import Client, traffic
 
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import release
+
 from racedata import __version__
 
 # What a sandbox needs, and as few rights as an operator can give.
@@ -35,6 +40,10 @@ RUN = [
     "--cap-drop=all",
 ]
 RUN += ["--security-opt=no-new-privileges", "--read-only", "--read-only-tmpfs=false"]
+# The kernel's name of a machine, and its number in the programs for it.
+MACHINES = {"amd64": ("x86_64", 62), "arm64": ("aarch64", 183)}
+ARCH = os.environ.get("ARCH", "")
+IMAGE, BASE = (f"{name}:{ARCH or 'latest'}" for name in ("racedata", "racedata-base"))
 RESULTS = "/ergast/f1/2023/18/results.json"
 
 
@@ -44,7 +53,7 @@ def podman(*arguments):
 
 def in_image(*command, options=()):
     """What a command prints in a new container."""
-    ended = podman(*RUN, "--rm", *options, "racedata", *command)
+    ended = podman(*RUN, "--rm", *options, IMAGE, *command)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -96,7 +105,7 @@ def container(*command, data=None, user="12345:0", **environ):
     options = [f"--env={name}={value}" for name, value in settings.items()]
     options += [f"--volume={data}:/data"] if data else []
     started = podman(
-        *RUN, "--detach", "--name", running.name, "--user", user, *options, "racedata", *command
+        *RUN, "--detach", "--name", running.name, "--user", user, *options, IMAGE, *command
     )
     assert started.returncode == 0, started.stderr
     try:
@@ -108,10 +117,8 @@ def container(*command, data=None, user="12345:0", **environ):
 
 
 def test_the_image_is_small_and_has_neither_tools_nor_tests():
-    assert inspect("racedata")["Size"] - inspect("racedata-base")["Size"] < 25_000_000
-    added = {
-        line.split()[1] for line in podman("diff", "racedata", "racedata-base").stdout.splitlines()
-    }
+    assert inspect(IMAGE)["Size"] - inspect(BASE)["Size"] < 25_000_000
+    added = {line.split()[1] for line in podman("diff", IMAGE, BASE).stdout.splitlines()}
     folders = ("/opt/racedata", "/data", "/socket")
     assert {path for path in added if not path.startswith(folders)} == {"/opt"}
     assert not {"pip", "setuptools", "tests"} & {name for path in added for name in path.split("/")}
@@ -119,11 +126,42 @@ def test_the_image_is_small_and_has_neither_tools_nor_tests():
 
 def test_the_image_says_what_it_is():
     labels = {
-        name.rpartition(".")[2]: text
-        for name, text in inspect("racedata")["Config"]["Labels"].items()
+        name.rpartition(".")[2]: text for name, text in inspect(IMAGE)["Config"]["Labels"].items()
     }
     assert (labels["title"], labels["version"]) == ("racedata", __version__)
     assert in_image("racedata", "--version") == f"racedata {__version__}\n"
+
+
+# Prints the machines of the programs and libraries in the image, by number.
+PROGRAMS = """
+import pathlib
+files = [each for each in pathlib.Path("/opt/racedata").rglob("*") if each.is_file()]
+found = [each.open("rb").read(20) for each in files if not each.is_symlink()]
+print({each[18] + 256 * each[19] for each in found if each.startswith(b"\\x7fELF")})
+"""
+
+
+def test_its_programs_and_libraries_are_for_the_machine_that_it_names():
+    architecture = inspect(IMAGE)["Architecture"]
+    machine, number = MACHINES[architecture]
+    assert ARCH in ("", architecture)
+    assert in_image("uname", "-m") == f"{machine}\n"
+    assert in_image("python3", "-c", PROGRAMS) == f"{{{number}}}\n"
+
+
+def test_its_archive_names_the_machine_and_has_the_same_bytes_each_time(tmp_path):
+    files = [tmp_path / name for name in ("a.oci.tar", "b.oci.tar")]
+    for file in files:
+        release.archive_image(IMAGE, file, "localhost/racedata:1", 1700000000)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    with tarfile.open(files[0]) as archive:
+
+        def blob(of):
+            return json.load(archive.extractfile(f"blobs/{of['digest'].replace(':', '/')}"))
+
+        (named,) = json.load(archive.extractfile("index.json"))["manifests"]
+        config = blob(blob(named)["config"])
+    assert config["architecture"] == inspect(IMAGE)["Architecture"]
 
 
 @pytest.mark.parametrize("user", ["10001:0", "0:0", "12345:0", "12345:12345"])
@@ -226,7 +264,7 @@ def unwritable(folder, stack):
         ),
         (
             unwritable,
-            "/data/racedata/.racedata.db.loading: Permission denied; "
+            "/data/racedata/racedata.sources.db: Permission denied; "
             "let user 12345 write to /data/racedata; ",
         ),
     ],
@@ -247,13 +285,18 @@ def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_i
         assert results(serving) == "20"
 
 
-def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path):
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        (0o755, "/data/racedata: Permission denied; let user 12345 write to /data; "),
+        (0o700, "/data/racedata/racedata.db cannot be read (Permission denied)"),
+    ],
+)
+def test_it_says_which_permission_it_lacks_on_an_empty_volume(tmp_path, mode, said):
+    tmp_path.chmod(mode)
     with container(data=tmp_path) as ended:
         assert ended.status() == 3
-        assert (
-            "/data/racedata: Permission denied; let user 12345 write to /data/racedata; "
-            in ended.says()[1]
-        )
+        assert said in ended.says()[-1]
 
 
 # deploy/compose.yaml. In a sandbox, there is only the machine's own network, so both addresses must
@@ -266,6 +309,8 @@ def compose(tmp_path):
     changes: dict[str, Any] = {
         name: {"network_mode": "host"} for name in ("serve", "follow", "proxy")
     }
+    for name in ("serve", "follow"):
+        changes[name]["image"] = IMAGE
     changes["proxy"]["tmpfs"] = ["/var/lib/nginx"]  # where Debian's nginx has its temporary files
     (tmp_path / "changes.json").write_text(json.dumps({"services": changes}))
     limits = 'default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]'
