@@ -60,7 +60,7 @@ def needed_at(path: str) -> str:
     """Why the database must be built before serving; empty if it is usable."""
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
-            return "the database does not exist yet: building one from the sample"
+            return "the database does not exist yet: building one"
         if can_be_built_again(Path(path)):
             return "the database was built by an earlier version: rebuilding it from its own tables"
     return ""

@@ -76,6 +76,38 @@ def test_a_service_that_follows_serves_the_sample_and_then_the_data_of_its_sourc
             until(lambda: any("results" in path for path in api.paths) and results() == "20", 60)
 
 
+@pytest.mark.long(5)
+def test_a_service_with_only_open_licences_begins_with_its_sources_and_not_with_the_sample(
+    source, tmp_path
+):
+    (source / "licence.txt").write_text("CC BY 4.0")
+    port, database = free_port(), tmp_path / "new" / "racedata.db"
+    names = {"PORT": str(port), "RACEDATA_SOURCES": str(source), "RACEDATA_LICENCE": "open"}
+    with service_that_follows(database, **names):
+        _, body = get(("127.0.0.1", port), "/healthz")
+        (served_source,) = json.loads(body)["sources"]
+        assert (served_source["name"], served_source["licence"]) == ("source", "CC BY 4.0")
+
+
+@pytest.mark.parametrize(
+    ("licence", "said"),
+    [
+        (
+            "open",
+            "RACEDATA_LICENCE=open does not allow the sample; expected RACEDATA_SOURCES with "
+            "sources under CC BY or CC0",
+        ),
+        ("free", "RACEDATA_LICENCE='free': expected any or open"),
+    ],
+)
+def test_a_service_that_may_not_begin_with_the_sample_says_what_it_needs(tmp_path, licence, said):
+    ended = run_racedata(
+        "serve", "--database", tmp_path / "racedata.db", "--follow", RACEDATA_LICENCE=licence
+    )
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines()[-1] == f"racedata serve: {said}"
+
+
 def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database):
     port, sources = str(free_port()), "http://127.0.0.1:9/racedata.db http://127.0.0.1:9/f1"
     ended = run_racedata(

@@ -6,6 +6,7 @@ stays. Without an argument, the dumps are those of the last load.
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -17,7 +18,7 @@ from racedata.database import (
     is_missing,
     store_path,
 )
-from racedata.loader.allowed import add_licence_argument
+from racedata.loader.allowed import add_licence_argument, is_only_open
 from racedata.loader.build import build
 from racedata.loader.copies import install_copy
 from racedata.loader.corrections import (
@@ -57,6 +58,7 @@ from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
 from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
+from racedata.settings import LoaderSettings, SettingError
 
 
 def load(
@@ -190,8 +192,22 @@ def provide(database: str) -> None:
     """Builds what the service can begin with: the sample, or the database of an earlier version.
 
     It does not wait for a load or refresh that is running, which takes minutes and replaces the
-    file. Exits as `run` does.
+    file. If the sample is not allowed, it loads the sources in RACEDATA_SOURCES. Exits as `run`
+    does.
     """
+    try:
+        is_allowed, sources = not is_only_open(), LoaderSettings.read(os.environ).sources.split()
+    except SettingError as error:
+        sys.exit(f"racedata serve: {error}")
+    if is_missing(Path(database)) and not is_allowed:
+        if not sources:
+            sys.exit(
+                "racedata serve: RACEDATA_LICENCE=open does not allow the sample; expected "
+                "RACEDATA_SOURCES with sources under CC BY or CC0"
+            )
+        Path(database).parent.mkdir(parents=True, exist_ok=True)
+        main([*sources, "--database", database])
+        return
 
     def work(progress: Progress) -> list[str]:
         path = Path(os.path.realpath(database))
