@@ -111,3 +111,11 @@ def test_the_page_has_the_size_of_a_database_that_is_offered(sample_database):
     megabytes = f"{sample_database.stat().st_size / 1e6:.1f} MB"
     assert megabytes in words_of(client(sample_database, download="on").get("/data").text)
     assert " MB" not in words_of(client(sample_database).get("/data").text)
+
+
+def test_the_page_says_where_to_send_what_settles_a_discrepancy(sample_database):
+    asked = "write to the contact at the end of this page. "
+    html = client(sample_database, contact="mailto:f1@example.org").get("/data").text
+    assert asked in words_of(html)
+    assert words_of(html).rstrip().endswith("Contact: f1@example.org")
+    assert asked not in words_of(client(sample_database).get("/data").text)
