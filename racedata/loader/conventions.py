@@ -13,7 +13,7 @@ from racedata.values import Value
 
 TIMES = ("q3", "q2", "q1")  # of the last part first
 UNKNOWN = (None, None, None)
-MAX_LAST = 3  # drivers whom a source has put behind all others
+MAX_LAST = 3  # drivers that a source has put behind all others
 # The races in which some drivers had a car of Formula 2, in a classification of their own, and
 # sources differ in whether that counts.
 WITH_FORMULA_2 = ((1966, "German Grand Prix"), (1969, "German Grand Prix"))
@@ -128,8 +128,8 @@ def is_faster(times: Key, others: Key) -> bool:
 
 
 def is_not_listed(case: Case) -> bool:
-    """Whether a row of qualifying that only one source has is of a driver without a time, or who
-    did not qualify, or whom it has put behind all others, though these are slower.
+    """Whether a row of qualifying that only one source has is of a driver without a time, of one
+    who did not qualify, or of one at the end of the list, behind slower drivers.
     """
     times, results = case.one.values(TIMES), case.results
     if times[case.key] == UNKNOWN or (
