@@ -60,7 +60,12 @@ def needed_at(path: str) -> str:
     """Why the database must be built before serving; empty if it is usable."""
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
-            return "the database does not exist yet: building one"
+            # as provide() does, which also checks the variable
+            is_open = os.environ.get("RACEDATA_LICENCE") == "open"
+            return (
+                "the database does not exist yet: building one from "
+                f"{'its sources' if is_open else 'the sample'}"
+            )
         if can_be_built_again(Path(path)):
             return "the database was built by an earlier version: rebuilding it from its own tables"
     return ""

@@ -176,9 +176,9 @@ def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project)
         return "".join(lines)
 
     first = serve()
-    assert "building one" in first
+    assert "building one from the sample" in first
     assert "run: .venv/bin/racedata load tracinginsights f1db" in first
     assert first.count("Try: curl") == 1
     assert (project / "data" / "racedata.db").is_file()
-    assert "building one" not in serve()
+    assert "building one from the sample" not in serve()
     shutil.rmtree(project / "data")

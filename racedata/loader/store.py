@@ -123,8 +123,9 @@ class Store:
         try:
             # Readers only wait while a transaction is committed.
             self.db.execute("PRAGMA cache_spill = OFF")
-            is_empty = self.is_empty()  # before the version: another program may create it now
-            version = self.version()
+            self.db.execute("BEGIN")  # another program may create it between two of these reads
+            is_empty, version = self.is_empty(), self.version()
+            self.db.execute("COMMIT")
             if version == (0, 0) and is_empty:
                 self.create()
             elif version != (APPLICATION_ID, STORE_VERSION):

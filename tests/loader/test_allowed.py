@@ -120,7 +120,7 @@ def test_a_dump_with_a_name_is_refused_by_load_before_any_request(tmp_path):
 
 def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path):
     for words in (["load"], ["serve", "--follow"], ["load", str(SAMPLE)]):
-        environ = {**OPEN, "RACEDATA_SOURCES": str(F1DB)} if "serve" in words else OPEN
+        environ = {**OPEN, "RACEDATA_SOURCES": str(SAMPLE)} if "serve" in words else OPEN
         run = run_racedata(*words, "--database", str(tmp_path / "x.db"), **environ)
         assert run.returncode in (1, 3)
         assert f"{SAMPLE}: {OF_SAMPLE}; {EXPECTED}" in run.stderr
