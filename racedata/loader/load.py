@@ -58,7 +58,7 @@ from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
 from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
-from racedata.settings import LoaderSettings, SettingError
+from racedata.settings import LoaderSettings
 
 
 def load(
@@ -193,13 +193,10 @@ def provide(database: str) -> None:
 
     It does not wait for a load or refresh that is running, which takes minutes and replaces the
     file. If the sample is not allowed, it loads the sources in RACEDATA_SOURCES. Exits as `run`
-    does.
+    does. Raises SettingError.
     """
-    try:
-        is_allowed, sources = not is_only_open(), LoaderSettings.read(os.environ).sources.split()
-    except SettingError as error:
-        sys.exit(f"racedata serve: {error}")
-    if is_missing(Path(database)) and not is_allowed:
+    if is_missing(Path(database)) and is_only_open():
+        sources = LoaderSettings.read(os.environ).sources.split()
         if not sources:
             sys.exit(
                 "racedata serve: RACEDATA_LICENCE=open does not allow the sample; expected "

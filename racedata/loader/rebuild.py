@@ -120,7 +120,7 @@ def rebuild(database: str, corrections: Named, progress: Progress, reason: str) 
 
 
 class Condition(Enum):
-    """How a database and its store stand to each other; the value says it in words."""
+    """How a database and its store stand to each other, in words."""
 
     MISSING = "there is no database, and nothing from which to build it"
     LOST = "the database was lost"  # somebody has removed the file

@@ -150,7 +150,7 @@ def facts(ask: Ask, names: Names, query: str) -> dict[str, Any]:
 
 
 def mates(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
-    """The first two drivers whom words of a query name, if they were team mates."""
+    """The first two drivers that a query names, if they were team mates."""
     drivers = [name for each in found if each.kind == "Drivers" for name in each.names]
     # of several with a word, the first
     by_word = {word: name for name in reversed(drivers) for word in name.words.split()}
