@@ -108,12 +108,10 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, RULES)
     parser = RequestParser(settings, grammar)
-    middleware: list[Any] = [OneSlash(settings.base_address), Cors(), parser]
-    if limit_store:
-        proxies = TrustedProxies.parse(settings.trusted_proxies)
-        # The rate limits come before the parser: requests that it refuses count too.
-        middleware.insert(1, RateLimits(limit_store, proxies, settings.base_address))
-    app = App(settings, middleware)
+    proxies = TrustedProxies.parse(settings.trusted_proxies)
+    limits = [RateLimits(limit_store, proxies, settings.base_address)] if limit_store else []
+    # Requests pass these in order. The parser is behind the limits: what it refuses counts too.
+    app = App(settings, [OneSlash(settings.base_address), *limits, Cors(), parser])
     answers = CachedAnswers(Validators(settings, data, max_age=settings.max_age), cache)
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)

@@ -16,7 +16,9 @@ from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
-OUTSIDE = ("/find", "/openapi.json", download.PATH)  # what counts outside the base address
+# What counts outside the base address: searches and the two largest files. Nothing else does, so a
+# health check or a reader of pages is never locked out.
+COUNTED_OUTSIDE = ("/find", "/openapi.json", download.PATH)
 
 
 class RateLimits:
@@ -42,7 +44,7 @@ class RateLimits:
 
         A request that is tried again, because its answer had to wait, counts once.
         """
-        counts = after_base(req.path, self.base) is not None or req.path in OUTSIDE
+        counts = after_base(req.path, self.base) is not None or req.path in COUNTED_OUTSIDE
         if not counts or is_preflight(req.env):
             return
         if COUNTED in req.env:
