@@ -1,6 +1,6 @@
 """How texts are read and written, each way once.
 
-Both halves use most of the functions, but only the loader uses `is_timestamp`, `listed`,
+Both halves use most of the functions, but only the loader uses `is_timestamp`, `abridged`,
 `printable` and `utc_now`. A format that only the service needs is in the module that needs it.
 """
 
@@ -75,7 +75,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {plural(noun, count)}"
 
 
-def listed(names: Sequence[str]) -> str:
+def abridged(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
     return f"{', '.join(names[:SHOWN])}{more}"

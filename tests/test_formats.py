@@ -59,8 +59,8 @@ def test_a_number_of_things_has_the_right_form(count, said):
 
 def test_a_long_list_ends_with_how_many_more_there_are():
     names = [f"2023/{round}" for round in range(1, formats.SHOWN + 1)]
-    assert formats.listed(names) == "2023/1, 2023/2, 2023/3, 2023/4, 2023/5"
-    assert formats.listed([*names, *["2024/1"] * 1000]).endswith("2023/5 and 1,000 more")
+    assert formats.abridged(names) == "2023/1, 2023/2, 2023/3, 2023/4, 2023/5"
+    assert formats.abridged([*names, *["2024/1"] * 1000]).endswith("2023/5 and 1,000 more")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
-from racedata.formats import counted, listed
+from racedata.formats import abridged, counted
 from racedata.loader.allowed import check_licence, is_only_open
 from racedata.loader.changes import fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
@@ -229,7 +229,7 @@ def remarks_of(choice: Choice) -> list[str]:
         (choice.unmatched[::-1], "no matching race in the database, or more than one; not added"),
         (choice.smaller, "fewer records than another source has; not used"),
     )
-    return [f"{listed(names)}: {what}" for names, what in remarks if names]
+    return [f"{abridged(names)}: {what}" for names, what in remarks if names]
 
 
 def summary_of(applied: Sequence[Applied]) -> Iterator[str]:

@@ -43,7 +43,8 @@ class ChosenRace:
     calendar: StoredCalendar  # the one that it is from
     keys: dict[str, str] = field(default_factory=dict)  # of the race, by source
     parts: dict[str, StoredPart] = field(default_factory=dict)  # by kind
-    sessions: StoredCalendar | None = None  # the calendar with its sessions
+    sessions: Races = ()
+    sessions_from: StoredCalendar | None = None  # the calendar that has them
     # other parts of the race, by kind, the next best first
     others: dict[str, list[StoredPart]] = field(default_factory=dict)
     # of all parts, by kind and source
@@ -79,14 +80,14 @@ def choose(
     `sources` has the list, the most trusted first. `corrected` corrects the dates of a season,
     which decide whether two races are the same. With `seasons`, it chooses only for these.
     """
-    listed = {source.name: source for source in sources}
+    by_name = {source.name: source for source in sources}
     by_season: dict[int, dict[str, StoredCalendar]] = {}
     for calendar in calendars:
-        if calendar.source in listed:
+        if calendar.source in by_name:
             by_season.setdefault(calendar.season, {})[calendar.source] = calendar
     by_race: PartsOfRaces = {}
     for part in parts:
-        if part.source in listed:
+        if part.source in by_name:
             by_race.setdefault((part.source, part.season, part.race), []).append(part)
     newest = newest_results(by_season, by_race)
     races: list[ChosenRace] = []
@@ -95,13 +96,13 @@ def choose(
     for season, given in sorted(by_season.items()):
         if seasons is not None and season not in seasons:
             continue
-        chosen = calendar_that_counts(listed, given, newest)
+        chosen = calendar_that_counts(by_name, given, newest)
         if not chosen:
             continue
         of_season = chosen_races(season, chosen, given, sources, corrected)
         unmatched += unmatched_races(of_season, given, by_race)
         for race in of_season:
-            smaller += choose_parts(race, candidates_for(race, by_race), listed, newest)
+            smaller += choose_parts(race, candidates_for(race, by_race), by_name, newest)
         races += of_season
     return Choice(races, list(dict.fromkeys(unmatched)), smaller, newest)
 
@@ -143,16 +144,17 @@ def newest_results(
 
 
 def calendar_that_counts(
-    listed: Mapping[str, StoredSource],
+    by_name: Mapping[str, StoredSource],
     given: Mapping[str, StoredCalendar],
     newest: Mapping[str, str],
 ) -> StoredCalendar | None:
     """The calendar of a season. It is from the first source whose calendar may count."""
-    calendars = [given[name] for name in listed if name in given and given[name].counts is not None]
+    found = (given[name] for name in by_name if name in given)
+    calendars = [calendar for calendar in found if calendar.counting is not None]
 
     def is_old(calendar: StoredCalendar) -> bool:
-        source, since = listed[calendar.source], newest.get(calendar.source, "")
-        others = [listed[other.source] for other in calendars]
+        source, since = by_name[calendar.source], newest.get(calendar.source, "")
+        others = [by_name[other.source] for other in calendars]
         return is_outdated(source, calendar.fetched_at, source.reading, since, others, newest)
 
     return min(calendars, key=is_old, default=None)
@@ -166,7 +168,7 @@ def chosen_races(
     corrected: Callable[[int, Races], Races],
 ) -> list[ChosenRace]:
     """The races of a season, with their keys in all calendars, their sessions and start times."""
-    assert chosen.counts is not None
+    assert chosen.counting is not None
     races = [
         ChosenRace(
             season,
@@ -174,7 +176,7 @@ def chosen_races(
             chosen,
             {chosen.source: race["key"]},
         )
-        for race in sorted(chosen.counts, key=lambda race: int(race["round"]))
+        for race in sorted(chosen.counting, key=lambda race: int(race["round"]))
     ]
     own = {race.keys[chosen.source]: race for race in races}
     order = [chosen.source, *(each.name for each in sources if each.name != chosen.source)]
@@ -184,8 +186,8 @@ def chosen_races(
         if not calendar:
             continue
         if name == chosen.source:
-            found = {race["key"]: own[race["key"]] for race in chosen.counts}
-            theirs: Races = chosen.counts
+            found = {race["key"]: own[race["key"]] for race in chosen.counting}
+            theirs: Races = chosen.counting
         else:
             theirs = calendar.races
             matched = match_across_sources(
@@ -211,19 +213,19 @@ def take_times(race: ChosenRace, facts: Mapping[str, Any], calendar: StoredCalen
             and all(days_between(day, race.facts["date"]) <= DAYS_FROM_RACE for day in dates)
         )
     ):
-        race.sessions = calendar._replace(races=facts["sessions"])
+        race.sessions, race.sessions_from = facts["sessions"], calendar
     if race.facts["time"] is None and facts["date"] == race.facts["date"]:
         race.facts["time"] = facts["time"]
 
 
 def has_dates(race: ChosenRace) -> bool:
-    return bool(race.sessions and any(session["date"] for session in race.sessions.races))
+    return any(session["date"] for session in race.sessions)
 
 
 def choose_parts(
     race: ChosenRace,
     candidates: Mapping[str, Sequence[StoredPart]],
-    listed: Mapping[str, StoredSource],
+    by_name: Mapping[str, StoredSource],
     newest: Mapping[str, str],
 ) -> list[str]:
     """Chooses the parts of a race. Returns those that lose because they are short."""
@@ -232,29 +234,29 @@ def choose_parts(
         if kind == "entries":
             continue
         parts = candidates[kind]
-        short = [part for part in parts if is_short(part, parts, race, listed)]
+        short = [part for part in parts if is_short(part, parts, race, by_name)]
 
         orders = {
             part.source: Order(
-                listed[part.source].is_provisional,
+                by_name[part.source].is_provisional,
                 is_outdated(
-                    listed[part.source],
+                    by_name[part.source],
                     part.confirmed_at,
                     part.reading,
                     race.facts["date"],
-                    listed.values(),
+                    by_name.values(),
                     newest,
                 ),
                 part in short,
-                place_of(part, listed),
+                place_of(part, by_name),
             )
             for part in parts
         }
         first, *others = sorted(parts, key=lambda part: orders[part.source])
         race.parts[kind], race.others[kind], race.orders[kind] = first, others, orders
-        if any(place_of(part, listed) < place_of(first, listed) for part in short):
+        if any(place_of(part, by_name) < place_of(first, by_name) for part in short):
             smaller.append(f"{kind} of {race.label}")
-    choose_entries(race, candidates.get("entries", ()), listed)
+    choose_entries(race, candidates.get("entries", ()), by_name)
     return smaller
 
 
@@ -284,19 +286,19 @@ def is_short(
     part: StoredPart,
     parts: Sequence[StoredPart],
     race: ChosenRace,
-    listed: Mapping[str, StoredSource],
+    by_name: Mapping[str, StoredSource],
 ) -> bool:
     """Whether an API has fewer drivers or constructors than another source of final records."""
     results = race.parts.get("results")
     # A source may leave out the fastest lap of a driver who completed one lap.
     if part.kind == "fastest_laps" and results and results.source == part.source:
         return False
-    others = (other.entrants for other in parts if not listed[other.source].is_provisional)
-    return listed[part.source].is_api and part.entrants < max(others, default=0)
+    others = (other.entrants for other in parts if not by_name[other.source].is_provisional)
+    return by_name[part.source].is_api and part.entrants < max(others, default=0)
 
 
-def place_of(part: StoredPart, listed: Mapping[str, StoredSource]) -> int:
-    return listed[part.source].place or 0
+def place_of(part: StoredPart, by_name: Mapping[str, StoredSource]) -> int:
+    return by_name[part.source].place or 0
 
 
 def is_outdated(
@@ -326,15 +328,15 @@ def is_outdated(
 
 
 def choose_entries(
-    race: ChosenRace, parts: Sequence[StoredPart], listed: Mapping[str, StoredSource]
+    race: ChosenRace, parts: Sequence[StoredPart], by_name: Mapping[str, StoredSource]
 ) -> None:
     """Chooses the drivers without a result: those of the source of the results.
 
     An API lists none, so it is completed by the next source that does.
     """
     results = race.parts.get("results")
-    ordered = sorted(parts, key=lambda part: place_of(part, listed))
+    ordered = sorted(parts, key=lambda part: place_of(part, by_name))
     for part in ordered:
-        if results and (part.source == results.source or listed[results.source].is_api):
+        if results and (part.source == results.source or by_name[results.source].is_api):
             race.parts["entries"] = part
             return

@@ -249,10 +249,10 @@ class Comparison:
         for source in self.sources:
             if not (calendar := self.filling.calendars.get((source.name, race.season))):
                 continue
-            given = calendar.races if calendar.counts is None else calendar.counts
+            given = calendar.races if calendar.counting is None else calendar.counting
             for facts in given:
                 if facts["key"] == race.keys.get(source.name):
-                    if calendar.counts is not None:
+                    if calendar.counting is not None:
                         of_races[source.name] = said_in([facts], races.compared, ())
                     if rows := facts["sessions"]:
                         names = ("session", *sessions.compared)

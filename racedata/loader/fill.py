@@ -118,7 +118,7 @@ class Filling:
         self.calendars = {(each.source, each.season): each for each in store.calendars()}
         used = {part.source for race in choice.races for part in race.parts.values()}
         used |= {race.calendar.source for race in choice.races}
-        used |= {race.sessions.source for race in choice.races if race.sessions}
+        used |= {race.sessions_from.source for race in choice.races if race.sessions_from}
         self.sources = [
             source
             for source in in_order(store.sources())
@@ -276,7 +276,7 @@ class Filling:
             (calendar.season, race["key"]): race["raceId"]
             for calendar in self.calendars.values()
             if calendar.source in self.kept
-            for race in (*(calendar.counts or ()), *calendar.races)
+            for race in (*(calendar.counting or ()), *calendar.races)
         }
         last = max(own.values(), default=0)
         for at, race in enumerate(self.choice.races):
@@ -289,7 +289,7 @@ class Filling:
             facts = {**race.facts, "raceId": id}
             facts["circuitId"] = self.ids[race.calendar.source]["circuits"][facts["circuitId"]]
             self.insert("races", facts)
-            for session in race.sessions.races if race.sessions else ():
+            for session in race.sessions:
                 self.insert("sessions", {"raceId": id, **session})
         self.fill_seasons()
 
@@ -508,9 +508,10 @@ class Filling:
         for at, race in enumerate(self.choice.races):
             id, given = self.race_ids[at], race.calendar
             origins.append((id, "races", self.numbers[given.source], self.believed(race, given)))
-            if race.sessions and race.sessions.source != given.source:
-                number = self.numbers[race.sessions.source]
-                origins.append((id, "sessions", number, self.believed(race, race.sessions)))
+            sessions = race.sessions_from
+            if sessions and sessions.source != given.source:
+                number = self.numbers[sessions.source]
+                origins.append((id, "sessions", number, self.believed(race, sessions)))
             origins += [
                 (id, kind, self.numbers[part.source], self.believed(race, part))
                 for kind, part in race.parts.items()

@@ -32,15 +32,6 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.listed import (
-    after_load,
-    check_licences,
-    configured,
-    dumps_in,
-    list_that_counts,
-    put_list,
-    wanted_list,
-)
 from racedata.loader.memory import answer, copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import groups_of, put_groups, read
@@ -55,6 +46,15 @@ from racedata.loader.rebuild import (
 from racedata.loader.replacement import put_in_place, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.source_list import (
+    after_load,
+    check_licences,
+    configured,
+    dumps_in,
+    list_that_counts,
+    put_source_list,
+    wanted_list,
+)
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
 from racedata.loader.store import Store, opened_store
 from racedata.loader.temporary import temporary_folder
@@ -95,7 +95,7 @@ def load(
         def edit(store: Store, corrected: CorrectedRows) -> None:
             put_groups(store, groups, corrected, progress)
             reading.close()
-            put_list(store, sources if only else list_after(store, sources or loaded))
+            put_source_list(store, sources if only else list_after(store, sources or loaded))
 
         report = new.build(corrections, progress, edit)
     rows = groups[0].stage.rows if groups[0].stage else {}
@@ -146,7 +146,7 @@ def load_unread(path: str, corrections: Named, progress: Progress) -> str:
         is_unread, has_changed = {*dumps} - read, addresses != list_that_counts(store)
         if has_changed and not is_unread:
             with store.transaction():
-                put_list(store, addresses)
+                put_source_list(store, addresses)
     if is_unread:
         make_default_folder(path)
         return load(dumps, path, corrections, progress)[-1]
@@ -225,7 +225,7 @@ def provide(database: str) -> None:
                 else:
                     with read(groups_of([SAMPLE])[0], progress) as group:
                         put_groups(store, [group], CorrectedRows(lines), progress)
-                    put_list(store, list_after(store, [SAMPLE]))
+                    put_source_list(store, list_after(store, [SAMPLE]))
                 build(new, store, lines, progress)
             # If the file has changed, a load has ended, and its data is better.
             if replaced_file(database) == before:

@@ -54,7 +54,7 @@ class Calendar(NamedTuple):
 
     season: int
     races: Sequence[dict[str, Any]]
-    counts: bool  # whether it is the source's own; otherwise, it only says which race is which
+    may_count: bool  # otherwise, it only says which race is which, for the parts of a source
 
 
 def columns_of(kind: str, has_ids: bool) -> tuple[str, ...]:

@@ -24,10 +24,10 @@ from racedata.loader.corrections import (
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.listed import after_load, after_refresh, put_list
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import full_disk_named, replacement
 from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
 from racedata.loader.store import Store, opened_store
@@ -223,7 +223,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         if not source.is_loaded
     ]
     addresses = after_refresh(after_load(DEFAULT_LIST, loaded), asked)
-    put_list(store, addresses, is_read=False)
+    put_source_list(store, addresses, is_read=False)
     store.put_statuses(
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )

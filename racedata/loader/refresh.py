@@ -18,7 +18,6 @@ from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.follow import FollowedSource
-from racedata.loader.listed import after_refresh, list_that_counts, put_list
 from racedata.loader.load import bring_into_step
 from racedata.loader.memory import (
     refused_until,
@@ -30,6 +29,7 @@ from racedata.loader.memory import (
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import rebuilding, store_of
 from racedata.loader.schedule import Expected
+from racedata.loader.source_list import after_refresh, list_that_counts, put_source_list
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
 from racedata.loader.threads import Sleep
@@ -196,7 +196,7 @@ class SourceRefresh:
                 )
             )
             addresses = after_refresh(list_that_counts(store), refresh.addresses)
-            put_list(store, addresses, is_read=False)
+            put_source_list(store, addresses, is_read=False)
             store.remember(source.name, delivery.notes)
 
         with rebuilding(str(refresh.path), refresh.sleep) as new:

@@ -19,13 +19,13 @@ from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
-from racedata.loader.listed import check_licences, configured, wanted_list
 from racedata.loader.load import bring_into_step, load, load_unread
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
 from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.source_list import check_licences, configured, wanted_list
 from racedata.loader.sources import (
     DEFAULT_LIST,
     NAMES,

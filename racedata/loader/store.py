@@ -62,14 +62,15 @@ class StoredSource(NamedTuple):
 
 
 class StoredCalendar(NamedTuple):
-    """A season of a source."""
+    """A season of a source: a row of `calendars`."""
 
     source: str
     season: int
-    fetched_at: str | None
-    races: Sequence[dict[str, Any]]
-    counts: Sequence[dict[str, Any]] | None
-    lacks: Mapping[str, str]
+    fetched_at: str | None  # when a refresh read it; None: a load did
+    races: Sequence[dict[str, Any]]  # the latest: see parts.Calendar
+    # the latest races that may count, which are older if `races` has lost some; None if none may
+    counting: Sequence[dict[str, Any]] | None
+    lacks: Mapping[str, str]  # since when `races` has lacked races, by their name
 
 
 class StoredPart(NamedTuple):
@@ -268,7 +269,7 @@ class Store:
                 calendar.season,
                 calendar.fetched_at,
                 as_json(calendar.races),
-                None if calendar.counts is None else as_json(calendar.counts),
+                None if calendar.counting is None else as_json(calendar.counting),
                 as_json(calendar.lacks),
             ),
         )

@@ -18,10 +18,10 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.listed import list_that_counts, names_at, put_list, wanted_list
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.rebuild import Condition, condition_at, rebuild, rebuilding, store_of
+from racedata.loader.source_list import list_that_counts, names_at, put_source_list, wanted_list
 from racedata.loader.store import Store, StoredPart
 
 
@@ -66,7 +66,7 @@ def remove(database: str, name: str, corrections: Named, progress: Progress) -> 
         if len(kept) == len(addresses):
             known = ", ".join(each for address in addresses for each in names_at(store, address))
             raise LoadError(f"--remove {name!r}: not in the list; expected one of {known}")
-        put_list(store, kept)
+        put_source_list(store, kept)
         if not store.sources():
             raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
 

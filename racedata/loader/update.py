@@ -7,7 +7,7 @@ builds the database.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from racedata.formats import listed
+from racedata.formats import abridged
 from racedata.loader.allowed import check_licence
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.corrections import CorrectedRows
@@ -66,9 +66,9 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
         races = keyed(calendar.races, [])
         keys |= {(calendar.season, race["round"]): race["key"] for race in races}
         fetched_at = None if source.is_loaded else source.read_at
-        counts = races if calendar.counts else None
+        counting = races if calendar.may_count else None
         store.put_calendar(
-            StoredCalendar(source.name, calendar.season, fetched_at, races, counts, {})
+            StoredCalendar(source.name, calendar.season, fetched_at, races, counting, {})
         )
     parts = (
         (keys[part.season, part.round], part, fetched_at)
@@ -116,7 +116,7 @@ def put_news(
         before = store.calendar(source.name, calendar.season)
         new = calendar_of(source, calendar, before)
         keys |= {(new.season, int(race["round"])): race["key"] for race in new.races}
-        if calendar.counts and not may_shrink:
+        if calendar.may_count and not may_shrink:
             lost = lost_races(new, served.get(new.season, []))
             new = unless_lost(new, before, lost, are_cancelled, now)
             left.note(new, lost)
@@ -148,7 +148,7 @@ class NotAdded(NamedTuple):
                 "race has been missing for 12 hours",
             ),
         )
-        return [f"{listed(names)}: {what}" for names, what in remarks if names]
+        return [f"{abridged(names)}: {what}" for names, what in remarks if names]
 
 
 def calendar_of(
@@ -156,8 +156,8 @@ def calendar_of(
 ) -> StoredCalendar:
     """A calendar of news, whose races have the keys that they had before."""
     races = keyed(calendar.races, all_races(before))
-    counts = races if calendar.counts else None
-    return StoredCalendar(source.name, calendar.season, source.read_at, races, counts, {})
+    counting = races if calendar.may_count else None
+    return StoredCalendar(source.name, calendar.season, source.read_at, races, counting, {})
 
 
 def entrants_of(store: Store, source: str) -> dict[tuple[int, str, str], int]:
@@ -191,7 +191,7 @@ def unless_lost(
     """
     if not lost:
         return new
-    earlier = new._replace(counts=before and before.counts)
+    earlier = new._replace(counting=before and before.counting)
     if any("results" in race.parts for race in lost):
         return earlier
     noted = before.lacks if before else {}
@@ -233,7 +233,8 @@ def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
     if not calendar:
         return []
     keys = {race["key"] for race in calendar.races}
-    return [*calendar.races, *(race for race in calendar.counts or () if race["key"] not in keys)]
+    earlier = (race for race in calendar.counting or () if race["key"] not in keys)
+    return [*calendar.races, *earlier]
 
 
 def served_calendars(

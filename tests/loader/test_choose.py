@@ -190,7 +190,7 @@ def test_the_calendar_of_a_season_is_that_of_the_first_source_that_has_one():
 
 def test_a_calendar_that_may_not_count_only_says_which_race_is_which():
     calendars = [
-        stored_calendar("openf1", a_race(1), a_race(2), counts=None),
+        stored_calendar("openf1", a_race(1), a_race(2), counting=None),
         stored_calendar("dump", a_race(1)),
     ]
     choice = chosen([OPENF1, DUMP], calendars, [stored_part("openf1", 1)])
@@ -280,7 +280,7 @@ def times(*races):
     sources = [a_source(f"s{at}", place=at) for at in range(1, len(races) + 1)]
     calendars = [stored_calendar(each.name, race) for each, race in zip(sources, races)]
     (race,) = chosen(sources, calendars).races
-    return race.sessions and race.sessions.source, race.facts["time"]
+    return race.sessions_from and race.sessions_from.source, race.facts["time"]
 
 
 @pytest.mark.parametrize(

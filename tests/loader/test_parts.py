@@ -225,10 +225,10 @@ def test_a_calendar_counts_only_for_the_source_that_gave_the_races(database):
     with closing(sqlite3.connect(database)) as db:
         tables = Tables(db, "main")
         (calendar,) = tables.calendars(2, None)
-        assert (calendar.season, calendar.counts) == (2023, False)
+        assert (calendar.season, calendar.may_count) == (2023, False)
         ((part, fetched_at),) = tables.parts(2, None, False)
         assert part[:3] == (2023, 18, "pit_stops") and fetched_at is None
-        assert all(each.counts for each in tables.calendars(1, None))
+        assert all(each.may_count for each in tables.calendars(1, None))
         (own,) = tables.calendars(1, [2023])
     of_other, of_own = (
         [race["round"] for race in each.races if race["sessions"]] for each in (calendar, own)

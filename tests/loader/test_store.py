@@ -127,8 +127,8 @@ def test_a_calendar_replaces_the_one_of_its_season(store):
     store.put_calendar(calendar)
     store.put_calendar(calendar._replace(fetched_at=LATER))
     assert store.calendar("dump", 2023).fetched_at == LATER
-    store.put_calendar(calendar._replace(counts=None))
-    assert store.calendars() == [calendar._replace(counts=None)]
+    store.put_calendar(calendar._replace(counting=None))
+    assert store.calendars() == [calendar._replace(counting=None)]
     assert store.calendar("dump", 2022) is None
 
 

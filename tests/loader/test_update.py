@@ -159,7 +159,7 @@ def lacking(*rounds):
 
 
 def counting(store, source="api"):
-    return [race["round"] for race in store.calendar(source, 2023).counts or ()]
+    return [race["round"] for race in store.calendar(source, 2023).counting or ()]
 
 
 def test_a_calendar_that_lacks_a_race_with_results_never_counts_and_is_named(store):
@@ -199,7 +199,7 @@ def test_a_calendar_that_lacks_a_race_counts_when_the_race_is_cancelled(store):
 def test_a_new_source_whose_calendar_lacks_a_race_gives_records_but_no_calendar(store):
     put(store, a_delivery(DUMP, *SAID))
     assert len(news(store, a_delivery(API, lacking(3), results(1, "amon", "hill")))) == 1
-    assert store.calendar("api", 2023).counts is None
+    assert store.calendar("api", 2023).counting is None
     assert entrants(store) == {("1", "results"): 2}
 
 
@@ -207,10 +207,10 @@ def test_a_new_season_or_a_calendar_that_never_counts_lacks_no_race(store):
     put(store, a_delivery(DUMP, *SAID))
     next_year = a_calendar(a_race(1, year=2024, date="2024-03-02"), season=2024)
     assert news(store, a_delivery(API, next_year)) == []
-    assert len(store.calendar("api", 2024).counts) == 1
+    assert len(store.calendar("api", 2024).counting) == 1
     openf1 = a_source("openf1", is_loaded=False, is_provisional=True)
-    assert news(store, a_delivery(openf1, a_calendar(RACES[0], counts=False))) == []
-    assert store.calendar("openf1", 2023).counts is None
+    assert news(store, a_delivery(openf1, a_calendar(RACES[0], may_count=False))) == []
+    assert store.calendar("openf1", 2023).counting is None
 
 
 def test_a_race_that_is_renamed_or_moved_is_not_missing_and_keeps_its_records(store):
@@ -221,7 +221,7 @@ def test_a_race_that_is_renamed_or_moved_is_not_missing_and_keeps_its_records(st
         RACES[2] | {"round": 1},
     )
     assert news(store, a_delivery(API, changed)) == []
-    assert [race["key"] for race in store.calendar("api", 2023).counts] == [
+    assert [race["key"] for race in store.calendar("api", 2023).counting] == [
         "Grand Prix 1",
         "Grand Prix 2",
         "Grand Prix 3",

@@ -22,9 +22,9 @@ from racedata.loader.build import build
 from racedata.loader.correct import apply_corrections
 from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
 from racedata.loader.delivery import delivery_of
-from racedata.loader.listed import put_list
 from racedata.loader.parts import Tables
 from racedata.loader.signals import END_SIGNALS
+from racedata.loader.source_list import put_source_list
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
@@ -75,7 +75,7 @@ def built(
     return database
 
 
-def listed(folder: Path, *lines: str) -> Path:
+def corrections_in(folder: Path, *lines: str) -> Path:
     """The path of a file with lines of corrections."""
     path = folder / "corrections.csv"
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
@@ -116,7 +116,7 @@ def built_with_corrections(database: Path) -> Path:
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
         put_whole(store, delivery, CorrectedRows([]))
-        put_list(store, [source.address])
+        put_source_list(store, [source.address])
         build(database, store, corrections_at(CORRECTIONS, lambda text: None), lambda text: None)
     backwards.unlink()
     return database

@@ -52,8 +52,8 @@ def a_race(round: int, **facts: Any) -> dict[str, Any]:
     return {**usual, **facts}
 
 
-def a_calendar(*races: dict[str, Any], season: int = 2023, counts: bool = True) -> Calendar:
-    return Calendar(season, races, counts)
+def a_calendar(*races: dict[str, Any], season: int = 2023, may_count: bool = True) -> Calendar:
+    return Calendar(season, races, may_count)
 
 
 def stored_calendar(source: str, *races: dict[str, Any], **facts: Any) -> StoredCalendar:

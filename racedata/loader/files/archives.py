@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
-from racedata.formats import listed
+from racedata.formats import abridged
 from racedata.loader.errors import LoadError, no_space_for_temporary_files
 from racedata.loader.files.csvfile import AnyPath
 from racedata.loader.http import DOWNLOAD_BYTES
@@ -63,7 +63,7 @@ def files_of(
             expected = ", ".join(paths[name].name for name in required)
             there = names_below(dump.folder)
             hint = "; ".join(not_read(dump, paths)) or (
-                f"it and its folders have {listed(there)[:300]}" if there else "it has no files"
+                f"it and its folders have {abridged(there)[:300]}" if there else "it has no files"
             )
             raise LoadError(f"no {paths[name].name} in {dump.place}; expected {expected}; {hint}")
     return {name: path for name, path in paths.items() if path.exists()}
@@ -121,7 +121,7 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
             zips = [name for name in names_below(root) if name.lower().endswith(".zip")]
             zips = list(filter(has_dump, zips))  # one at a time is unpacked
             if len(zips) > 1:
-                raise LoadError(f"{source}: has several dumps, in {listed(zips)}; expected one")
+                raise LoadError(f"{source}: has several dumps, in {abridged(zips)}; expected one")
             if zips:
                 root = stack.enter_context(zip_inside(archive, zips[0], source))
         yield Dump(source, dump_in(root, source, recognised_by), checksum_of(file))
@@ -233,7 +233,7 @@ def not_read(dump: Dump, paths: Mapping[str, AnyPath]) -> list[str]:
         and os.path.basename(name) not in names
         and (like := difflib.get_close_matches(letters_of(name), absent, 1, ALIKE))
     ]
-    return [f"not read: {listed(found)}"] if found else []
+    return [f"not read: {abridged(found)}"] if found else []
 
 
 def letters_of(name: str) -> str:

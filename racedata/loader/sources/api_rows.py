@@ -92,7 +92,7 @@ class SeasonParts:
             row = row_of(race, BY_NAME["races"], place)
             sessions = list(sessions_of(race, place))
             found.append({**row, "circuitId": circuit, "sessions": sessions})
-        return Calendar(self.season, found, counts=True)
+        return Calendar(self.season, found, may_count=True)
 
     def add_records(self, race: Json, endpoint: str, records: Sequence[Json]) -> None:
         """Adds the records of a race."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from racedata.formats import Json, lap_time, listed, plural, without_accents
+from racedata.formats import Json, abridged, lap_time, plural, without_accents
 from racedata.loader.errors import LoadError
 from racedata.values import Value
 
@@ -439,7 +439,7 @@ def grid_of(
     known = {number: n for number, n in places.items() if n and number in started}
     best = {row.number("driver_number"): row.whole("position") for row in qualified}
     if sorted(n or 0 for n in places.values()) != list(range(1, len(rows) + 1)):
-        raise Undecided(f"inconsistent places {listed(sorted(str(n) for n in places.values()))}")
+        raise Undecided(f"inconsistent places {abridged(sorted(str(n) for n in places.values()))}")
     if len(absent := {*started} - {*places}) > PIT_LANE:
         raise Undecided(f"{len(absent)} drivers who started are missing")
     certain = [n for number, n in known.items() if n <= (best.get(number) or 0)]

@@ -280,4 +280,4 @@ def delivered(
         for id, reference in ids.items()
         if reference in used[f"{kind}s"]
     ]
-    return Calendar(year, races, counts=False), parts, lists
+    return Calendar(year, races, may_count=False), parts, lists

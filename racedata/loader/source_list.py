@@ -47,7 +47,7 @@ def list_that_counts(store: Store) -> list[str]:
     return list(store.recalled(OF_NO_SOURCE).get("list") or DEFAULT_LIST)
 
 
-def put_list(store: Store, addresses: Sequence[str], is_read: bool = True) -> None:
+def put_source_list(store: Store, addresses: Sequence[str], is_read: bool = True) -> None:
     """Remembers the list that counts, and which stored parts do.
 
     `is_read` says whether the dumps in RACEDATA_SOURCES were read, or others on purpose.

@@ -1,4 +1,4 @@
-"""racedata.loader.listed: the list of sources, and how commands change it."""
+"""racedata.loader.source_list: the list of sources, and how commands change it."""
 
 import re
 import shutil
@@ -12,10 +12,10 @@ from support.processes import following
 from support.refreshes import F1DB, assert_ends_at_once
 
 from racedata.database import store_path
-from racedata.loader import listed
+from racedata.loader import source_list
 from racedata.loader.errors import LoadError
-from racedata.loader.listed import after_load, after_refresh, configured, dumps_in
 from racedata.loader.load import load_unread
+from racedata.loader.source_list import after_load, after_refresh, configured, dumps_in
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.store import Store
 
@@ -84,11 +84,11 @@ def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path,
     assert "the list of sources has changed" in load_unread(str(database), None, lambda text: None)
     assert rows_of(database) == before
     with closing(Store(store_path(database))) as store:
-        assert listed.wanted_list(store) == [API, str(F1DB), "openf1"]
+        assert source_list.wanted_list(store) == [API, str(F1DB), "openf1"]
 
 
 def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, monkeypatch):
-    monkeypatch.setattr(listed, "DEFAULT_LIST", [JOLPICA, str(F1DB), OPENF1])
+    monkeypatch.setattr(source_list, "DEFAULT_LIST", [JOLPICA, str(F1DB), OPENF1])
     database = built(SAMPLE, tmp_path / "x.db")
     assert load_unread(str(database), None, lambda text: None).endswith(f" from {F1DB}")
     assert select(database, "SELECT isSample FROM build") == [(0,)]
