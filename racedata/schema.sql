@@ -33,8 +33,8 @@ CREATE TABLE sources (
 -- Where the records of a race are from. One row per race and kind.
 CREATE TABLE origins (
     raceId    INTEGER NOT NULL REFERENCES races (raceId),
-    -- The name of a table: `races`, `results`, `qualifying`, …; or `fastest_laps`: the columns rank, fastestLap and
-    -- fastestLapTime of results. `sessions` only if they are not from the same source as the race.
+    -- The name of a table: `races`, `results`, `qualifying`, …; or `fastest_laps`: the columns of results from
+    -- fastestLap to fastestLapSpeed. `sessions` only if they are not from the same source as the race.
     kind      TEXT NOT NULL,
     sourceId  INTEGER NOT NULL REFERENCES sources (sourceId),
     fetchedAt TEXT,  -- when a refresh fetched them; NULL if they were loaded

@@ -1,7 +1,7 @@
 """The settings of both halves, one line each: default, parser, help, and what it affects.
 
 Variables, options, help, checks and error messages come from these lines, and a test compares
-docs/settings.md with them. No other module reads the environment for a setting.
+docs/settings.md with them. No other module takes a setting from the environment.
 """
 
 import argparse

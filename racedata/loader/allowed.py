@@ -14,7 +14,9 @@ VARIABLE = "RACEDATA_LICENCE"
 
 
 class SetVariable(argparse.Action):
-    """An option that sets its variable, which all parts of a command read."""
+    """An option that sets its variable, and so holds wherever a command may use a source: in each
+    thread of a follower, and in a build from the store.
+    """
 
     def __call__(
         self,

@@ -25,7 +25,7 @@ from racedata.loader.correct import (
 )
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.discrepancies import Compared, put_discrepancies
+from racedata.loader.discrepancies import Amounts, put_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
@@ -76,7 +76,7 @@ class Report(NamedTuple):
     lines: list[str]  # about all sources
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
-    compared: Compared  # how much of each source was compared with another
+    amounts: Amounts  # how much of each source was compared with another
     differences: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
@@ -108,9 +108,9 @@ def build(
             check_licence(source.address, source.licence)
         applied = fill_and_correct(filling, lines)
         finish(filling, indexes, lines, old)
-        compared = compare(filling, lines, old)
+        amounts = compare(filling, lines, old)
         check_required(db)
-        report = report_of(db, choice, applied, compared)
+        report = report_of(db, choice, applied, amounts)
         progress("writing the database")
         db.execute("COMMIT")
         db.execute("DETACH stage")
@@ -193,13 +193,13 @@ def finish(
     describe(db, filling.store, filling.base.is_sample)
 
 
-def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | None) -> Compared:
+def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | None) -> Amounts:
     """Fills the tables that compare the finished database: with the old one, which goes into the
     store too, and with what each source says. Returns how much of each source was compared.
     """
     store, db, progress = filling.store, filling.db, filling.stage.progress
     if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
-        store.drop_changes(after=-1)
+        store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         progress("noting what has changed")
         put_changes(store, db, old.store, filling.why, filling.source_of_fact)
@@ -211,7 +211,7 @@ def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | Non
 
 
 def report_of(
-    db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], compared: Compared
+    db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], amounts: Amounts
 ) -> Report:
     about = [
         *summary_of(applied),
@@ -221,7 +221,7 @@ def report_of(
         *unknown_values(db),
     ]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
-    return Report(rows, about, remarks_of(choice), seasons_of(db), compared)
+    return Report(rows, about, remarks_of(choice), seasons_of(db), amounts)
 
 
 def remarks_of(choice: Choice) -> list[str]:

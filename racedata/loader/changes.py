@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.formats import counted, public_name
-from racedata.loader.correction_lines import columns_of, known_facts, sql_of_text
+from racedata.loader.correction_lines import correctable_columns, known_facts, sql_of_text
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
@@ -130,7 +130,8 @@ def put_changes(
 ) -> None:
     """Adds to the store what differs between `old`, attached to the connection, and its database.
 
-    `state` is that of the old database. Nobody has seen changes after it, so they are found again.
+    `state` is that of the old database. If a program was killed, the store may have later changes.
+    Nobody has seen these, so they are found again.
     """
     id, revision = state
     if id == store.state[0]:
@@ -191,7 +192,7 @@ def fill_changes(store: Store, db: sqlite3.Connection) -> None:
 
 def take_changes(db: sqlite3.Connection, store: Store) -> None:
     """Replaces the changes of the store with those of a database."""
-    store.drop_changes(after=-1)
+    store.drop_changes()
     if column_names(db, "changes"):  # not of an earlier version
         store.put_changes(StoredChange(*row) for row in db.execute(TAKE))
 
@@ -444,7 +445,7 @@ def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
     table = table_of(kind)
     facts = {
         name: column.shown
-        for name, column in columns_of(table.name, schema).items()
+        for name, column in correctable_columns(table.name, schema).items()
         if column.name in stored and (name not in table.key or (kind, name) == ("races", "round"))
     }
     if kind in ("results", "fastest_laps"):

@@ -220,7 +220,7 @@ def line_of(table: str, key: str, column: str, wrong: str | None, right: str | N
 
 def amount(name: str, built: Report) -> str:
     """How much of a source was compared: `races of 4 races`."""
-    counts = {kind: count for (source, kind), count in built.compared.items() if source == name}
+    counts = {kind: count for (source, kind), count in built.amounts.items() if source == name}
     kinds = [
         ("" if kind == "races" else f"{kind.replace('_', ' ')} of ") + counted(counts[kind], "race")
         for kind in ("races", "sessions", *KINDS)

@@ -87,7 +87,7 @@ class Line:
     def __init__(self, file: str, correction: Correction) -> None:
         self.correction, self.place = correction, f"{file}: {correction}"
         self.table = BY_NAME[correction.table]
-        self.columns = columns_of(self.table.name, "stage")
+        self.columns = correctable_columns(self.table.name, "stage")
         column, wrong, right = correction.column, correction.wrong, correction.right
         words = [DRIVER] if "driverId" in self.table.key else []
         words += [ROW] if has_rows_of_races(self.table) else []
@@ -207,7 +207,7 @@ def sql_of_text(id: str, table: str, text: str, schema: str) -> str:
 
 
 @cache  # more than a thousand corrections need the columns of a few tables
-def columns_of(name: str, schema: str) -> dict[str, Corrected]:
+def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
     """The columns of a table that can be corrected, by their names in the file. Their SQL is for a
     query in a schema that calls the table `corrected`.
     """

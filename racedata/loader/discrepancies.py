@@ -18,7 +18,13 @@ from typing import NamedTuple
 from racedata.formats import public_name
 from racedata.loader.choose import ChosenRace
 from racedata.loader.conventions import Case
-from racedata.loader.correction_lines import DRIVER, ROW, Correction, columns_of, known_facts
+from racedata.loader.correction_lines import (
+    DRIVER,
+    ROW,
+    Correction,
+    correctable_columns,
+    known_facts,
+)
 from racedata.loader.differences import (
     CONVENTIONS,
     GROUPS,
@@ -61,7 +67,7 @@ Values = Mapping[str, Value]  # by source
 # The rows of a driver, by source and by the number of the car, or of the stop.
 Cars = Mapping[str, Mapping[Value, Row]]
 # The served rows with a key: facts by the name of a column in corrections.
-Served = Mapping[Key, Sequence[Row]]
+ServedRows = Mapping[Key, Sequence[Row]]
 
 
 class Subject(NamedTuple):
@@ -153,12 +159,12 @@ class Discrepancy(NamedTuple):
 
 
 # How many races, or rows of a list, of a source were compared with another: by source and kind.
-Compared = Mapping[tuple[str, str], int]
+Amounts = Mapping[tuple[str, str], int]
 
 
 def put_discrepancies(
     filling: Filling, register: Register, corrections: Iterable[Correction]
-) -> Compared:
+) -> Amounts:
     """Fills the tables of discrepancies in the new database."""
     comparison = Comparison(filling, register, corrections)
     found = sorted(comparison.discrepancies(), key=lambda each: each.order)
@@ -180,7 +186,7 @@ def put_discrepancies(
         ]
     filling.db.executemany(insertion("main.discrepancies", COLUMNS), facts)
     filling.db.executemany(insertion("main.discrepancy_values", 4), said)
-    return comparison.compared
+    return comparison.amounts
 
 
 def text_of(value: Value) -> str | None:
@@ -197,13 +203,13 @@ class Comparison:
         self.rows, self.ids, self.references = register
         self.sources = self.store.sources()
         self.reasons = Reasons(corrections)
-        self.compared: Counter[tuple[str, str]] = Counter()
+        self.amounts: Counter[tuple[str, str]] = Counter()
         self.circuits = dict(self.db.execute("SELECT raceId, circuitId FROM main.races").fetchall())
         # What was looked up: by kind and season, the columns that have values; of the latest race,
         # what its parts say, and by kind its served rows.
         self.columns_known: dict[tuple[str, int], set[str]] = {}
         self.parts: dict[StoredPart, Said] = {}
-        self.served_rows: dict[str, Served] = {}
+        self.served_rows: dict[str, ServedRows] = {}
 
     def discrepancies(self) -> Iterator[Discrepancy]:
         for name in IDENTIFIED:
@@ -217,7 +223,7 @@ class Comparison:
             for kind, first in race.parts.items():
                 parts = [first, *race.others.get(kind, ())]
                 if len(parts) > 1:
-                    self.compared.update((part.source, kind) for part in parts)
+                    self.amounts.update((part.source, kind) for part in parts)
                     if len({self.store.content(part) for part in parts}) > 1:
                         said = {part.source: self.said(part) for part in parts}
                         yield from self.differences(Sides(Subject(kind, race, id), said))
@@ -238,7 +244,7 @@ class Comparison:
                 sides[source.name] = said_in(rows, (id, *subject.compared), (id,))
         count = Counter(key for said in sides.values() for key in said.at)
         for of_source, said in sides.items():
-            self.compared[of_source, name] += sum(count[key] > 1 for key in said.at)
+            self.amounts[of_source, name] += sum(count[key] > 1 for key in said.at)
         return Sides(subject, sides)
 
     def calendars_of(self, race: ChosenRace, id: int) -> Iterator[Sides]:
@@ -259,7 +265,7 @@ class Comparison:
                         of_sessions[source.name] = said_in(rows, names, ("session",))
         for sides in (Sides(races, of_races), Sides(sessions, of_sessions)):
             if len(sides.said) > 1:
-                self.compared.update((source, sides.subject.kind) for source in sides.said)
+                self.amounts.update((source, sides.subject.kind) for source in sides.said)
             yield sides
 
     def said(self, part: StoredPart) -> Said:
@@ -300,12 +306,12 @@ class Comparison:
             }
         return column in self.columns_known[key]
 
-    def served(self, subject: Subject) -> Served:
+    def served(self, subject: Subject) -> ServedRows:
         """The rows of the new database."""
         if subject.kind not in self.served_rows:
             facts = {
                 name: column.shown
-                for name, column in columns_of(subject.table.name, "main").items()
+                for name, column in correctable_columns(subject.table.name, "main").items()
             }
             names = subject.names
             found: dict[Key, list[Row]] = {}
@@ -499,7 +505,7 @@ class Comparison:
         """Facts about a row, as corrections have them, without those that its key has."""
         table = subject.table
         left_out = ("positionOrder", *table.key)
-        names = (name for name in columns_of(table.name, "main") if name not in left_out)
+        names = (name for name in correctable_columns(table.name, "main") if name not in left_out)
         return known_facts({name: facts.get(name) for name in names})
 
 

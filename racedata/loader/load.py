@@ -84,24 +84,28 @@ def load(
         loaded = loaded_before(path, new.existing)
         # without APIs: the address of one may be that of a zip
         check_licences(dumps_in(sources or loaded))
+        first, *others = groups_of(sources or loaded)
+        # If one of the others fails, what it said at the last load counts. The base must not fail.
         groups = [
-            reading.enter_context(
-                read(group, progress, may_fail=bool(at) and group[0].address in loaded)
-            )
-            for at, group in enumerate(groups_of(sources or loaded))
+            reading.enter_context(read(first, progress)),
+            *(
+                reading.enter_context(read(group, progress, group[0].address in loaded))
+                for group in others
+            ),
         ]
+        assert groups[0].stage
+        rows_read = groups[0].stage.rows
 
         # All sources are read: the store is locked only while it changes.
         def edit(store: Store, corrected: CorrectedRows) -> None:
             put_groups(store, groups, corrected, progress)
-            reading.close()
+            reading.close()  # the disk may not have room for the stages and the new database
             put_source_list(store, sources if only else list_after(store, sources or loaded))
 
         report = new.build(corrections, progress, edit)
-    rows = groups[0].stage.rows if groups[0].stage else {}
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
-    return [*table_of_rows(rows, report.rows), *lines, *report.lines, *report.remarks, last]
+    return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
 
 
 def list_after(store: Store, loaded: Sequence[str]) -> list[str]:

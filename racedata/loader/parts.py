@@ -30,6 +30,9 @@ LIST_OF = {BY_NAME[name].names[0]: name for name in LISTS}
 PARTS = ("results", "fastest_laps", "entries", *(kind for kind in RECORDS if kind != "results"))
 # What names the car that drove a fastest lap: a driver may have two results, of shared cars.
 OF_CAR = ("driverId", "number", "positionText", "positionOrder")
+# A result has a fastest lap if one of these is known: a speed alone is none.
+KNOWN_LAP = FASTEST_LAP[:3]
+HAS_FASTEST_LAP = f"coalesce({', '.join(KNOWN_LAP)}) NOT NULL"
 
 
 class Part(NamedTuple):
@@ -74,7 +77,7 @@ def parts_of(season: int, round: int, kind: str, rows: Sequence[Row]) -> list[Pa
     parts = []
     if kind == "results":
         laps = sorted(
-            (row for row in rows if any(row.get(name) is not None for name in FASTEST_LAP[:3])),
+            (row for row in rows if any(row.get(name) is not None for name in KNOWN_LAP)),
             key=lambda row: int(str(row["positionOrder"])),
         )
         names = [name for name in names if name not in FASTEST_LAP]
@@ -193,7 +196,7 @@ class Tables:
         table, where = BY_NAME["results" if kind == "fastest_laps" else kind], "TRUE"
         order = "raceId"
         if kind == "fastest_laps":
-            where = "coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
+            where = HAS_FASTEST_LAP
             order = "raceId, positionOrder"
         elif kind == "entries":  # a database has those with a result too
             where = f"""(raceId, driverId, constructorId) NOT IN (

@@ -56,8 +56,12 @@ def read(
 def put_groups(
     store: Store, groups: Sequence[ReadSources], corrected: CorrectedRows, progress: Progress
 ) -> None:
-    """Puts what was read into the store."""
-    has_ids = False  # whether the ids of a source are kept
+    """Puts what was read into the store.
+
+    The database keeps the ids of rows of one group only: the first that has any, also one that
+    could not be read and whose stored parts count.
+    """
+    has_ids = False  # whether a group before had some
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
     for sources, stage, *_ in groups:
         if stage is None:

@@ -53,14 +53,15 @@ class Rebuild:
         corrections: Named,
         progress: Progress,
         edit: Edit = lambda store, corrected: None,
-        compared: Collection[str] | None = None,
+        may_stay: bool = False,
+        others: Collection[str] = (),
     ) -> Report:
         """Changes the store, and builds the database from it.
 
-        With `compared`, the database stays if no table differs that sources fill, nor one of these
-        others: see ExistingDatabase.differences. That counts any row that differs, also of ids, the
-        order of records, or discrepancies. changes.py finds values that people care about, whatever
-        the ids; so what it finds cannot say whether both files are the same.
+        If the old database `may_stay`, it does if no table differs that sources fill, nor one of
+        the `others`: see ExistingDatabase.differences. That counts any row that differs, also of
+        ids, the order of records, or discrepancies. changes.py finds values that people care about,
+        whatever the ids; so what it finds cannot say whether both files are the same.
         """
         with changed_store(self.database) as store:
             if self.existing and condition_of(store, self.existing) is Condition.APART:
@@ -72,8 +73,8 @@ class Rebuild:
             # before a fault rolls the store back: that frees space
             with full_disk_named(self.path.parent):
                 report = build(self.path, store, lines, progress, self.existing)
-            if self.existing and compared is not None:
-                report = report._replace(differences=self.differences(progress, *compared))
+            if self.existing and may_stay:
+                report = report._replace(differences=self.differences(progress, *others))
                 self.is_new = bool(report.differences)
             if not self.is_new:
                 store.discount_build()

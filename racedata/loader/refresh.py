@@ -7,7 +7,7 @@ old one stays. sources/ decides what to ask each source for, and choose.py what 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -73,7 +73,8 @@ class Refresh:
         If a source fails, raises LoadError after asking the others.
         """
         databases, faults = 0, []
-        with closing(self.existing()) as existing:
+        self.check_database()
+        with closing(ExistingDatabase(self.path)) as existing:
             # before any source adds to it: each source brings the same seasons
             self.first = existing.first_season([])
         for source in reversed(self.sources):
@@ -88,17 +89,17 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return databases
 
-    def existing(self) -> ExistingDatabase:
-        """The database. Raises LoadError, before any request, if it is damaged.
-
-        A database that is of an earlier version, or that lacks what the store has, is built first.
+    def check_database(self) -> None:
+        """Raises LoadError, before any request, if the database is missing or damaged. First builds
+        one that is of an earlier version, or that lacks what the store has.
         """
         if line := bring_into_step(str(self.path), self.corrections, self.progress):
             self.say(line)
-        return ExistingDatabase(self.path)
+        ExistingDatabase(self.path).close()
 
     def ask(self, source: Source) -> int:
         """Fetches the records of a source. Returns how many new databases were stored."""
+        self.check_database()
         of_source = SourceRefresh(self, source)
         with self.limits_remembered(source):
             where = source.bring(of_source.task())
@@ -116,7 +117,7 @@ class Refresh:
         """Keeps to the limits of the source over restarts: counts the requests of earlier runs, and
         raises NotYet without a request as long as it refuses.
         """
-        if until := refused_until(self.path, source.name, self.now()):
+        if until := refused_until(self.path, source.name, source.pace.time()):
             raise NotYet(
                 f"{without_query(source.address)}: refuses requests until {until}; try again then"
             )
@@ -125,7 +126,7 @@ class Refresh:
             yield
         except NotYet as error:
             if error.seconds:
-                remember_refused(self.path, source.name, self.now(), error.seconds)
+                remember_refused(self.path, source.name, source.pace.time(), error.seconds)
             raise
         finally:
             if ends := source.pace.counted_requests():
@@ -134,19 +135,12 @@ class Refresh:
     def history_of(self, source: Source) -> History:
         return History(self.path, source.name)
 
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(self.sources[0].pace.now(), UTC)
-
-    def is_long_ago(self, time: str) -> bool:
-        return time <= timestamp(self.now() - CANCELLED_AFTER)
-
 
 class SourceRefresh:
     """What a refresh stores from one source. The source calls `store` for each delivery."""
 
     def __init__(self, refresh: Refresh, source: Source) -> None:
         self.refresh, self.source = refresh, source
-        refresh.existing().close()
         self.row: tuple[str, str | None] | None = None  # when it was read, as this refresh knows
         # since when its calendars have lacked races, as its last refresh has noted
         self.lacked_before: list[str] = []
@@ -164,7 +158,7 @@ class SourceRefresh:
             season=refresh.season,
             first=refresh.first,
             is_named=refresh.is_named,
-            lacks_cancelled=any(map(refresh.is_long_ago, self.lacked_before)),
+            lacks_cancelled=any(map(self.is_long_ago, self.lacked_before)),
             progress=refresh.progress,
             say=refresh.say,
             store=self.store,
@@ -192,7 +186,7 @@ class SourceRefresh:
                     corrected,
                     may_shrink=bool(refresh.season),
                     are_cancelled=self.are_cancelled,
-                    now=timestamp(refresh.now()),
+                    now=timestamp(source.pace.time()),
                 )
             )
             addresses = after_refresh(list_that_counts(store), refresh.addresses)
@@ -200,7 +194,7 @@ class SourceRefresh:
             store.remember(source.name, delivery.notes)
 
         with rebuilding(str(refresh.path), refresh.sleep) as new:
-            report = new.build(refresh.corrections, refresh.progress, edit, compared=())
+            report = new.build(refresh.corrections, refresh.progress, edit, may_stay=True)
             self.row = delivery.source.read_at, delivery.source.checksum
             for line in (*remarks, *report.remarks, *report.differences):
                 refresh.say(line)
@@ -220,7 +214,10 @@ class SourceRefresh:
 
     def are_cancelled(self, since: Collection[str]) -> bool:
         """Whether races count as cancelled, by the times since when a source has lacked them."""
-        return all(map(self.refresh.is_long_ago, since))
+        return all(map(self.is_long_ago, since))
+
+    def is_long_ago(self, time: str) -> bool:
+        return time <= timestamp(self.source.pace.time() - CANCELLED_AFTER)
 
 
 def as_read(store: Store, source: Source) -> tuple[str, str | None] | None:

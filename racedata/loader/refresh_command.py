@@ -31,6 +31,7 @@ from racedata.loader.sources import (
     NAMES,
     Pace,
     addresses_in,
+    check_whole_is_alone,
     source_at,
     whole_database,
 )
@@ -44,8 +45,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     wrong.
     """
     path, corrections = parsed.database, parsed.corrections
-    addresses = parsed.addresses or listed_at(path)
-    check_licences(addresses)
+    addresses = addresses_of(parsed)
     names = [source_at(address).name for address in addresses]
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
@@ -80,23 +80,30 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
         remember_followed(Path(path), names)
         return line
 
-    whole_database(addresses)
     # At first, all are due at once: what is known sooner comes last.
     sources = [partial(make, number) for number in reversed(range(len(addresses)))]
     can_follow = partial(has_more_than_the_sample, Path(path))
     return partial(follow_in_threads, path, sources, Preparation(prepare, can_follow))
 
 
+def addresses_of(parsed: argparse.Namespace) -> list[str]:
+    """The sources that the command names, or else those of the list. Raises LoadError if one is
+    wrong or not allowed, or if a whole database is not the only one.
+    """
+    addresses: list[str] = parsed.addresses or listed_at(parsed.database)
+    check_whole_is_alone(addresses)
+    check_licences(addresses)
+    return addresses
+
+
 def listed_at(database: str) -> list[str]:
-    """The list of sources, without the sample. Raises LoadError if it names a wrong one."""
+    """The list of sources, without the sample."""
     try:
         with store_of(Path(database)) as store:
             addresses = wanted_list(store)
     except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
         addresses = configured() or [*DEFAULT_LIST]
-    addresses = [address for address in addresses if address != SAMPLE]
-    whole_database(addresses)
-    return addresses
+    return [address for address in addresses if address != SAMPLE]
 
 
 def has_more_than_the_sample(path: Path) -> bool:
@@ -128,9 +135,7 @@ def main(arguments: Sequence[str]) -> None:
     def work(progress: Progress) -> list[str]:
         nonlocal was_refused
         faults: list[str] = []
-        addresses = parsed.addresses or listed_at(parsed.database)
-        whole_database(addresses)
-        check_licences(addresses)
+        addresses = addresses_of(parsed)
         is_listed = not (parsed.addresses or parsed.season or whole_database(addresses))
         if is_listed and (line := load_unread(parsed.database, parsed.corrections, progress)):
             faults.append(say(line))

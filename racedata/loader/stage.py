@@ -9,6 +9,7 @@ from typing import NamedTuple
 from racedata.database import SCHEMA
 from racedata.formats import HTTP, in_utf8, without_query
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.parts import HAS_FASTEST_LAP
 from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
@@ -173,14 +174,17 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
 
 
 def is_api(address: str) -> bool:
-    """Whether an address in the list of sources is an API's with final records, not a dump's."""
+    """Whether an address in the list of sources is that of an API with final records, not a dump's.
+
+    An API with provisional records has a name in the list instead.
+    """
     return bool(HTTP.match(address)) and not without_query(address).endswith(".zip")
 
 
 def of_kind(kind: str, schema: str) -> str:
     """The rows with the records of a kind: what follows FROM in a query."""
     if kind == "fastest_laps":
-        return f"{schema}.results WHERE coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
+        return f"{schema}.results WHERE {HAS_FASTEST_LAP}"
     return f"{schema}.{kind}"
 
 

@@ -1,9 +1,9 @@
 """The store: what every source says, in an SQLite file beside the database.
 
 `racedata.sources.db` beside `racedata.db`. The loader writes it in transactions. The service reads
-two times of each source from it, and nothing else: when it was last asked, and since when it has
-been followed. choose.py decides which parts count, and build.py makes the
-database from them. What a check of a source has to remember is here too.
+only timestamps from it: when each source was last asked, and since when it is followed. choose.py
+decides which parts count, and build.py makes the database from them. What a check of a source has
+to remember is here too.
 """
 
 import errno
@@ -55,7 +55,7 @@ class StoredSource(NamedTuple):
     reading: int = 0  # the number of the reading, set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
-    is_api: bool = False
+    is_api: bool = False  # with final records: see stage.is_api
     is_provisional: bool = False
     is_sample: bool = False
     has_ids: bool = False
@@ -213,7 +213,7 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that have parts, those of the list first."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
-        return [stored_source(StoredSource(*row)) for row in rows]
+        return [with_booleans(StoredSource(*row)) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)
@@ -367,9 +367,9 @@ class Store:
             (MAX_CHANGES,),
         )
 
-    def drop_changes(self, after: int) -> None:
-        """Forgets what was altered after a revision: a program was killed, so nobody saw it."""
-        self.db.execute("DELETE FROM changes WHERE revision > ?", (after,))
+    def drop_changes(self, after: int | None = None) -> None:
+        """Forgets what was altered: all of it, or only after a revision."""
+        self.db.execute("DELETE FROM changes WHERE ?1 IS NULL OR revision > ?1", (after,))
 
     def renumber_changes(self, season: int, rounds: Mapping[int, int | None]) -> None:
         """Gives changes the rounds that their races have now; None if those are gone."""
@@ -440,7 +440,7 @@ def opened_store(database: Path, checks: bool = True) -> Store:
     return store
 
 
-def stored_source(row: StoredSource) -> StoredSource:
+def with_booleans(row: StoredSource) -> StoredSource:
     """A row of `sources`, in which 1 is true."""
     return row._replace(
         is_loaded=bool(row.is_loaded),

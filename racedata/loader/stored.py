@@ -30,7 +30,7 @@ def build_again(database: str, corrections: Named, progress: Progress) -> list[s
     if condition_at(Path(database)) in (Condition.MISSING, Condition.LOST, Condition.OLDER):
         return rebuild(database, corrections, progress, "that is what `racedata build` does")
     with rebuilding(database) as new:
-        report = new.build(corrections, progress, compared=("corrections",))
+        report = new.build(corrections, progress, may_stay=True, others=["corrections"])
     if not report.differences:
         return [f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons}"]

@@ -51,7 +51,7 @@ GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
 MAGIC = b"\x1f\x8b"  # the first bytes of every gzip, and of no JSON, HTML or other text
 
 # gzip in an Accept-Encoding that does not refuse it with the weight 0 (RFC 9110, 12.5.3)
-ACCEPTED = re.compile(r"(?i)gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+ACCEPTS_GZIP = re.compile(r"(?i)gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 
 
 class Body(NamedTuple):
@@ -271,7 +271,7 @@ def decompressed(body: bytes) -> bytes:
 
 def accepts_gzip(env: dict[str, Any]) -> bool:
     """Whether the client accepts gzip; other weights than 0 do not count."""
-    return ACCEPTED.search(env.get("HTTP_ACCEPT_ENCODING", "")) is not None
+    return ACCEPTS_GZIP.search(env.get("HTTP_ACCEPT_ENCODING", "")) is not None
 
 
 def size_of(key: Hashable, body: Body) -> int:

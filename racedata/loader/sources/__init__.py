@@ -31,6 +31,7 @@ __all__ = [
     "Source",
     "Task",
     "addresses_in",
+    "check_whole_is_alone",
     "family",
     "second_opinion",
     "source_at",
@@ -87,15 +88,17 @@ def source_at(address: str, pace: Pace | None = None) -> Source:
 
 
 def whole_database(addresses: Sequence[str]) -> Source | None:
-    """The whole database at one of these addresses; None if all are other sources.
+    """The whole database at the only one of these addresses; None if they are other sources."""
+    check_whole_is_alone(addresses)
+    return next((source for source in map(source_at, addresses) if source.is_whole), None)
 
-    Raises LoadError if there are further addresses.
-    """
-    sources = [source for source in map(source_at, addresses) if source.is_whole]
-    if sources and len(addresses) > 1:
-        what = "is a whole database, which replaces the existing one"
-        raise LoadError(f"{without_query(sources[0].address)} {what}; expected no other source")
-    return sources[0] if sources else None
+
+def check_whole_is_alone(addresses: Sequence[str]) -> None:
+    """Raises LoadError for a whole database that is named beside other sources."""
+    for source in map(source_at, addresses if len(addresses) > 1 else ()):
+        if source.is_whole:
+            what = "is a whole database, which replaces the existing one"
+            raise LoadError(f"{without_query(source.address)} {what}; expected no other source")
 
 
 def second_opinion(text: str) -> Source:

@@ -5,7 +5,6 @@ ask for.
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
-from datetime import UTC, datetime
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -113,7 +112,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
         filled_in = list(old.without_laps(also_from_apis=False).values())
-        today = datetime.fromtimestamp(api.pace.now(), UTC).strftime("%Y-%m-%d")
+        today = api.pace.time().strftime("%Y-%m-%d")
         races = {year: old.races_to_fetch(year, today) + filled_in.count(year) for year in years}
         requests = sum(lists + of_race * count for count in races.values())
     quota, seconds = api.pace.limits[-1]

@@ -9,7 +9,6 @@ import urllib.parse
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from racedata.formats import Json, counted, in_utf8, plural, timestamp
 from racedata.loader.delivery import Delivery
@@ -286,7 +285,7 @@ class SeasonFetch:
 
     def delivery(self, notes: Mapping[str, object]) -> Delivery:
         """What was fetched."""
-        now = timestamp(datetime.fromtimestamp(self.api.pace.now(), UTC))
+        now = timestamp(self.api.pace.time())
         # The clock may be wrong: a fetch is never earlier than a race that has results.
         dates = [
             *(str(race.facts.get("date")).strip(" ") for race in self.completed),

@@ -4,7 +4,7 @@ import io
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Self
 
@@ -121,12 +121,12 @@ class DatabaseSource(Source):
         such downloads.
         """
         since = recalled(history.path, self.name).get("uselessSince")
-        now = datetime.fromtimestamp(self.pace.now(), UTC)
+        now = self.pace.time()
         return is_timestamp(since) and timestamp(now - IDLE) < since <= timestamp(now)
 
     def note_use(self, history: History, was_useful: bool) -> None:
         if HTTP.match(self.address):
-            now = timestamp(datetime.fromtimestamp(self.pace.now(), UTC))
+            now = timestamp(self.pace.time())
             remember(history.path, self.name, {"uselessSince": None if was_useful else now})
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:

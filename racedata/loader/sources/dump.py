@@ -4,7 +4,6 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
@@ -109,7 +108,7 @@ class DumpSource(Source):
         return False
 
     def bring(self, task: Task) -> str:
-        yesterday = timestamp(datetime.fromtimestamp(self.pace.now(), UTC) - DAY)
+        yesterday = timestamp(self.pace.time() - DAY)
         if (read := task.history.source()) and yesterday < read.read_at and not task.is_named:
             return f": {self.address} was read {read.read_at}"
         return self.bring_dump(task)

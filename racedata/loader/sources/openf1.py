@@ -5,7 +5,7 @@ It decides when to ask, and what for. openf1_rows.py knows the meaning of the ro
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Self
 
@@ -173,12 +173,9 @@ class OpenF1(Source):
 
     # Races and sessions.
 
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(self.pace.now(), UTC)
-
     def is_long_ago(self, day: object) -> bool:
         """Whether a kind that was asked for on that day is asked for again, even of an old race."""
-        return not isinstance(day, str) or day <= f"{self.now() - AGAIN:%Y-%m-%d}"
+        return not isinstance(day, str) or day <= f"{self.pace.time() - AGAIN:%Y-%m-%d}"
 
     def races_to_ask(self, history: History, task: Task | None = None) -> list[Race]:
         """The races of which OpenF1 may have a wanted kind: one that is missing, or that only
@@ -197,7 +194,7 @@ class OpenF1(Source):
                 (first, season or LAST_SEASON),
             ).fetchall():
                 day = datetime.fromisoformat(f"{date}T00:00:00+00:00")
-                age = self.now() - day
+                age = self.pace.time() - day
                 if age < -WEEKEND:
                     continue
                 origins = old.db.execute(
@@ -301,7 +298,7 @@ class OpenF1(Source):
                 else:
                     has_failed = False
                     found.append((race, rows))
-                    today = f"{self.now():%Y-%m-%d}"
+                    today = f"{self.pace.time():%Y-%m-%d}"
                     last_asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
         finally:
             # What was fetched is stored even if the next race fails.
@@ -316,7 +313,7 @@ class OpenF1(Source):
     ) -> None:
         with closing(ExistingDatabase(task.history.path)) as old:
             calendar, parts, lists = delivered(old, year, found)
-            at = max(f"{self.now():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
+            at = max(f"{self.pace.time():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
         source = StoredSource(
             name=NAME,
             address=self.address,
@@ -335,7 +332,7 @@ class OpenF1(Source):
         try:
             weekend = self.weekend(client, race)
         except Undecided as why:
-            if self.now() > race.date + timedelta(days=1):
+            if self.pace.time() > race.date + timedelta(days=1):
                 remarks.append(f"{NAME}: {race.label} is left out: {why}")
             return {}
         meeting = next(iter(weekend.values())).meeting

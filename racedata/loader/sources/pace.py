@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import IO
@@ -37,6 +37,10 @@ class Pace:
         self.limits: Sequence[tuple[int, int]] = PACE
         self.requests = 0
         self.ends: list[float] = []  # when the latest requests ended
+
+    def time(self) -> datetime:
+        """The time now, in UTC."""
+        return datetime.fromtimestamp(self.now(), UTC)
 
     def fetch(
         self, request: Request, file: IO[bytes], progress: Progress, tries: int = 1
