@@ -43,6 +43,13 @@ CONSTRUCTOR = Career(
 )
 
 
+class Win(NamedTuple):
+    """A race that was won."""
+
+    race: Json
+    drivers: list[Json]  # of a constructor, the winners; of a driver, those who shared the car
+
+
 class SeasonRow(NamedTuple):
     """A season of a career."""
 
@@ -72,7 +79,13 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
             catalogue.races[catalogue.id_of_round[each.year, each.counts[name]]]
             for each, name in (*zip(started[:1], ["first"]), *zip(started[-1:], ["last"]))
         ],
-        "wins": wins(ask, career, reference),
+        # by season, the latest first
+        "wins": [
+            (season, [*of_season])
+            for season, of_season in groupby(
+                wins(ask, career, reference, id), key=lambda win: win.race["season"]
+            )
+        ][::-1],
     }
 
 
@@ -102,12 +115,19 @@ def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[S
         )
 
 
-def wins(ask: Ask, career: Career, reference: str) -> list[tuple[str, list[Json]]]:
-    """The races that were won, with the winners, by season, the latest first."""
+def wins(ask: Ask, career: Career, reference: str, id: int) -> list[Win]:
+    """The races that were won, in order."""
     won: dict[str, Value] = {career.kind: reference, "results": "1"}
     races = ask("results", ALL, None, None, **won)
-    by_season = groupby(races, key=lambda race: race["season"])
-    return [(season, [*of_season]) for season, of_season in by_season][::-1]
+    if career is CONSTRUCTOR:
+        return [Win(race, [result["Driver"] for result in race["Results"]]) for race in races]
+    shared: dict[int, list[Json]] = {}
+    for race, driver in careers.shared_wins(ask.data, id):
+        shared.setdefault(race, []).append(ask.catalogue.drivers[driver])
+    ids = ask.catalogue.id_of_round
+    return [
+        Win(race, shared.get(ids[int(race["season"]), int(race["round"])], [])) for race in races
+    ]
 
 
 def number(points: float) -> str:

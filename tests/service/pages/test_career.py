@@ -47,6 +47,16 @@ def check_facts(database, kind, ref, podium):
         "SELECT constructorRef, count(*) FROM driver_championship "
         "WHERE isChampion AND constructorRef IS NOT NULL GROUP BY constructorRef",
     )
+    # whom the page names beside a win: the other winners, or those of a constructor
+    winners = {}
+    for reference, *win in select(
+        database,
+        f"""SELECT own.{ref}, year, round, other.driverRef
+            FROM race_results AS own JOIN race_results AS other USING (year, round)
+            WHERE own.isWinner AND other.isWinner
+                AND own.{ref} {"<>" if kind is career.DRIVER else "="} other.{ref}""",
+    ):
+        winners.setdefault(reference.lower(), set()).add(tuple(win))
     for reference in ask.catalogue.ids[kind.kind]:
         facts = career.facts(ask, kind, reference)
         dates = [race["date"] for race in facts["first_and_last"]]
@@ -58,7 +68,14 @@ def check_facts(database, kind, ref, podium):
         said = float(facts["points"].replace(",", ""))
         assert said == pytest.approx((points.get(reference) or [0])[0] or 0, abs=0.005)
         assert " ".join(map(str, facts["titles"])) == titles.get(reference, [""])[0]
-        assert sum(len(races) for _, races in facts["wins"]) == totals[1]
+        wins = [win for _, of_season in facts["wins"] for win in of_season]
+        assert len(wins) == totals[1]
+        named = {
+            (int(race["season"]), int(race["round"]), driver["driverId"])
+            for race, drivers in wins
+            for driver in drivers
+        }
+        assert named == winners.get(reference, set())
         if kind is career.CONSTRUCTOR:
             found = constructor_facts(ask, reference)["drivers_titles"]
             assert len(found) == drivers_titles.get(reference, [0])[0]
