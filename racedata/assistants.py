@@ -46,7 +46,8 @@ WORDS = """\
   text: `'9' > '20'` is true there.
 - **Start**: a row of `race_results` with `isStart = 1`. A driver may have two rows in one race
   (shared cars, until 1978): count races with `count(DISTINCT date)`, not rows.
-- **Win**: `isWinner = 1` in `race_results`. Two drivers who shared the car both won.
+- **Win**: `isWinner = 1` in `race_results`. Two drivers who shared the car both won; their
+  constructor won once, so count its wins with `count(DISTINCT date)`.
 - **Podium**: `position <= 3` in `race_results`.
 - **Pole**: `grid = 1 AND isStart` in `race_results`, the start from the first place. A penalty may
   move the fastest qualifier back: `position = 1` in `qualifying_results` is the fastest of
@@ -61,7 +62,9 @@ WORDS = """\
   seasons only the best results counted.
 - **Sprint weekend**: a race with a row in `sprint_race_results`, or in `sessions` with `session =
   'sprint'` if it was not run yet. A sprint win is not a win.
-- **Pit stop**: `seconds` in `stops` is the time in the pit lane, not the time at rest. Under a red
+- **Pit stop**: `seconds` in `stops` is the time in the pit lane, not the time at rest, which no
+  source has: say so if somebody asks for the fastest stop. Drives through the pit lane (penalties)
+  are rows too, and the shortest. Pit lanes differ in length: compare stops of one race. Under a red
   flag, cars wait there: leave out `seconds >= 120`.
 - **Last race**: the latest date in `race_results`. A season goes on until `isFinal`.
 - **Age**: `drivers` has `dob`; join `drivers USING (driverRef)`.
