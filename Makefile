@@ -10,6 +10,7 @@ override export FOLDER := $(value FOLDER)
 override export F1DB := $(value F1DB)
 override export PREVIOUS := $(value PREVIOUS)
 override export SUMS := $(value SUMS)
+override export TESTS := $(value TESTS)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
@@ -61,13 +62,13 @@ test-real: .venv/installed-test .venv/installed-real  ## run the tests with othe
 
 # A copy of the checkout without the package, so that the tests import the wheel. test_makefile.py and test_release.py are
 # about the checkout itself.
-test-wheel: dist  ## run the tests of `make test` against the wheel, without the checkout: PYTHON=python3.13
+test-wheel: dist  ## run tests against the wheel, without the checkout: PYTHON=python3.13, TESTS="long or dump" (which; without it, those of `make test`)
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		git ls-files -z -- . ':!racedata' | xargs -0 cp --parents --target-directory="$$folder" && \
 		$(PYTHON) -m venv --without-pip "$$folder/.venv" && \
 		build/dist/bin/pip --python "$$folder/.venv/bin/python" install --quiet --disable-pip-version-check \
 			"$$(echo dist/*.whl)[test]" && \
-		cd "$$folder" && .venv/bin/pytest $(PARALLEL) -m "not long" --ignore tests/test_makefile.py --ignore tests/test_release.py
+		cd "$$folder" && .venv/bin/pytest $(PARALLEL) -m "$${TESTS:-not long}" --ignore tests/test_makefile.py --ignore tests/test_release.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
@@ -83,13 +84,13 @@ lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff format --quiet --check .
 	@.venv/bin/mypy
 
-coverage: .venv/installed-test  ## run the tests of `make test` and the long ones, and report their branch coverage
+coverage: .venv/installed-test  ## run the tests of `make test` and the long ones, and check that their branch coverage is 98%
 	@.venv/bin/coverage erase
 	@.venv/bin/coverage run -m pytest $(PARALLEL)
 	@.venv/bin/coverage combine --quiet
 	@.venv/bin/coverage report
 
-check: lint coverage  ## lint and coverage: must pass before a change is merged
+check: lint test  ## lint, types and tests: must pass before a change is merged
 
 # setuptools builds the packages of a release, so it is the same for everybody.
 build/dist/bin/twine: deploy/requirements.lock | python

@@ -33,8 +33,18 @@ for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
 
 
+# The fixtures that have a full dump, or answers about one.
+DUMPS = {"dump", "jolpica", "f1db", "f1db_2026", "recorded", "openf1_recorded", "full_database"}
+
+
 def pytest_collection_modifyitems(items):
-    """Puts the longest tests first. Otherwise, one of them would run alone at the end."""
+    """Marks the tests with a full dump, and puts the longest tests first. Otherwise, one of them
+    would run alone at the end.
+    """
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if DUMPS & {*item.fixturenames, *map(str, parameters)}:
+            item.add_marker("dump")
 
     def seconds(item):
         marker = item.get_closest_marker("long")
@@ -46,11 +56,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def unmeasured(request):
     """Does not measure the coverage of tests with a full dump: they would take twice the time."""
-    measured = (
-        coverage.Coverage.current()
-        if {"dump", "jolpica", "f1db", "f1db_2026", "openf1_recorded"} & {*request.fixturenames}
-        else None
-    )
+    measured = coverage.Coverage.current() if request.node.get_closest_marker("dump") else None
     if measured:
         measured.stop()
     yield
