@@ -42,7 +42,7 @@ VERSIONS = {
     "docs/run.md": r"racedata_f1-([\d.]+)-py3",
     "deploy/Containerfile": r'image\.version="(.*)"',
     "deploy/home-assistant/config.yaml": r'(?m)^version: "(.*)"',
-    "deploy/home-assistant/build.yaml": r"racedata:([\d.]+)",
+    "deploy/home-assistant/Dockerfile": r"FROM .*racedata:([\d.]+)",
     "deploy/listing/server.json": r'(?:"version": "|==)([\d.]+)',
 }
 # The image for each architecture, and what the kernel calls it.
