@@ -25,8 +25,9 @@ SIZE_OF_F1DB = 500  # of its outlines, in both directions
 NUMBERS = {"m": 2, "l": 2, "h": 1, "v": 1, "c": 6, "s": 4, "q": 4, "a": 7, "z": 0}
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 FLAG = re.compile("[01]")
-# Directions that f1db has wrong, by layout. The Indianapolis 500 only turns left.
-DIRECTIONS = {"indianapolis-1": "anti-clockwise"}
+# Directions that f1db has wrong, by layout. The Indianapolis 500 only turns left. At Kyalami until
+# 1985, the main straight ended in a right-hander, Crowthorne, so the lap went to the right.
+DIRECTIONS = {"indianapolis-1": "anti-clockwise", "kyalami-1": "clockwise"}
 
 
 class Race(NamedTuple):
