@@ -58,7 +58,7 @@ class Mates(NamedTuple):
 
     one: Name
     other: Name
-    years: list[str]
+    seasons: list[tuple[int, driver.Mate]]  # of `one`, the latest first
 
 
 class Names:
@@ -159,14 +159,12 @@ def mates(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Mates | Non
         return None
     one, other = [*named][:2]
     id = ask.catalogue.ids["drivers"][one.link.removeprefix("drivers/")]
-    years = sorted(
-        {
-            str(year)
-            for year, mate in driver.mates(ask, id)
-            if f"drivers/{mate.driver['driverId']}" == other.link
-        }
-    )
-    return Mates(one, other, years) if years else None
+    seasons = [
+        (year, mate)
+        for year, mate in driver.mates(ask, id)
+        if f"drivers/{mate.driver['driverId']}" == other.link
+    ]
+    return Mates(one, other, seasons) if seasons else None
 
 
 def plain(text: str) -> str:

@@ -212,10 +212,16 @@ def test_if_nothing_has_all_words_the_names_that_have_one_are_found(names):
     assert names.find_any("alons") == []  # only a part of a word
 
 
-def test_two_team_mates_lead_to_how_they_compare(sample):
+def test_of_two_team_mates_the_page_says_how_often_each_was_ahead(sample):
     page = sample.get("/find?q=hamilton+vs+russell").text
-    link = '<a href="./drivers/hamilton#mates">Lewis Hamilton and George Russell'
+    link = '<a href="./drivers/hamilton#mates">All team mates of Lewis Hamilton</a>'
     assert link in page
+    compared = "ahead–behind George Russell, of the times together Year Races Qualifying 2023"
+    rows = re.findall(r'/2023">2023</a></th>(<td>.*</td>)', page)
+    assert compared in words_of(page)
+    assert rows[0] in sample.get("/drivers/hamilton").text
+    other = sample.get("/find?q=russell+hamilton").text
+    assert "How often George Russell was ahead–behind Lewis Hamilton" in words_of(other)
     assert "Nothing here has all these words in its name." in words_of(page)
     sample.get("/drivers/hamilton", status=200).mustcontain('id="mates"')
     for query in ("hamilton+vs+alonso", "hamilton+xyzzy", "hamilton"):

@@ -174,6 +174,7 @@ def test_the_page_has_the_first_three_of_the_newest_session_and_a_link_to_the_ot
     race = "United States" if "18#" in anchor else "Mexico City"
     assert f"<h2>{race} Grand Prix: {label.lower()}</h2>" in newest
     assert f'<a href="./2023/{anchor}">Whole table: {label.lower()}</a>' in newest
+    assert ("the starting grid, before penalties" in newest) == (label == "Qualifying")
     assert f"Pos Driver Time {first}" in words_of(newest)
     assert newest.count('<th scope="row">') == 3
     weekend = html[html.index('<div class="beside" id="weekend">') : html.index('id="newest"')]
