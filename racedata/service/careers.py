@@ -69,18 +69,6 @@ def partners(data: Snapshot, column: str, id: int, other: str) -> dict[int, list
     return found
 
 
-def shared_wins(data: Snapshot, driver: int) -> list[Row]:
-    """The races that a driver won in a car shared with others: `(raceId, driverId)` of these."""
-    return data.rows(
-        """SELECT raceId, other.driverId
-           FROM results AS own CROSS JOIN results AS other USING (raceId)
-           WHERE own.driverId = ?1 AND other.driverId <> ?1
-               AND own.positionText = '1' AND other.positionText = '1'
-           ORDER BY raceId, other.record""",
-        (driver,),
-    )
-
-
 def compared_in_races(data: Snapshot, driver: int) -> list[Row]:
     """A driver and each team mate in the races of a season.
 

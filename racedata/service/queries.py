@@ -445,6 +445,17 @@ def leaders(data: Snapshot) -> list[Row]:
     )
 
 
+def winners(data: Snapshot) -> list[Row]:
+    """The winners of all races, in order: `(raceId, driverId, constructorId)`.
+
+    Drivers who shared the car have both won.
+    """
+    return data.rows(
+        """SELECT raceId, driverId, constructorId FROM results JOIN races USING (raceId)
+           WHERE positionText = '1' ORDER BY year, round, record"""
+    )
+
+
 def example_race(data: Snapshot) -> tuple[int, int]:
     """Season and round of the latest of the races with results and the most kinds of records."""
     kinds = (kind.name for kind in KINDS.values() if kind.endpoint)

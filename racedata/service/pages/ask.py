@@ -81,6 +81,14 @@ class Ask:
             rounds.setdefault(race["round"], []).append(self.catalogue.drivers[row["driverId"]])
         return found
 
+    @cached_property
+    def winners(self) -> dict[int, list[dict[str, int]]]:
+        """The ids of the winners of each race, by that of the race, in the order of races."""
+        found: dict[int, list[dict[str, int]]] = {}
+        for row in queries.winners(self.data):
+            found.setdefault(row["raceId"], []).append(dict(row))
+        return found
+
     def races_of_name(self, name: str) -> Sequence[Json]:
         """All races with this name."""
         return self.races_by_name[name]

@@ -83,7 +83,7 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
         "wins": [
             (season, [*of_season])
             for season, of_season in groupby(
-                wins(ask, career, reference, id), key=lambda win: win.race["season"]
+                wins(ask, career, id), key=lambda win: win.race["season"]
             )
         ][::-1],
     }
@@ -115,19 +115,18 @@ def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[S
         )
 
 
-def wins(ask: Ask, career: Career, reference: str, id: int) -> list[Win]:
+def wins(ask: Ask, career: Career, id: int) -> Iterator[Win]:
     """The races that were won, in order."""
-    won: dict[str, Value] = {career.kind: reference, "results": "1"}
-    races = ask("results", ALL, None, None, **won)
-    if career is CONSTRUCTOR:
-        return [Win(race, [result["Driver"] for result in race["Results"]]) for race in races]
-    shared: dict[int, list[Json]] = {}
-    for race, driver in careers.shared_wins(ask.data, id):
-        shared.setdefault(race, []).append(ask.catalogue.drivers[driver])
-    ids = ask.catalogue.id_of_round
-    return [
-        Win(race, shared.get(ids[int(race["season"]), int(race["round"])], [])) for race in races
-    ]
+    for race, winners in ask.winners.items():
+        if any(winner[career.column] == id for winner in winners):
+            yield Win(
+                ask.catalogue.races[race],
+                [
+                    ask.catalogue.drivers[winner["driverId"]]
+                    for winner in winners
+                    if career is CONSTRUCTOR or winner["driverId"] != id
+                ],
+            )
 
 
 def number(points: float) -> str:

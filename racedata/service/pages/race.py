@@ -1,5 +1,6 @@
 """The page of a race, such as `/2023/18`: its results, and those of the sessions before it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -139,8 +140,11 @@ def classification(
 
 def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
     """Who was first, second and third: two in a place if they shared a car."""
+    cars = Counter(each["positionText"] for each in places)
     return [
-        (PODIUM[each["positionText"]], each) for each in places if each["positionText"] in PODIUM
+        (f"{PODIUM[place]}{', shared car' if cars[place] > 1 else ''}", each)
+        for each in places
+        if (place := each["positionText"]) in PODIUM
     ]
 
 

@@ -84,9 +84,34 @@ def entrant_cell(
     root: str, season: int, driver: Named | None, constructors: tuple[Named, ...]
 ) -> str:
     colour = colour_in(constructors[0].id, season) if constructors else None
-    macros: Any = TEMPLATES.get_template("macros.html").module
-    cell: str = macros.entrant_cell(root, colour, driver, constructors)
-    return cell
+    return macro("entrant_cell", root, colour, driver, constructors)
+
+
+def surnames(drivers: Iterable[Json], root: str) -> Markup:
+    """The surnames of drivers, as links."""
+    links = [surname_link(each["driverId"], each["familyName"], root) for each in drivers]
+    return Markup(", ").join(links)
+
+
+@lru_cache(4096)  # the page of a constructor has the same drivers many times
+def surname_link(id: str, name: str, root: str) -> Markup:
+    return macro("surname_link", root, id, name)
+
+
+def short_link(race: Json, root: str) -> Markup:
+    """The short name of a race, as a link."""
+    return race_link(race["season"], race["round"], short_name(race["raceName"]), root)
+
+
+@lru_cache(4096)
+def race_link(season: str, round: str, name: str, root: str) -> Markup:
+    return macro("short_link", root, season, round, name)
+
+
+def macro(name: str, *arguments: object) -> Markup:
+    """What a macro of macros.html makes."""
+    module: Any = TEMPLATES.get_template("macros.html").module
+    return Markup(getattr(module, name)(*arguments))
 
 
 def filled(
@@ -126,7 +151,8 @@ TEMPLATES.filters.update(
     in_words=in_words,
     number="{:,}".format,
     place=place_of,
-    short_name=short_name,
+    short_link=short_link,
+    surnames=surnames,
 )
 # All are compiled here, once, before gunicorn forks its workers.
 for name in TEMPLATES.list_templates(extensions=["html"]):

@@ -49,6 +49,15 @@ def part_of(html, start, end):
     return html[html.index(f'id="{start}"') : html.index(f'id="{end}"')]
 
 
+def test_drivers_who_shared_the_car_that_won_are_both_its_winners(sample):
+    page = words_of(sample.get("/1957/5").text)
+    for winner in ("Tony Brooks", "Stirling Moss"):
+        assert f"Winner, shared car {winner} Vanwall" in page
+    assert "Second Luigi Musso Ferrari Third Mike Hawthorn" in page
+    description = sample.get("/1957/5").text.partition('name="description"')[2]
+    assert "won by Tony Brooks and Stirling Moss" in description
+
+
 def test_places_that_were_gained_or_lost_have_a_word_and_a_colour(sample):
     result = part_of(sample.get("/2023/18").text, "race", "qualifying")
     _, first, second, third, *_, lost = re.findall("<tr.*?</tr>", result, re.S)[:14]
