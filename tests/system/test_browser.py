@@ -134,6 +134,18 @@ return broken
 """
 
 
+def test_a_decade_of_seasons_fits_the_narrowest_phone(browser, site):
+    emulate(browser, 320)
+    browser.get(site)
+    links = browser.execute_script(
+        """const decade = document.querySelector(".seasons dd")
+        while (decade.children.length < 10) decade.append(decade.firstChild.cloneNode(true))
+        return decade.children.length"""
+    )
+    assert links == 10
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 320
+
+
 def test_the_start_of_each_session_of_a_sprint_weekend_is_on_one_line_of_a_phone(browser, site):
     emulate(browser, 390)
     browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
