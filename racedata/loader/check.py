@@ -154,7 +154,7 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
         temporary_folder("racedata-", path.name) as folder,
     ):
         with read([source], progress) as group, store.transaction():
-            lines = corrections_at(corrections_file(store, REMEMBERED), progress)
+            lines = corrections_at(corrections_file(store, REMEMBERED))
             names = put_last(store, group, CorrectedRows(lines), progress)
             built = build(folder / path.name, store, lines, progress)
         with closing(open_read_only(folder / path.name)) as db:

@@ -7,9 +7,11 @@ import os
 import re
 from argparse import ArgumentParser
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from racedata.database import FileState, file_state
 from racedata.loader.correction_lines import DRIVER, Correction, Line
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
@@ -80,14 +82,20 @@ def remember_corrections(store: Store, named: Named) -> None:
         store.remember(OF_NO_SOURCE, {KEY_OF_FILE: text})
 
 
-def corrections_at(path: Path | None, progress: Progress) -> list[Line]:
+def corrections_at(path: Path | None) -> Sequence[Line]:
     """The corrections in a file, if any. Raises LoadError for a file that is not such a list."""
     if path is None:
         return []
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
         raise LoadError(f"{path}: {what}; expected a file of corrections, or default or none")
-    return corrections_in(path, progress)
+    return corrections_once(path, file_state(str(path)))
+
+
+@lru_cache(maxsize=1)
+def corrections_once(path: Path, state: FileState | None) -> Sequence[Line]:
+    """The corrections in a file in this state: a follower builds from the same file many times."""
+    return corrections_in(path, lambda text: None)
 
 
 def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:

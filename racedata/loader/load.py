@@ -217,7 +217,7 @@ def provide(database: str) -> None:
         has_database = not is_missing(path)
         default: Path | None = CORRECTIONS
         file = answer(path, lambda store: corrections_file(store, REMEMBERED), default)
-        lines = corrections_at(file, progress)
+        lines = corrections_at(file)
         # Not with `replacement`: a load that is running has locked the folder.
         with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:
             new = folder / path.name

@@ -67,7 +67,7 @@ class Rebuild:
             if self.existing and condition_of(store, self.existing) is Condition.APART:
                 take_apart(self.existing, store)
             store.count_build()
-            lines = corrections_at(corrections_file(store, corrections), progress)
+            lines = corrections_at(corrections_file(store, corrections))
             edit(store, CorrectedRows(lines))
             remember_corrections(store, corrections)
             # before a fault rolls the store back: that frees space

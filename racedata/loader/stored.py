@@ -78,9 +78,7 @@ def remove(database: str, name: str, corrections: Named, progress: Progress) -> 
 RACE = re.compile("([0-9]{4})/([0-9]{1,2})")
 
 
-def part_lines(
-    database: str, race: str, kind: str, corrections: Named, progress: Progress
-) -> Iterator[str]:
+def part_lines(database: str, race: str, kind: str, corrections: Named) -> Iterator[str]:
     """What each source says about a kind of a race: as CSV, what counts first."""
     found = RACE.fullmatch(race)
     if not found:
@@ -90,7 +88,7 @@ def part_lines(
     season, round = map(int, found.groups())
     with store_of(Path(database)) as store:
         file = corrections_file(store, corrections)
-        corrected = CorrectedRows(corrections_at(file, progress))
+        corrected = CorrectedRows(corrections_at(file))
         choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
         parts = list(parts_in(choice, season, round, kind))
         if not parts:
@@ -162,7 +160,7 @@ def parts(arguments: Sequence[str]) -> None:
         "parts",
         parsed.database,
         lambda progress: list(
-            part_lines(parsed.database, parsed.race, parsed.kind, parsed.corrections, progress)
+            part_lines(parsed.database, parsed.race, parsed.kind, parsed.corrections)
         ),
         replaces=False,
     )

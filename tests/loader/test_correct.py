@@ -5,7 +5,7 @@ import random
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built, corrections_in, edited, facts_of, rows_of, select, with_ids
+from support.loads import built, edited, facts_of, file_of_corrections, rows_of, select, with_ids
 
 from racedata.database import store_path
 from racedata.loader.correct import apply_corrections, note_corrections
@@ -28,7 +28,7 @@ def build(tmp_path):
     """Builds a database with some lines of corrections. Returns its path."""
 
     def build(*lines, source=SAMPLE, name="x"):
-        return built(source, tmp_path / f"{name}.db", corrections_in(tmp_path, *lines))
+        return built(source, tmp_path / f"{name}.db", file_of_corrections(tmp_path, *lines))
 
     return build
 
@@ -45,7 +45,7 @@ def applied():
         fill(stage)
 
         def applied(path):
-            return apply_corrections(stage, corrections_at(path, nothing)), stage
+            return apply_corrections(stage, corrections_at(path)), stage
 
         yield applied
 
@@ -111,7 +111,7 @@ def test_two_drivers_can_have_each_others_rows(build):
 
 def test_a_row_is_not_given_to_a_driver_who_has_one(applied, tmp_path):
     found, stage = applied(
-        corrections_in(
+        file_of_corrections(
             tmp_path,
             "qualifying,2023/18/albon,driver,albon,bottas,a test",
             "qualifying,2023/18/sainz,driver,sainz,albon,a test",
@@ -145,7 +145,7 @@ def test_the_fastest_lap_of_another_source_joins_the_right_driver(tmp_path):
 
     base = edited(SAMPLE, tmp_path / "base", results=without_laps)
     other = edited(SAMPLE, tmp_path / "other", results=renamed)
-    lines = corrections_in(tmp_path, "results,2023/18/alonso,driver,alonso,lawson,a test")
+    lines = file_of_corrections(tmp_path, "results,2023/18/alonso,driver,alonso,lawson,a test")
     expected = select(sample, of("alonso", race="2023/18", columns="rank, fastestLap"))
     assert None not in expected[0]
     for source, path in ((SAMPLE, "x.db"), (other, "y.db")):
@@ -186,15 +186,15 @@ def test_a_row_of_every_kind_can_be_one_too_many(applied, tmp_path, line):
         table = line.partition(",")[0]
         return stage.db.execute(f"SELECT count(*) FROM stage.{table}").fetchone()[0]
 
-    _, stage = applied(corrections_in(tmp_path))
+    _, stage = applied(file_of_corrections(tmp_path))
     before = count()
-    found, _ = applied(corrections_in(tmp_path, rf"{line},\N,a test"))
+    found, _ = applied(file_of_corrections(tmp_path, rf"{line},\N,a test"))
     assert (found.rows, found.remarks, count()) == (1, [], before - 1)
 
 
 def test_a_row_with_other_facts_stays_and_the_correction_is_obsolete(applied, tmp_path):
     found, _ = applied(
-        corrections_in(
+        file_of_corrections(
             tmp_path,
             "results,1957/5/bonnier,row,constructor=ferrari; laps=18,\\N,a test",
             "results,1957/5/naylor,row,laps=1,\\N,a test",
@@ -254,7 +254,7 @@ def test_a_row_of_every_kind_can_be_missing(build, uncorrected):
 
 def test_a_row_that_is_there_is_not_added(applied, tmp_path):
     found, _ = applied(
-        corrections_in(
+        file_of_corrections(
             tmp_path,
             "results,1957/5/bonnier,row,\\N,constructor=maserati; positionOrder=18,a test",
             "results,1957/5/gould,row,\\N,constructor=maserati; positionOrder=23,a test",
@@ -291,7 +291,7 @@ def test_two_rows_in_one_place_are_refused(applied, tmp_path):
         "qualifying,2023/18/sainz,driver,sainz,ward,a test",
     )
     with pytest.raises(Exception, match="sainz driver: 'ward'; expected no two rows with the same"):
-        applied(corrections_in(tmp_path, *lines))
+        applied(file_of_corrections(tmp_path, *lines))
 
 
 # Rules.
@@ -304,7 +304,7 @@ RULED = [
 
 
 def test_corrections_with_a_rule_have_its_sentence(tmp_path):
-    found = corrections_at(corrections_in(tmp_path, RULED[0], RULE, RULED[1]), nothing)
+    found = corrections_at(file_of_corrections(tmp_path, RULED[0], RULE, RULED[1]))
     lines = [line.correction for line in found]
     assert [each.key for each in lines] == ["2023/18", "2023/9"]
     assert {each.witnesses for each in lines} == {"The dump has local times, a test"}
@@ -326,7 +326,7 @@ def test_corrections_with_a_rule_have_its_sentence(tmp_path):
 )
 def test_a_rule_that_is_unknown_unused_or_twice_is_refused_with_its_line(tmp_path, lines, said):
     with pytest.raises(Exception) as error:
-        corrections_at(corrections_in(tmp_path, *lines), nothing)
+        corrections_at(file_of_corrections(tmp_path, *lines))
     assert str(error.value).startswith(f"corrections.csv, {said}")
 
 
@@ -345,9 +345,9 @@ ALL = [
 
 
 def test_a_correction_whose_row_has_other_facts_is_not_noted(applied, tmp_path):
-    path = corrections_in(tmp_path, *ALL)
-    _, stage = applied(corrections_in(tmp_path / "..", *()))
-    note_corrections(stage, corrections_at(path, nothing))
+    path = file_of_corrections(tmp_path, *ALL)
+    _, stage = applied(file_of_corrections(tmp_path / "..", *()))
+    note_corrections(stage, corrections_at(path))
     assert stage.db.execute("SELECT * FROM stage.corrections").fetchall() == []
 
 
@@ -436,7 +436,7 @@ def row_query(table, column):
 def test_corrections_that_are_taken_back_leave_no_trace(tmp_path, uncorrected, seed):
     """In between, a database that is taken apart shows the same corrections and facts."""
     rng = random.Random(seed)
-    lines = corrections_in(tmp_path, *drawn(rng, uncorrected, 120))
+    lines = file_of_corrections(tmp_path, *drawn(rng, uncorrected, 120))
     database = built(SAMPLE, tmp_path / "x.db", lines)
     told = select(database, TOLD)
     assert len({name for _, _, name, *_ in told}) > 3

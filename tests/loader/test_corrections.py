@@ -15,9 +15,9 @@ from support.answers import client
 from support.apis import answers_of, hurried, served
 from support.loads import (
     built,
-    corrections_in,
     edit,
     edited,
+    file_of_corrections,
     racedata,
     run_loader,
     select,
@@ -54,7 +54,7 @@ def load(tmp_path):
     """
 
     def load(*lines, source=SAMPLE):
-        file = corrections_in(tmp_path, *(f"{line},a test" for line in lines))
+        file = file_of_corrections(tmp_path, *(f"{line},a test" for line in lines))
         return run_loader(source, tmp_path / "x.db", "--corrections", file), tmp_path / "x.db"
 
     return load
@@ -157,7 +157,7 @@ def test_a_line_that_makes_no_sense_is_refused(tmp_path, case):
     """A case has the line without its last column, and then what is said about it."""
     line, said = re.fullmatch(r"((?:[^,]*,){4}[^,:]*)(.*)", case).groups()
     with pytest.raises(LoadError) as error:
-        corrections_at(corrections_in(tmp_path, f"{line},a test"), lambda text: None)
+        corrections_at(file_of_corrections(tmp_path, f"{line},a test"))
     assert str(error.value).startswith(f"corrections.csv{said}") and "\n" not in str(error.value)
 
 
@@ -180,7 +180,7 @@ def test_a_line_that_makes_no_sense_is_refused(tmp_path, case):
     ],
 )
 def test_a_line_that_is_not_a_correction_fails_the_load(tmp_path, line, said):
-    file = corrections_in(tmp_path, line)
+    file = file_of_corrections(tmp_path, line)
     run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", file)
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
     assert run.stderr.startswith(f"racedata load: corrections.csv{said}")
@@ -209,7 +209,7 @@ def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_match
 ):
     edit(source / "races.csv", ",2023-10-22,", ",2023-10-12,")
     base = edited(SAMPLE, tmp_path / "base", qualifying=lambda row: None)
-    file = corrections_in(tmp_path, "races,2023/18,date,2023-10-12,2023-10-22,a test")
+    file = file_of_corrections(tmp_path, "races,2023/18,date,2023-10-12,2023-10-22,a test")
     run = run_loader(source, tmp_path / "x.db", "--corrections", file, base)
     assert (run.returncode, run.stderr) == (0, "") and "no matching race" not in run.stdout
     assert select(tmp_path / "x.db", f"SELECT count(*) FROM qualifying {RACE}") == [(20,)]
@@ -243,7 +243,10 @@ def said(database, command, *arguments):
 
 def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monkeypatch):
     """A relative name names the same file from another folder, too. Another sentence is new."""
-    database, file = tmp_path / "x.db", corrections_in(tmp_path, f"{VERSTAPPEN},grid,6,7,a test")
+    database, file = (
+        tmp_path / "x.db",
+        file_of_corrections(tmp_path, f"{VERSTAPPEN},grid,6,7,a test"),
+    )
     monkeypatch.chdir(tmp_path)
     said(database, "load", SAMPLE, "--corrections", "corrections.csv")
     monkeypatch.chdir("/")
@@ -253,7 +256,7 @@ def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monke
         said(database, command, *arguments)
         assert [row[-2] for row in told(database)] == ["7"], command
     refresh_from(SAMPLE, database, REMEMBERED, databases=0)
-    corrections_in(tmp_path, f"{VERSTAPPEN},grid,6,7,a better test")
+    file_of_corrections(tmp_path, f"{VERSTAPPEN},grid,6,7,a better test")
     assert "corrections" in said(database, "build")
     assert [row[-1] for row in told(database)] == ["a better test"]
     for word in ("none", "default"):
@@ -266,7 +269,7 @@ def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monke
 def test_a_remembered_file_that_is_gone_is_an_error_that_says_what_to_do(tmp_path):
     """It is remembered even if the database stays the same."""
     database = built(SAMPLE, tmp_path / "x.db", None)
-    file = corrections_in(tmp_path, f"{VERSTAPPEN},grid,1,7,never applied")
+    file = file_of_corrections(tmp_path, f"{VERSTAPPEN},grid,1,7,never applied")
     assert "nothing new" in said(database, "build", "--corrections", file)
     file.unlink()
     error = (
@@ -282,7 +285,7 @@ def test_a_remembered_file_that_is_gone_is_an_error_that_says_what_to_do(tmp_pat
 @pytest.fixture(scope="module")
 def corrections():
     """The lines of the project's file, each with the sentence of its rule, if it has one."""
-    lines = corrections_at(CORRECTIONS, lambda text: None)
+    lines = corrections_at(CORRECTIONS)
     return [
         {
             name: r"\N" if value is None else value
@@ -305,7 +308,7 @@ def test_every_correction_of_the_project_is_applied_to_the_dump_that_has_the_err
         for row in corrections
         if row["source"].startswith(own) == (source in begins) and row["key"] not in LATER
     ]
-    file = corrections_in(tmp_path)
+    file = file_of_corrections(tmp_path)
     with file.open("a", newline="", encoding="utf-8") as lines:
         csv.DictWriter(lines, HEADER.split(",")).writerows(rows)
     run = run_loader(path, tmp_path / "x.db", "--corrections", file)
@@ -480,7 +483,7 @@ def test_the_table_says_which_value_was_corrected_and_why_and_where_it_belongs(t
         "drivers,alonso,code,AL,ALO,never applied",
     ]
     source = erring(tmp_path, grid="16", points="2")
-    database = built(source, tmp_path / "x.db", corrections_in(tmp_path, *lines))
+    database = built(source, tmp_path / "x.db", file_of_corrections(tmp_path, *lines))
     columns = "record, tableName, columnName, sourceValue, value, witnesses, year"
     ids = "raceId, driverId NOT NULL, constructorId NOT NULL"
     assert select(database, f"SELECT {columns}, {ids} FROM corrections") == [
@@ -496,7 +499,7 @@ SEASON_2005 = "http://en.wikipedia.org/wiki/2005_Formula_One_season"
 
 
 def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path):
-    corrections = corrections_in(tmp_path, GRID)
+    corrections = file_of_corrections(tmp_path, GRID)
     database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
     store_path(database).unlink()
     for path in (corrections, None):
@@ -517,7 +520,7 @@ def test_the_table_has_only_corrections_of_records_that_a_merge_used(tmp_path):
     further = edited(erring(tmp_path, "other", laps="6"), tmp_path / "further", qualifying=q1)
     qualifying = "qualifying,2023/18/max_verstappen,q1,1:00.000,1:35.346,a test"
     lines = [GRID, qualifying, "results,2023/18/max_verstappen,laps,6,56,a test"]
-    database = built([base, further], tmp_path / "x.db", corrections_in(tmp_path, *lines))
+    database = built([base, further], tmp_path / "x.db", file_of_corrections(tmp_path, *lines))
     told_q1 = ("qualifying", "2023/18/max_verstappen", "q1", "1:00.000", "1:35.346", "a test")
     assert told(database) == [told_q1, TOLD_GRID]
 
@@ -535,12 +538,12 @@ def test_a_driver_whom_a_further_source_adds_brings_the_corrections(tmp_path):
     base = edited(base, tmp_path / "without", practice=lambda row: None)
     further = edited(SAMPLE, tmp_path / "further", drivers=renamed)
     lines = ["drivers,leclerc,forename,Boy,Charles,a test"]
-    database = built([base, further], tmp_path / "x.db", corrections_in(tmp_path, *lines))
+    database = built([base, further], tmp_path / "x.db", file_of_corrections(tmp_path, *lines))
     assert told(database) == [("drivers", "leclerc", "forename", "Boy", "Charles", "a test")]
     sql = "SELECT 1 FROM corrections JOIN drivers USING (driverId) WHERE driverRef = 'leclerc'"
     assert select(database, sql) == [(1,)]
     # If the base has the driver, it is the base that counts.
-    database = built([SAMPLE, further], tmp_path / "y.db", corrections_in(tmp_path, *lines))
+    database = built([SAMPLE, further], tmp_path / "y.db", file_of_corrections(tmp_path, *lines))
     assert told(database) == []
 
 
@@ -558,7 +561,7 @@ WRONG_GRID = {"grid": "16"}
 def test_after_a_refresh_the_table_is_about_the_rows_that_replaced_others(
     tmp_path, here, there, expected
 ):
-    corrections = corrections_in(tmp_path, GRID, f"{VERSTAPPEN},fastestLap,6,40,a test")
+    corrections = file_of_corrections(tmp_path, GRID, f"{VERSTAPPEN},fastestLap,6,40,a test")
     database = built(erring(tmp_path, "here", **here), tmp_path / "x.db", corrections)
     assert len(told(database)) == len(here)
     refresh_from(erring(tmp_path, "there", number="2", **there), database, corrections)
@@ -593,7 +596,7 @@ def test_after_a_refresh_the_table_is_about_the_drivers_and_seasons_as_they_are_
         "drivers,max_verstappen,number,61,33,a test",
         f"seasons,2023,url,{url},http://x,a test",
     ]
-    corrections = corrections_in(tmp_path, *lines)
+    corrections = file_of_corrections(tmp_path, *lines)
     base = edited(SAMPLE, tmp_path / "base", drivers=numbered("61"))
     database = built(base, tmp_path / "x.db", corrections)
     assert len(told(database)) == 2

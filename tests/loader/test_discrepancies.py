@@ -272,7 +272,7 @@ def discrepancies(path):
 def found_in(store, folder, corrections=None):
     """The discrepancies of a store: what each source says about a fact, and its state."""
     path = folder / f"{random.randrange(1 << 60)}.db"
-    build(path, store, corrections_at(corrections, lambda text: None), lambda text: None)
+    build(path, store, corrections_at(corrections), lambda text: None)
     return discrepancies(path)
 
 

@@ -21,8 +21,8 @@ from support.loads import (
     ABOUT_SOURCES,
     built,
     changed,
-    corrections_in,
     csv_rows,
+    file_of_corrections,
     racedata,
     run_loader,
     select,
@@ -102,7 +102,7 @@ def test_an_export_loads_as_the_same_database(sources, tmp_path):
 
 def test_a_value_that_is_no_longer_the_right_one_counts_as_not_corrected(whole, tmp_path):
     rest = shutil.copytree(whole[1], tmp_path / "more")
-    corrections_in(
+    file_of_corrections(
         rest,
         "drivers,alonso,code,ALX,ALO,witnesses",
         "drivers,hamilton,code,HAX,HAZ,witnesses",

@@ -589,7 +589,7 @@ from racedata.loader.build import build
 from racedata.loader.corrections import CORRECTIONS, corrections_at
 from racedata.loader.store import Store
 with closing(Store(Path(sys.argv[1]))) as store:
-    lines = corrections_at(CORRECTIONS, lambda text: None)
+    lines = corrections_at(CORRECTIONS)
     build(Path(sys.argv[2]), store, lines, lambda text: None)
 """
     dumps = []

@@ -3,7 +3,7 @@
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
-from support.loads import built, corrections_in, racedata, rows_of, select
+from support.loads import built, file_of_corrections, racedata, rows_of, select
 from support.refreshes import F1DB
 
 
@@ -80,7 +80,7 @@ def test_a_build_needs_no_source_and_leaves_an_equal_database_as_it_is(tmp_path)
 
 
 def test_a_correction_is_taken_back_by_a_build(tmp_path):
-    file = corrections_in(tmp_path, "results,2023/18/max_verstappen,grid,6,16,a test")
+    file = file_of_corrections(tmp_path, "results,2023/18/max_verstappen,grid,6,16,a test")
     database = built(SAMPLE, tmp_path / "x.db", file)
     corrected = "SELECT count(*) FROM corrections"
     assert select(database, corrected) == [(1,)]

@@ -75,7 +75,7 @@ def built(
     return database
 
 
-def corrections_in(folder: Path, *lines: str) -> Path:
+def file_of_corrections(folder: Path, *lines: str) -> Path:
     """The path of a file with lines of corrections."""
     path = folder / "corrections.csv"
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
@@ -112,12 +112,12 @@ def built_with_corrections(database: Path) -> Path:
         fill(stage)
         for file in (backwards, EXPECTED / "corrections.csv"):
             stage.db.execute("DELETE FROM stage.corrections")
-            apply_corrections(stage, corrections_at(file, lambda text: None))
+            apply_corrections(stage, corrections_at(file))
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
         put_whole(store, delivery, CorrectedRows([]))
         put_source_list(store, [source.address])
-        build(database, store, corrections_at(CORRECTIONS, lambda text: None), lambda text: None)
+        build(database, store, corrections_at(CORRECTIONS), lambda text: None)
     backwards.unlink()
     return database
 
