@@ -130,8 +130,8 @@ def put_changes(
 ) -> None:
     """Adds to the store what differs between `old`, attached to the connection, and its database.
 
-    `state` is that of the old database. If a program was killed, the store may have later changes.
-    Nobody has seen these, so they are found again.
+    `state` is that of the old database. If a program was killed, the store has later changes, which
+    nobody has seen. They are found again.
     """
     id, revision = state
     if id == store.state[0]:

@@ -58,8 +58,8 @@ def put_groups(
 ) -> None:
     """Puts what was read into the store.
 
-    The database keeps the ids of rows of one group only: the first that has any, also one that
-    could not be read and whose stored parts count.
+    The database keeps the ids of one group: the first that has ids. If that group could not be
+    read, its stored parts count, and have them.
     """
     has_ids = False  # whether a group before had some
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]

@@ -121,7 +121,7 @@ def rebuild(database: str, corrections: Named, progress: Progress, reason: str) 
 
 
 class Condition(Enum):
-    """How a database and its store stand to each other, in words."""
+    """The condition of a database and its store, in words."""
 
     MISSING = "there is no database, and nothing from which to build it"
     LOST = "the database was lost"  # somebody has removed the file

@@ -230,7 +230,7 @@ def test_a_full_database_is_a_copy_of_some_50000_files(full_database, tmp_path):
     for address in ("results", "qualifying", "2023/laps"):
         assert f"\n    /ergast/f1/{address}\n" in readme
     assert "ergast/f1/races.json" in files and "ergast/f1/drivers.csv" in files
-    some = random.sample(sorted(files - OWN), 1_500)
+    some = random.sample(sorted(files - OWN), 3_000)
     assert_equal_to_the_service(folder, full_database, some, URL)
 
 

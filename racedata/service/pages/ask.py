@@ -83,7 +83,7 @@ class Ask:
 
     @cached_property
     def winners(self) -> dict[int, list[dict[str, int]]]:
-        """The ids of the winners of each race, by that of the race, in the order of races."""
+        """The winners of each race, by raceId, in the order of races: `driverId, constructorId`."""
         found: dict[int, list[dict[str, int]]] = {}
         for row in queries.winners(self.data):
             found.setdefault(row["raceId"], []).append(dict(row))

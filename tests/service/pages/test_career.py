@@ -47,7 +47,7 @@ def check_facts(database, kind, ref, podium):
         "SELECT constructorRef, count(*) FROM driver_championship "
         "WHERE isChampion AND constructorRef IS NOT NULL GROUP BY constructorRef",
     )
-    # whom the page names beside a win: the other winners, or those of a constructor
+    # The drivers that a page names after a win: the other winners, or all of the constructor.
     winners = {}
     for reference, *win in select(
         database,
