@@ -99,8 +99,10 @@ def has_put_last(case: Case, by_time: Said, other: Said) -> bool:
     both = by_time.at.keys() & other.at.keys()
     order, other_order = (ranked(said, both) for said in (by_time, other))
     times, other_times = by_time.values(TIMES), other.values(TIMES)
-    while order and order[-1] == other_order[-1] and times[order[-1]] == UNKNOWN:
+    while order and order[-1:] == other_order[-1:] and times[order[-1]] == UNKNOWN:
         del order[-1], other_order[-1]
+    if not order:
+        return False
     for count in range(1, MAX_LAST + 1):
         rest, last = other_order[:-count], other_order[-count:]
         if rest != [key for key in order if key not in last] or {*order[-count:]} & {*last}:

@@ -147,6 +147,18 @@ def test_a_place_in_the_qualifying_that_the_times_do_not_explain_is_open(states)
     assert {*states(slowest_first, by_time).values()} == {"open"}
 
 
+def test_places_in_a_qualifying_without_times_that_differ_are_open(states):
+    without_times = [timed(name, place, None) for place, name in enumerate(("moss", "hill"), 1)]
+    other = [without_times[0], at(3, without_times[1])]
+    assert states(qualifying(*without_times), qualifying(*other)) == {("hill", "position"): "open"}
+
+
+def test_a_time_in_a_qualifying_is_open_if_only_one_source_has_places(states):
+    without_places = [at(None, row) for row in (*IN_ORDER[:2], timed("clark", 3, "1:19.700"))]
+    one, other = qualifying(*IN_ORDER), qualifying(*without_places)
+    assert states(one, other)["clark", "q1"] == states(other, one)["clark", "q1"] == "open"
+
+
 @pytest.mark.parametrize(
     ("times", "letter", "state"),
     [
