@@ -298,6 +298,11 @@ def test_the_heading_of_the_next_race_changes_when_it_is_certainly_over(
     assert browser.find_element(By.ID, "over").is_displayed() == (shown != "Next:")
 
 
+def test_a_season_says_that_the_results_of_a_race_that_is_over_are_pending(browser, site):
+    browser.get(site + "2023")
+    assert browser.find_element(By.CSS_SELECTOR, "tr.next .tag").text.upper() == "RESULTS PENDING"
+
+
 TO_A_SEASON_AND_BACK = [
     ("2023", "2023"),
     ("United States Grand Prix", "2023/18"),
@@ -476,7 +481,9 @@ def test_the_browser_may_load_the_icon_and_the_manifest(browser, site, address):
     assert manifest["errors"] == []
     assert '"start_url": "./"' in manifest["data"]
     browser.get(site + address)
-    assert browser.get_log("browser") == []
+    # Chromium may ask for /favicon.ico, which only matters to it beside a file that is no page.
+    messages = [each["message"] for each in browser.get_log("browser")]
+    assert [each for each in messages if "/favicon.ico " not in each] == []
 
 
 def test_paper_has_only_the_content(browser, site):

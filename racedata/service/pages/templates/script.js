@@ -58,6 +58,6 @@ const next = document.getElementById("next")
 if (next) {
   const hours = next.dataset.start.includes("T") ? 4 : 36
   const isOver = Date.now() > new Date(next.dataset.start).getTime() + hours * 3600000
-  if (isOver) next.textContent = "Results pending:"
-  document.getElementById("over").hidden = !isOver
+  if (isOver) next.textContent = next.textContent.replace(/Next( race)?/, "Results pending")
+  document.getElementById("over")?.toggleAttribute("hidden", !isOver)
 }
