@@ -204,9 +204,9 @@ def test_the_head_of_formats_names_the_functions_that_only_the_loader_uses():
     assert {*re.findall(r"`(\w+)`", head)} == functions & names_from(module, OFFLINE) - of_others
 
 
-def test_a_database_is_built_in_one_place_and_before_the_service_starts():
+def test_only_three_modules_build_a_database():
     of_build = {module for module in OFFLINE if "racedata.loader.build" in imports(module)}
-    # a check builds one to compare, and throws it away
+    # What a load or refresh builds, what the service can begin with, and what a check compares.
     names = ("rebuild", "load", "check")
     assert of_build == {f"racedata.loader.{name}" for name in names}
 

@@ -22,6 +22,7 @@ with Path(__file__).with_name("openf1_ids.csv").open(newline="", encoding="utf-8
 CIRCUITS = {int(row["id"]): row["reference"] for row in IDS if row["kind"] == "circuit"}
 CONSTRUCTORS = {row["id"]: row["reference"] for row in IDS if row["kind"] == "constructor"}
 
+# Since 2023, where OpenF1 begins.
 POINTS = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 SPRINT_POINTS = (8, 7, 6, 5, 4, 3, 2, 1)
 LAST_FASTEST_LAP_POINT = 2024  # the last season with a point for the fastest lap
@@ -382,7 +383,7 @@ def are_points_right(rows: Sequence[OpenF1Row], year: int, is_sprint: bool) -> b
             if points != by_place + 1 or not position or position > 10 or is_sprint:
                 return False
             extra += 1
-    return extra <= (year <= LAST_FASTEST_LAP_POINT)
+    return extra <= (1 if year <= LAST_FASTEST_LAP_POINT else 0)
 
 
 def are_times_right(rows: Sequence[OpenF1Row]) -> bool:
