@@ -33,7 +33,7 @@ from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.ids import IDENTIFIED
 from racedata.loader.matching import letters_of
-from racedata.loader.memory import answer
+from racedata.loader.memory import ask_store
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import ReadSources, put_groups, read
 from racedata.loader.rebuild import Condition, condition_of, take_apart
@@ -166,7 +166,7 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
 def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
     """A copy in memory of the store of a database; of one without a store, what it has."""
     store = Store(Path(":memory:"))
-    answer(path, lambda original: original.db.backup(store.db), None)
+    ask_store(path, lambda original: original.db.backup(store.db), None)
     if condition_of(store, existing) is Condition.APART:
         take_apart(existing, store)
     return store

@@ -19,7 +19,7 @@ from racedata.values import Value
 T = TypeVar("T")
 
 
-class List:
+class MergedList:
     """A list such as drivers: the rows of the base, then those that other sources add."""
 
     def __init__(self, name: str, rows: Iterable[Row], corrected: CorrectedRows) -> None:
@@ -133,7 +133,8 @@ class Filling:
         statuses = store.statuses()
         self.kept_statuses = {text.lower(): id for text, id in statuses.items()}
         self.lists = {
-            name: List(name, store.list_rows(self.base.name, name), corrected) for name in LISTS
+            name: MergedList(name, store.list_rows(self.base.name, name), corrected)
+            for name in LISTS
         }
         # The ids in the database, by source, list and reference; None if nothing that was chosen
         # refers to it.
@@ -243,7 +244,7 @@ class Filling:
             ids[row[found.reference]] = id
         return ids
 
-    def new_id(self, found: List, row: Row) -> int:
+    def new_id(self, found: MergedList, row: Row) -> int:
         """The id of a new row. A status keeps its id if that is free, because addresses have it."""
         if found.name != "status":
             return found.free_id()
@@ -328,31 +329,33 @@ class Filling:
 
     def fill_kind(self, kind: str) -> None:
         """Inserts the chosen parts of a kind."""
-        chosen = [
-            (self.race_ids[at], race, race.parts[kind])
-            for at, race in enumerate(self.choice.races)
-            if kind in race.parts
-        ]
-        of_base = [(id, race, part) for id, race, part in chosen if part.source in self.kept]
-        others = [(id, race, part) for id, race, part in chosen if part.source not in self.kept]
-        table = BY_NAME[kind]
-        if not table.id:
-            of_base, others = chosen, []
-        elif not self.base.has_ids:
-            of_base, others = [], chosen
-        for id, race, part in of_base:
-            self.insert_part(id, part, self.values_of(id, race, part))
-        # Rows get the ids of those of the base that they replace, then free ones.
-        replaced = [self.ids_of_base(race, kind) for _, race, _ in others]
-        last = 0
-        if table.id:
-            sql = f"SELECT ifnull(max({table.id}), 0) FROM stage.{kind}"
-            last = max([*self.db.execute(sql).fetchone(), *chain(*replaced)])
-        for (id, race, part), ids in zip(others, replaced):
+        has_ids = bool(BY_NAME[kind].id)
+        need_ids = []
+        for at, race in enumerate(self.choice.races):
+            if part := race.parts.get(kind):
+                id = self.race_ids[at]
+                if has_ids and not (self.base.has_ids and part.source in self.kept):
+                    need_ids.append((id, race, part))
+                else:
+                    self.insert_part(id, part, self.values_of(id, race, part))
+        if need_ids:
+            self.insert_with_ids(kind, need_ids)
+
+    def insert_with_ids(
+        self, kind: str, parts: Sequence[tuple[int, ChosenRace, StoredPart]]
+    ) -> None:
+        """Inserts parts whose rows have no ids that can be kept: they get the ids of those of the
+        base that they replace, then free ones.
+        """
+        name = BY_NAME[kind].id
+        replaced = [self.ids_of_base(race, kind) for _, race, _ in parts]
+        sql = f"SELECT ifnull(max({name}), 0) FROM stage.{kind}"
+        last = max([*self.db.execute(sql).fetchone(), *chain(*replaced)])
+        for (id, race, part), ids in zip(parts, replaced):
             values = self.values_of(id, race, part)
             count = len(next(iter(values.values())))
             free = max(0, count - len(ids))
-            values[table.id] = [*ids[:count], *range(last + 1, last + free + 1)]
+            values[name] = [*ids[:count], *range(last + 1, last + free + 1)]
             last += free
             self.insert_part(id, part, values)
 
@@ -429,11 +432,11 @@ class Filling:
         part = race.parts.get("fastest_laps")
         if not part:
             return
-        moved = self.moved(race)
+        right = self.right_drivers(race)
 
         def driver_of(driver: int, number: int) -> int:
             """The driver of a row, after corrections."""
-            return moved.get((driver, number)) or moved.get((driver, None), driver)
+            return right.get((driver, number)) or right.get((driver, None), driver)
 
         # The lap of a driver counts before one that is only his after a correction.
         of_laps = [FastestLap(*row) for row in zip(*self.stored_values(part).values())]
@@ -460,7 +463,7 @@ class Filling:
             found[at] = laps[driver][len(OF_CAR) :]
         values |= zip(FASTEST_LAP, zip(*found))
 
-    def moved(self, race: ChosenRace) -> dict[tuple[int | None, int | None], int]:
+    def right_drivers(self, race: ChosenRace) -> dict[tuple[int | None, int | None], int]:
         """The right drivers of results that have a wrong one, by that and the number of the car.
 
         The number is None if the correction does not name it.

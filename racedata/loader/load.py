@@ -32,7 +32,7 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.memory import answer, copied_from, remember_copied
+from racedata.loader.memory import ask_store, copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import groups_of, put_groups, read
 from racedata.loader.rebuild import (
@@ -215,8 +215,8 @@ def provide(database: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         before = replaced_file(database)
         has_database = not is_missing(path)
-        default: Path | None = CORRECTIONS
-        file = answer(path, lambda store: corrections_file(store, REMEMBERED), default)
+        without_store: Path | None = CORRECTIONS
+        file = ask_store(path, lambda store: corrections_file(store, REMEMBERED), without_store)
         lines = corrections_at(file)
         # Not with `replacement`: a load that is running has locked the folder.
         with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 LONGEST_REFUSAL = timedelta(days=1)
 
 
-def answer(database: Path, question: Callable[[Store], T], otherwise: T) -> T:
+def ask_store(database: Path, question: Callable[[Store], T], otherwise: T) -> T:
     """The store's answer to a question; the other one if there is no store that can be read."""
     with suppress(OSError, sqlite3.Error, NotAStore):
         if store_path(database).is_file():
@@ -32,7 +32,7 @@ def answer(database: Path, question: Callable[[Store], T], otherwise: T) -> T:
 
 def recalled(database: Path, name: str) -> Mapping[str, Any]:
     """All that is remembered of a source; nothing if that cannot be read."""
-    return answer(database, lambda store: store.recalled(name), {})
+    return ask_store(database, lambda store: store.recalled(name), {})
 
 
 def noted(database: Path, name: str) -> Mapping[str, Any]:
@@ -45,12 +45,12 @@ def noted(database: Path, name: str) -> Mapping[str, Any]:
         is_ours = id == store.state[0] or facts.get("copied") == checksum_at_end(database)
         return facts if is_ours else {}
 
-    return answer(database, of_database, {})
+    return ask_store(database, of_database, {})
 
 
 def stored_source(database: Path, name: str) -> StoredSource | None:
     """What the store says about a source; None if it was not read, or that cannot be read."""
-    return answer(database, lambda store: store.source(name), None)
+    return ask_store(database, lambda store: store.source(name), None)
 
 
 def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
@@ -75,7 +75,7 @@ def copied_from(database: Path) -> list[str]:
     def copies(store: Store) -> list[str]:
         return store.sources_remembering("copied", checksum_at_end(database))
 
-    return answer(database, copies, [])
+    return ask_store(database, copies, [])
 
 
 def remember_refused(database: Path, name: str, now: datetime, seconds: float) -> None:

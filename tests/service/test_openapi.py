@@ -46,6 +46,7 @@ def test_the_tag_of_an_endpoint_names_its_filters(described):
 
 
 def test_the_description_has_at_most_60_paths_and_150_kb(sample, described):
+    # Of each path, a generated client has a function and its types: 247 were 16,512 lines.
     assert len(described.paths) <= 60
     assert len(sample.get("/openapi.json").body) <= 150_000
 
