@@ -122,18 +122,21 @@ def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Ch
         lists = (ask(endpoint, ALL, season, round) for season, round in fronts)
         for found in next(filter(None, lists), ()):
             places = [place(each) for each in found[f"{name}Standings"]]
+            season = int(found["season"])
             yield Championship(
                 name,
-                f"/{found['season']}/{found['round']}/{endpoint}",
-                int(found["season"]),
+                f"/{season}/{found['round']}/{endpoint}",
+                season,
                 found["round"],
                 places,
-                lead(places),
+                lead(places, int(found["round"]) == ask.catalogue.rounds[season][-1]),
             )
 
 
-def lead(places: Sequence[Json]) -> str:
-    """`Hamilton is 2 points ahead`; empty if nobody is ahead on points."""
+def lead(places: Sequence[Json], is_over: bool) -> str:
+    """`Hamilton is 2 points ahead`, or `Hamilton won by 2 points` after the last race of a season;
+    empty if nobody is ahead on points.
+    """
     ranked = [each for each in places if each["positionText"].isdigit() and each["points"]]
     if len(ranked) < 2:
         return ""
@@ -141,7 +144,8 @@ def lead(places: Sequence[Json]) -> str:
     # rounded: some seasons have points in thirds and sevenths
     points = round(float(first["points"]) - float(second["points"]), 2)
     name = first["Driver"]["familyName"] if "Driver" in first else first["Constructor"]["name"]
-    return f"{name} is {points:g} {plural('point', points)} ahead" if points > 0 else ""
+    by = f"{points:g} {plural('point', points)}"
+    return (f"{name} won by {by}" if is_over else f"{name} is {by} ahead") if points > 0 else ""
 
 
 def start(session: Json) -> str:

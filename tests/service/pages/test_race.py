@@ -254,17 +254,23 @@ def championship(*points, kind="Driver"):
     ]
 
 
+def lead(places, is_over=False):
+    return races.lead(places, is_over)
+
+
 def test_the_lead_in_a_championship_is_said_in_points():
-    assert races.lead(championship("219", "169", "160")) == "A is 50 points ahead"
-    assert races.lead(championship("26", "25")) == "A is 1 point ahead"
-    assert races.lead(championship("30.14", "27.5")) == "A is 2.64 points ahead"
-    assert races.lead(championship("30", "29.5", kind="Constructor")) == "A is 0.5 points ahead"
+    assert lead(championship("219", "169", "160")) == "A is 50 points ahead"
+    assert lead(championship("26", "25")) == "A is 1 point ahead"
+    assert lead(championship("30.14", "27.5")) == "A is 2.64 points ahead"
+    assert lead(championship("30", "29.5", kind="Constructor")) == "A is 0.5 points ahead"
+    assert lead(championship("219", "169"), is_over=True) == "A won by 50 points"
+    assert lead(championship("1"), is_over=True) == ""
 
 
 def test_nobody_leads_with_as_many_points_or_alone_or_over_who_was_excluded():
-    assert races.lead(championship("25", "25")) == ""
-    assert races.lead(championship("25")) == races.lead([]) == ""
-    assert races.lead(championship("25", "")) == ""
+    assert lead(championship("25", "25")) == ""
+    assert lead(championship("25")) == lead([]) == ""
+    assert lead(championship("25", "")) == ""
     first, excluded, third = championship("81", "78", "42")
     excluded["positionText"] = "D"
-    assert races.lead([first, excluded, third]) == "A is 39 points ahead"
+    assert lead([first, excluded, third]) == "A is 39 points ahead"
