@@ -30,8 +30,7 @@ def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(dat
 
 def test_the_page_of_a_race_names_all_who_gained_most_places(database):
     said = (
-        "Most places gained Alexander Albon 6: from 15 to 9 "
-        "Logan Sargeant 6: from 16 to 10 Result"
+        "Most places gained Alexander Albon 6: from 15 to 9 Logan Sargeant 6: from 16 to 10 Result"
     )
     assert said in words_of(client(database).get("/2023/18").text)
     nobody = "UPDATE results SET grid = positionOrder WHERE RACE(2023/18)"
