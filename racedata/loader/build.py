@@ -155,7 +155,7 @@ def fill_and_correct(filling: Filling, lines: Sequence[Line]) -> list[Applied]:
     stage, store = filling.stage, filling.store
     filling.fill_sources()
     filling.fill_lists()
-    filling.keep_statuses()
+    filling.lists.keep_statuses()
     filling.fill_races()
     filling.fill_origins()
     filling.fill_results()

@@ -3,7 +3,7 @@
 differences.py has the groups to which they belong, with the sentences.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -99,26 +99,36 @@ def has_put_last(case: Case, by_time: Said, other: Said) -> bool:
     both = by_time.at.keys() & other.at.keys()
     order, other_order = (ranked(said, both) for said in (by_time, other))
     times, other_times = by_time.values(TIMES), other.values(TIMES)
+    # drivers without a time who are last in both
     while order and order[-1:] == other_order[-1:] and times[order[-1]] == UNKNOWN:
         del order[-1], other_order[-1]
-    if not order:
+    last = put_last(order, other_order)
+    if not last or (case.column != "position" and case.key not in last):
         return False
+    have_same_times = all(
+        other_times[key] == times[key] or (key in last and other_times[key] == UNKNOWN)
+        for key in order
+    )
+    return have_same_times and all(
+        is_faster(times[key], times[after]) for key, after in pairwise(order) if key in last
+    )
+
+
+def put_last(order: Sequence[Key], other_order: Sequence[Key]) -> set[Key]:
+    """The few drivers behind all others in the other order, if the rest is the same in both, and
+    none of them is that far behind in the first. Empty if the orders differ in another way.
+    """
     for count in range(1, MAX_LAST + 1):
-        rest, last = other_order[:-count], other_order[-count:]
-        if rest != [key for key in order if key not in last] or {*order[-count:]} & {*last}:
-            continue
-        return (case.column == "position" or case.key in last) and all(
-            other_times[key] == times[key]
-            if key in rest
-            else other_times[key] in (times[key], UNKNOWN) and is_faster(times[key], times[after])
-            for key, after in pairwise([*order, order[-1]])
-        )
-    return False
+        last = other_order[-count:]
+        rest = [key for key in order if key not in last]
+        if rest and other_order == [*rest, *last] and not {*order[-count:]} & {*last}:
+            return {*last}
+    return set()
 
 
 def ranked(said: Said, keys: Collection[Key]) -> list[Key]:
-    found = places(said.column("position"))
-    return sorted(found.keys() & keys, key=found.__getitem__)
+    of_drivers = places(said.column("position"))
+    return sorted(of_drivers.keys() & keys, key=of_drivers.__getitem__)
 
 
 def is_faster(times: Key, others: Key) -> bool:

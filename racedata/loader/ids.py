@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.fill import Filling, IdsOf
+from racedata.loader.fill import Filling
+from racedata.loader.lists import IdsOf
 from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.sql import insertion
 from racedata.values import Value
@@ -35,11 +36,11 @@ def register_of(filling: Filling) -> Register:
         for name in IDENTIFIED
     }
     ids: dict[tuple[str, str], IdsOf[Value]] = {}
-    for (source, name), found in rows.items():
-        of_list = filling.lists[name]
-        own = ((row[of_list.reference], of_list.find(row)) for row in found)
+    for (source, name), of_source in rows.items():
+        merged = filling.lists.merged[name]
+        own = ((row[merged.reference], merged.find(row)) for row in of_source)
         known = {reference: id for reference, id in own if id is not None}
-        ids[source, name] = IdsOf(known, of_list.ids, lambda reference: reference)
+        ids[source, name] = IdsOf(known, merged.ids, lambda reference: reference)
     references = {
         id: dict(filling.db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
         for id, name in REFERENCE.items()
@@ -50,11 +51,11 @@ def register_of(filling: Filling) -> Register:
 
 def put_ids(filling: Filling, register: Register) -> None:
     """Fills the table with the sources' own ids for what the new database has."""
-    found = set()
+    facts = set()
     for source in filling.store.sources():
         for row in filling.store.list_rows(source.name, "ids"):
             kind, reference, own = (str(row[name]) for name in ("kind", "reference", "id"))
             id = register.ids[source.name, f"{kind}s"][reference]
             if ours := register.references[f"{kind}Id"].get(id):
-                found.add((kind, str(ours), public_name(source.name), own))
-    filling.db.executemany(insertion("main.ids", COLUMNS), sorted(found))
+                facts.add((kind, str(ours), public_name(source.name), own))
+    filling.db.executemany(insertion("main.ids", COLUMNS), sorted(facts))

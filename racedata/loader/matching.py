@@ -2,7 +2,7 @@
 
 An earlier calendar of the same source is matched first by name; one of another source, which may
 have other names, by circuit and date. Neither is matched by an id or a round, which may change.
-fill.py matches drivers and the like. What follows from a match does not belong here.
+lists.py matches drivers and the like. What follows from a match does not belong here.
 """
 
 import re

@@ -1,11 +1,42 @@
-"""Fixtures of refreshes: databases that are behind, and servers that have what they lack."""
+"""Fixtures of builds and refreshes: a store in memory, databases that are behind, and servers that
+have what they lack.
+"""
+
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import built, finished_sample, without
+from support.loads import built, finished_sample, select, without
 from support.refreshes import F1DB
 from support.releases import answers_of_release, released
+from support.stores import put
+
+from racedata.loader.build import build
+from racedata.loader.store import Store
+
+
+@pytest.fixture
+def store():
+    """A store in memory."""
+    with closing(Store(Path(":memory:"))) as store:
+        yield store
+
+
+@pytest.fixture
+def rows(store, tmp_path):
+    """Builds a database from the store, after deliveries. Returns the rows that a query finds."""
+
+    def rows(sql, *deliveries):
+        if deliveries:
+            put(store, *deliveries)
+        path = tmp_path / "rows.db"
+        path.unlink(missing_ok=True)
+        build(path, store, [], lambda text: None)
+        return select(path, sql)
+
+    return rows
 
 
 @pytest.fixture(scope="session")

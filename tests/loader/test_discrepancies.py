@@ -30,7 +30,6 @@ from racedata.loader.discrepancies import RESOLVED
 from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
 from racedata.loader.parts import Part
-from racedata.loader.store import Store
 from racedata.loader.stored import build_again, remove
 
 F1DB = EXPECTED / "f1db"
@@ -243,13 +242,6 @@ def test_no_place_on_the_grid_of_who_took_over_a_car_is_open_in_full_dumps(full_
              ) AND year < 1960"""
     found = select(full_database, sql)
     assert len(found) == 31 and {row[1:] for row in found} == {(1, "explained")}
-
-
-@pytest.fixture
-def store():
-    """A store in memory."""
-    with closing(Store(Path(":memory:"))) as store:
-        yield store
 
 
 def discrepancies(path):

@@ -28,22 +28,21 @@ from support.loads import (
     without,
 )
 from support.stores import (
-    RESULT,
+    API,
+    BASE,
+    ONE_RACE,
+    OTHER,
+    TWO_RACES,
     a_calendar,
     a_delivery,
     a_race,
-    a_source,
-    an_api,
-    put,
     results,
     row_of,
 )
 
 from racedata.database import store_path
-from racedata.loader.build import build
 from racedata.loader.load import load as load_dumps
 from racedata.loader.parts import Part
-from racedata.loader.store import Store
 
 NUMBERED = "raceId driverId constructorId circuitId statusId resultId qualifyId driverStandingsId"
 IDS = [*NUMBERED.split(), "constructorStandingsId"]
@@ -357,33 +356,6 @@ def test_if_an_additional_source_fails_its_stored_records_are_used(
 
 # What is in the store, in a database: ids.
 
-
-@pytest.fixture
-def store():
-    with closing(Store(":memory:")) as store:
-        yield store
-
-
-@pytest.fixture
-def rows(store, tmp_path):
-    """Builds a database from the store, after deliveries. Returns the rows that a query finds."""
-
-    def rows(sql, *deliveries):
-        if deliveries:
-            put(store, *deliveries)
-        path = tmp_path / "rows.db"
-        path.unlink(missing_ok=True)
-        build(path, store, [], lambda text: None)
-        return select(path, sql)
-
-    return rows
-
-
-BASE = a_source("base", has_ids=True)
-OTHER = a_source("other")
-API = an_api("api")
-ONE_RACE = a_calendar(a_race(1, raceId=71))
-TWO_RACES = a_calendar(a_race(1, raceId=71), a_race(2, raceId=72))
 RESULTS = """SELECT round, resultId, driverRef FROM results
              JOIN drivers USING (driverId) JOIN races USING (raceId)"""
 
@@ -396,7 +368,11 @@ def test_a_source_with_ids_keeps_them(rows):
     base = a_delivery(BASE, ONE_RACE, results(1, "hill", "clark", first_id=501), **lists)
     sql = "SELECT raceId, resultId, driverId FROM results"
     assert rows(sql, base) == [(71, 501, 9), (71, 502, 4)]
-    assert rows(STATUSES) == [("Finished", 1), ("Engine", 7)]
+    statuses = "SELECT status, statusId FROM status ORDER BY statusId"
+    assert rows(statuses) == [
+        ("Finished", 1),
+        ("Engine", 7),
+    ]
 
 
 def test_rows_of_other_sources_get_the_ids_of_those_they_replace_and_then_free_ones(rows):
@@ -431,75 +407,6 @@ def test_races_keep_the_ids_of_the_base_and_others_get_free_ones(rows):
     assert rows("SELECT round, raceId FROM races", *said) == [(1, 72), (3, 73)]
 
 
-# Statuses: their ids are in addresses.
-
-STATUSES = "SELECT status, statusId FROM status ORDER BY statusId"
-
-
-def test_a_status_of_another_source_keeps_its_id_if_that_is_free(rows):
-    lists = {"status": [row_of("status", 1, "Lapped"), row_of("status", 143, "Illness")]}
-    lapped, ill = results(1, "hill", status="Lapped"), results(2, "hill", status="Illness")
-    said = [
-        a_delivery(OTHER, ONE_RACE, results(1, "hill")),
-        a_delivery(a_source("third"), TWO_RACES, lapped, ill, **lists),
-        a_delivery(API, TWO_RACES, lapped, results(2, "hill", status="x")),
-    ]
-    assert rows(STATUSES, *said) == [("Finished", 1), ("Lapped", 2), ("x", 3)]
-
-
-def test_statuses_keep_their_ids_when_sources_come_and_go(store, rows):
-    def put_all(*deliveries):
-        put(store, a_delivery(OTHER, TWO_RACES, results(1, "hill")), *deliveries)
-        return dict(rows(STATUSES))
-
-    def third(**lists):
-        return a_delivery(a_source("third"), TWO_RACES, results(2, "hill", status="Fumes"), **lists)
-
-    api = a_delivery(API, TWO_RACES, results(2, "hill", "clark", status="Lapped"))
-    assert put_all(api) == {"Finished": 1, "Lapped": 2}
-    assert put_all(api, a_delivery(a_source("third"), TWO_RACES)) == {"Finished": 1, "Lapped": 2}
-    store.order(["other", "third"])
-    # neither a number that is free now nor that of the source is one that another status had
-    assert put_all(third()) == {"Finished": 1, "Fumes": 3}
-    assert put_all(third(status=[row_of("status", 2, "Fumes")])) == {"Finished": 1, "Fumes": 3}
-    store.order(["api", "other"])
-    assert put_all() == {"Finished": 1, "Lapped": 2}
-
-
-# Lists.
-
-
-def driver(reference, **facts):
-    return row_of("drivers", 1, reference) | facts
-
-
-def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(rows):
-    of_base = results(1, "hill", first_id=1), [driver("hill")]
-    damon = [driver("hill", code="DHI", forename="Damon")]
-    graham = [driver("hill", forename="Graham", code=None)]
-    both = results(1, "hill"), results(2, "hill")
-    said = [
-        a_delivery(BASE, ONE_RACE, of_base[0], drivers=of_base[1]),
-        a_delivery(OTHER, TWO_RACES, *both, drivers=damon),
-        a_delivery(API, ONE_RACE, results(1, "hill"), drivers=graham),
-    ]
-    sql = "SELECT forename, surname, code FROM drivers"
-    assert rows(sql, *said) == [("Graham", "Hill", None)]
-
-
-@pytest.mark.parametrize(("round_of_other", "expected"), [(3, 3), (1, 33)])
-def test_a_drivers_number_is_that_of_the_source_with_the_newest_result(
-    rows, round_of_other, expected
-):
-    races = a_calendar(*(a_race(n, raceId=70 + n) for n in (1, 2, 3)))
-    of_base, of_other = results(2, "max", first_id=1), results(round_of_other, "max")
-    said = [
-        a_delivery(BASE, races, of_base, drivers=[driver("max", number=33)]),
-        a_delivery(OTHER, races, of_other, drivers=[driver("max", number=3)]),
-    ]
-    assert rows("SELECT number FROM drivers", *said) == [(expected,)]
-
-
 # Which car a record is about.
 
 
@@ -528,51 +435,6 @@ def test_a_car_has_the_constructor_of_the_chosen_results_if_its_source_names_one
     others = own, qualifying("hill", constructor=in_qualifying)
     said = [a_delivery(BASE, ONE_RACE, of_base), a_delivery(OTHER, ONE_RACE, *others)]
     assert rows(CARS, *said) == [(expected,)]
-
-
-def fastest_laps(*rows):
-    names = ("driverId", "number", "positionText", "positionOrder", "fastestLap", "rank")
-    return Part(2023, 1, "fastest_laps", (*names, "fastestLapTime", "fastestLapSpeed"), rows)
-
-
-def lap(driver="hill", number=1, text="1", place=1, lap=40):
-    return [driver, number, text, place, lap, 1, "1:20.000", None]
-
-
-SHARED = results(1, "hill", "hill", "clark")  # cars 1 and 2: 50 laps each
-LAPS = "SELECT positionOrder, fastestLap FROM results WHERE fastestLap NOT NULL"
-
-
-@pytest.mark.parametrize(
-    ("laps", "place", "place_of_other"),
-    [
-        ([lap()], 1, 1),
-        ([lap(number=2, text="2", place=2)], 2, 2),
-        ([lap(number=2, text="R", place=20)], 2, 2),
-        ([lap(number=9, text="2", place=20)], 2, 2),
-        ([lap(number=9, text="R", place=20)], 1, 1),
-        ([lap(number=1, text="1", place=20), lap(number=2, text="2", place=20)], 1, 1),
-        ([lap(number=1, text="1", place=2)], 2, 1),
-    ],
-    ids=["all", "the second", "number", "place", "neither", "two laps: the first", "own place"],
-)
-def test_a_driver_of_two_cars_has_the_fastest_lap_in_the_one_that_is_most_alike(
-    rows, laps, place, place_of_other
-):
-    """The place names the car only within one source."""
-    of_laps = fastest_laps(*laps)
-    assert rows(LAPS, a_delivery(OTHER, ONE_RACE, SHARED, of_laps)) == [(place, 40)]
-    second = a_delivery(a_source("second"), ONE_RACE, of_laps)
-    assert rows(LAPS, a_delivery(OTHER, ONE_RACE, SHARED), second) == [(place_of_other, 40)]
-
-
-def test_no_car_has_a_fastest_lap_after_its_last_one_if_the_other_drove_further(rows):
-    """And that of a driver without a result is left out."""
-    shared = results(1, "hill", "hill")
-    shared.rows[0][RESULT.index("laps")] = 10
-    laps = fastest_laps(lap(number=1), lap("amon"))
-    second = a_delivery(a_source("second"), ONE_RACE, laps)
-    assert rows(LAPS, a_delivery(OTHER, ONE_RACE, shared), second) == [(2, 40)]
 
 
 # The same again.

@@ -1,7 +1,6 @@
 """racedata.loader.update: what news of a source change in the store, and what they may not."""
 
 import shutil
-from contextlib import closing
 
 import pytest
 from support import SAMPLE
@@ -21,7 +20,6 @@ from support.stores import (
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
-from racedata.loader.store import Store
 from racedata.loader.update import put_news
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
@@ -32,12 +30,6 @@ RACES = [a_race(1, raceId=1), a_race(2, raceId=2), a_race(3, raceId=3)]
 CALENDAR = a_calendar(*RACES)
 # the third race has not been run
 SAID = [CALENDAR, results(1, "hill", "clark"), results(2, "clark", "hill")]
-
-
-@pytest.fixture
-def store():
-    with closing(Store(":memory:")) as store:
-        yield store
 
 
 def news(store, delivery, may_shrink=False, are_cancelled=NEVER, now=NOW, corrections=()):

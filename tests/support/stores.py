@@ -145,3 +145,11 @@ def in_order(store: Store, *names: str) -> None:
         return 0 if source.is_api else 2 if source.is_provisional else 1
 
     store.order(sorted(dict.fromkeys([*listed, *names]), key=rank))
+
+
+# What tests of a build begin with. Only the base keeps its ids.
+BASE = a_source("base", has_ids=True)
+OTHER = a_source("other")
+API = an_api("api")
+ONE_RACE = a_calendar(a_race(1, raceId=71))
+TWO_RACES = a_calendar(a_race(1, raceId=71), a_race(2, raceId=72))

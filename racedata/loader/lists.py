@@ -1,0 +1,211 @@
+"""The lists of a new database (circuits, constructors, drivers, statuses), merged from the sources
+that count, and the ids that their rows have there.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from racedata.loader.choose import Choice
+from racedata.loader.corrections import CorrectedRows
+from racedata.loader.errors import LoadError
+from racedata.loader.parts import LIST_OF, LISTS, REFERENCE, Row
+from racedata.loader.store import Store, StoredSource
+from racedata.model import BY_NAME
+from racedata.values import Value
+
+T = TypeVar("T")
+
+
+class MergedList:
+    """A list such as drivers: the rows of the base, then those that other sources add."""
+
+    def __init__(self, name: str, rows: Iterable[Row], corrected: CorrectedRows) -> None:
+        self.name, self.corrected = name, corrected
+        self.id = BY_NAME[name].names[0]
+        self.reference = REFERENCE[self.id]
+        self.rows: dict[int, Row] = {}
+        self.ids: dict[object, int] = {}  # by what identifies a row
+        for row in rows:
+            self.add(int(str(row[self.id])), row)
+
+    def marks(self, row: Mapping[str, Value]) -> list[object]:
+        """What identifies a row: its reference; for drivers, also birth date and surname."""
+        reference = str(row[self.reference])
+        row = self.corrected.row(self.name, reference, row)
+        marks: list[object] = [reference.lower()]
+        if self.name == "drivers" and row.get("dob"):
+            marks.append((row["dob"], str(row["surname"]).lower()))
+        return marks
+
+    def add(self, id: int, row: Row) -> None:
+        self.rows[id] = {**row, self.id: id}
+        for mark in self.marks(row):
+            self.ids.setdefault(mark, id)
+
+    def find(self, row: Mapping[str, Value]) -> int | None:
+        return next((self.ids[mark] for mark in self.marks(row) if mark in self.ids), None)
+
+    def update(self, id: int, row: Row) -> None:
+        """Replaces the facts of a row with those that another one knows."""
+        self.rows[id] |= {
+            column: value
+            for column, value in row.items()
+            if value is not None and column not in (self.id, self.reference)
+        }
+
+
+class IdsOf(dict[Value, int | T], Generic[T]):
+    """The ids in the database of what a source refers to, by its references. Of what the database
+    lacks, it has what `otherwise` makes of the reference.
+    """
+
+    def __init__(
+        self,
+        ids: Mapping[Value, int],
+        others: Mapping[object, int],
+        otherwise: Callable[[Value], T],
+    ) -> None:
+        super().__init__(ids)
+        self.others, self.otherwise = others, otherwise
+
+    def __missing__(self, reference: Value) -> int | T:
+        # A source has facts only about some of those it names.
+        id = None if reference is None else self.others.get(str(reference).lower())
+        self[reference] = self.otherwise(reference) if id is None else id
+        return self[reference]
+
+
+class Lists:
+    """All lists: those of the base, and what the chosen parts of other sources refer to.
+
+    `merged` has them by name. `ids` has our ids, by source, list and reference; None if nothing
+    that was chosen refers to it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        choice: Choice,
+        sources: Sequence[StoredSource],
+        base: StoredSource,
+        corrected: CorrectedRows,
+    ) -> None:
+        self.store, self.base = store, base
+        self.kept_statuses = {text.lower(): id for text, id in store.statuses().items()}
+        self.merged = {
+            name: MergedList(name, store.list_rows(base.name, name), corrected) for name in LISTS
+        }
+        self.ids: dict[str, dict[str, IdsOf[None]]] = {}
+        needed = self.needed(choice)
+        for source in sorted(sources, key=lambda source: source is not base):
+            self.ids[source.name] = {
+                name: IdsOf(
+                    self.add(source, name, needed.get((source.name, name), set())),
+                    self.merged[name].ids,
+                    nothing,
+                )
+                for name in LISTS
+            }
+        self.number_drivers(sources, choice)
+
+    def needed(self, choice: Choice) -> dict[tuple[str, str], set[Value]]:
+        """The references in the chosen parts and calendars, by source and list."""
+        needed: dict[tuple[str, str], set[Value]] = {}
+        for race in choice.races:
+            circuits = needed.setdefault((race.calendar.source, "circuits"), set())
+            circuits.add(race.facts["circuitId"])
+            for part in race.parts.values():
+                if part.source == self.base.name:
+                    continue
+                columns, rows = self.store.rows(part)
+                for at, column in enumerate(columns):
+                    if column in LIST_OF:
+                        references = needed.setdefault((part.source, LIST_OF[column]), set())
+                        references |= {row[at] for row in rows}
+        return needed
+
+    def add(self, source: StoredSource, name: str, needed: set[Value]) -> dict[Value, int]:
+        """Finds or adds the rows of a source that are needed. Returns their ids, by reference."""
+        merged = self.merged[name]
+        rows = self.store.list_rows(source.name, name)
+        if source is self.base:
+            return {row[merged.reference]: int(str(row[merged.id])) for row in rows}
+        if name == "status":  # an API lists only those that the database lacked
+            missing = needed - {None, *(row["status"] for row in rows)}
+            rows += [{"status": text} for text in sorted(map(str, missing))]
+        ids: dict[Value, int] = {}
+        for row in rows:
+            if row[merged.reference] not in needed:
+                continue
+            id = merged.find(row)
+            if id is None:
+                id = self.new_id(merged, row)
+                merged.add(id, row)
+            elif source.is_api and name != "status":
+                merged.update(id, row)
+            if name == "drivers" and id in ids.values():
+                raise self.two_in_one(source, row, id, ids)
+            ids[row[merged.reference]] = id
+        return ids
+
+    def new_id(self, merged: MergedList, row: Row) -> int:
+        """The id of a new row. A status keeps its id if that is free, because addresses have it."""
+        if merged.name != "status":
+            return max(merged.rows, default=0) + 1
+        status = str(row["status"]).lower()
+        others = (id for text, id in self.kept_statuses.items() if text != status)
+        taken = {*merged.rows, *others}
+        for id in (self.kept_statuses.get(status), row.get("statusId")):
+            if id is not None and int(id) not in taken:
+                return int(id)
+        return max(taken, default=0) + 1
+
+    def two_in_one(
+        self, source: StoredSource, row: Row, id: int, ids: Mapping[Value, int]
+    ) -> LoadError:
+        """The error for two drivers of a source that are one driver here."""
+        other = next(reference for reference, known in ids.items() if known == id)
+        return LoadError(
+            f"{source.name}: drivers {row['driverRef']!r} and {other!r} both match "
+            f"{self.merged['drivers'].rows[id]['driverRef']!r}, by reference or by birth date and "
+            "surname; expected only one: correct that source, or leave it out"
+        )
+
+    def number_drivers(self, sources: Iterable[StoredSource], choice: Choice) -> None:
+        """Gives drivers the permanent number of the source with the newest result.
+
+        A driver may change it from one season to the next, so older sources may be out of date.
+        """
+        drivers = self.merged["drivers"].rows
+        final = [source for source in sources if not source.is_provisional]
+        final.sort(key=lambda source: (choice.newest.get(source.name, ""), -(source.place or 0)))
+        for source in final:  # the newest comes last
+            ids = self.ids[source.name]["drivers"]
+            for row in self.store.list_rows(source.name, "drivers"):
+                id = ids.get(row["driverRef"])
+                if id and row.get("number") is not None:
+                    drivers[id]["number"] = row["number"]
+
+    def keep_statuses(self) -> None:
+        """Writes the ids of statuses into the store, which keeps also those of statuses that no
+        record has any more: addresses have them.
+        """
+        rows = self.merged["status"].rows
+        ids = {str(row["status"]): id for id, row in rows.items()}
+        texts = {text.lower() for text in ids}
+        kept = {
+            text: id
+            for text, id in self.store.statuses().items()
+            if text.lower() not in texts and id not in rows
+        }
+        self.store.put_statuses({**kept, **ids})
+
+    def reference(self, name: str, row: Row) -> Value:
+        """Our reference for a row of a source's list; None if the database lacks it."""
+        merged = self.merged[name]
+        id = merged.find(row)
+        return None if id is None else merged.rows[id][merged.reference]
+
+
+def nothing(reference: Value) -> None:
+    """The id of what nothing that was chosen refers to."""

@@ -1,0 +1,88 @@
+"""racedata.loader.lists: what the sources' lists become in a database, and which ids they get.
+
+What further dumps add to the lists is in test_fill.py.
+"""
+
+import pytest
+from support.stores import (
+    API,
+    BASE,
+    ONE_RACE,
+    OTHER,
+    TWO_RACES,
+    a_calendar,
+    a_delivery,
+    a_race,
+    a_source,
+    put,
+    results,
+    row_of,
+)
+
+# Statuses: their ids are in addresses.
+
+STATUSES = "SELECT status, statusId FROM status ORDER BY statusId"
+
+
+def test_a_status_of_another_source_keeps_its_id_if_that_is_free(rows):
+    lists = {"status": [row_of("status", 1, "Lapped"), row_of("status", 143, "Illness")]}
+    lapped, ill = results(1, "hill", status="Lapped"), results(2, "hill", status="Illness")
+    said = [
+        a_delivery(OTHER, ONE_RACE, results(1, "hill")),
+        a_delivery(a_source("third"), TWO_RACES, lapped, ill, **lists),
+        a_delivery(API, TWO_RACES, lapped, results(2, "hill", status="x")),
+    ]
+    assert rows(STATUSES, *said) == [("Finished", 1), ("Lapped", 2), ("x", 3)]
+
+
+def test_statuses_keep_their_ids_when_sources_come_and_go(store, rows):
+    def put_all(*deliveries):
+        put(store, a_delivery(OTHER, TWO_RACES, results(1, "hill")), *deliveries)
+        return dict(rows(STATUSES))
+
+    def third(**lists):
+        return a_delivery(a_source("third"), TWO_RACES, results(2, "hill", status="Fumes"), **lists)
+
+    api = a_delivery(API, TWO_RACES, results(2, "hill", "clark", status="Lapped"))
+    assert put_all(api) == {"Finished": 1, "Lapped": 2}
+    assert put_all(api, a_delivery(a_source("third"), TWO_RACES)) == {"Finished": 1, "Lapped": 2}
+    store.order(["other", "third"])
+    # neither a number that is free now nor that of the source is one that another status had
+    assert put_all(third()) == {"Finished": 1, "Fumes": 3}
+    assert put_all(third(status=[row_of("status", 2, "Fumes")])) == {"Finished": 1, "Fumes": 3}
+    store.order(["api", "other"])
+    assert put_all() == {"Finished": 1, "Lapped": 2}
+
+
+# Drivers.
+
+
+def driver(reference, **facts):
+    return row_of("drivers", 1, reference) | facts
+
+
+def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(rows):
+    of_base = results(1, "hill", first_id=1), [driver("hill")]
+    damon = [driver("hill", code="DHI", forename="Damon")]
+    graham = [driver("hill", forename="Graham", code=None)]
+    both = results(1, "hill"), results(2, "hill")
+    said = [
+        a_delivery(BASE, ONE_RACE, of_base[0], drivers=of_base[1]),
+        a_delivery(OTHER, TWO_RACES, *both, drivers=damon),
+        a_delivery(API, ONE_RACE, results(1, "hill"), drivers=graham),
+    ]
+    sql = "SELECT forename, surname, code FROM drivers"
+    assert rows(sql, *said) == [("Graham", "Hill", None)]
+
+
+@pytest.mark.parametrize(("round_of_other", "expected"), [(3, 3), (1, 33)])
+def test_a_drivers_number_is_that_of_the_source_with_the_newest_result(
+    rows, round_of_other, expected
+):
+    races = a_calendar(*(a_race(n, raceId=70 + n) for n in (1, 2, 3)))
+    of_base, of_other = results(2, "max", first_id=1), results(round_of_other, "max")
+    said = [
+        a_delivery(BASE, races, of_base, drivers=[driver("max", number=33)]),
+        a_delivery(OTHER, races, of_other, drivers=[driver("max", number=3)]),
+    ]
+    assert rows("SELECT number FROM drivers", *said) == [(expected,)]
