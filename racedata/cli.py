@@ -35,7 +35,7 @@ def serve(arguments: Sequence[str]) -> None:
     may_build = settings.follows or settings.database == default_path(os.environ)
     try:
         if may_build and (needed := needed_at(settings.database)):
-            from racedata.loader.load import provide
+            from racedata.loader.provide import provide
 
             with suppress(OSError):
                 print(f"racedata: {needed}", file=sys.stderr)

@@ -258,7 +258,7 @@ def test_a_signal_ends_serve_even_before_it_has_a_database(starting, number):
     with starting.waiting() as process:
         process.send_signal(number)
         said = process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
-    assert (process.returncode, said) == (3, ["racedata load: interrupted; nothing was changed"])
+    assert (process.returncode, said) == (3, ["racedata serve: interrupted"])
     assert [*starting.database.parent.iterdir()] == []
 
 
@@ -267,11 +267,8 @@ def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting):
     with starting.process() as process:
         said = process.communicate(timeout=20)[1].splitlines()[1:]
     (line,) = said
-    assert line.startswith("racedata load: /sys/kernel/.racedata.db.")
-    assert line.endswith(
-        f": Operation not permitted; let user {os.geteuid()} write to /sys/kernel; nothing was "
-        "changed"
-    )
+    assert line.startswith("racedata serve: /sys/kernel/.racedata.db.")
+    assert line.endswith(f": Operation not permitted; let user {os.geteuid()} write to /sys/kernel")
     assert process.returncode == 3
 
 

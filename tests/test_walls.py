@@ -207,7 +207,7 @@ def test_the_head_of_formats_names_the_functions_that_only_the_loader_uses():
 def test_only_three_modules_build_a_database():
     of_build = {module for module in OFFLINE if "racedata.loader.build" in imports(module)}
     # What a load or refresh builds, what the service can begin with, and what a check compares.
-    names = ("rebuild", "load", "check")
+    names = ("rebuild", "provide", "check")
     assert of_build == {f"racedata.loader.{name}" for name in names}
 
 

@@ -51,12 +51,20 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--corrections",
         metavar="FILE",
-        default=LoaderSettings.read(os.environ).corrections,
-        type=lambda text: WORDS.get(text, Path(text)) if text else REMEMBERED,
+        default=file_in_settings(),
+        type=file_named,
         help="a file that lists known errors in sources and what is right; the word default means "
         "the project's own, and none leaves the data as it is. It is used until a later command "
         "names another",
     )
+
+
+def file_named(text: str) -> Named:
+    return WORDS.get(text, Path(text)) if text else REMEMBERED
+
+
+def file_in_settings() -> Named:
+    return file_named(LoaderSettings.read(os.environ).corrections)
 
 
 def corrections_file(store: Store, named: Named) -> Path | None:

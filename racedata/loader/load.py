@@ -6,33 +6,26 @@ stays. Without an argument, the dumps are those of the last load.
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from racedata.database import (
-    OLDEST_VERSION,
     can_be_built_again,
     default_path,
     is_missing,
     store_path,
 )
-from racedata.loader.allowed import add_licence_argument, is_only_open
-from racedata.loader.build import build
+from racedata.loader.allowed import add_licence_argument
 from racedata.loader.copies import install_copy
 from racedata.loader.corrections import (
-    CORRECTIONS,
-    REMEMBERED,
     CorrectedRows,
     Named,
     add_corrections_argument,
-    corrections_at,
-    corrections_file,
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.memory import ask_store, copied_from, remember_copied
+from racedata.loader.memory import copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import groups_of, put_groups, read
 from racedata.loader.rebuild import (
@@ -41,9 +34,7 @@ from racedata.loader.rebuild import (
     rebuild,
     rebuilding,
     store_of,
-    take_apart,
 )
-from racedata.loader.replacement import put_in_place, replaced_file
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import (
@@ -57,8 +48,6 @@ from racedata.loader.source_list import (
 )
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
 from racedata.loader.store import Store, opened_store
-from racedata.loader.temporary import temporary_folder
-from racedata.settings import LoaderSettings
 
 
 def load(
@@ -190,53 +179,6 @@ def make_default_folder(database: str) -> None:
     """Makes the folder of the database if it is the default place."""
     if database == default_path(os.environ):
         os.makedirs(os.path.dirname(database), exist_ok=True)
-
-
-def provide(database: str) -> None:
-    """Builds what the service can begin with: the sample, or the database of an earlier version.
-
-    It does not wait for a load or refresh that is running, which takes minutes and replaces the
-    file. If the sample is not allowed, it loads the sources in RACEDATA_SOURCES. Exits as `run`
-    does. Raises SettingError.
-    """
-    if is_missing(Path(database)) and is_only_open():
-        sources = LoaderSettings.read(os.environ).sources.split()
-        if not sources:
-            sys.exit(
-                "racedata serve: RACEDATA_LICENCE=open does not allow the sample; expected "
-                "RACEDATA_SOURCES with sources under CC BY or CC0"
-            )
-        Path(database).parent.mkdir(parents=True, exist_ok=True)
-        main([*sources, "--database", database])
-        return
-
-    def work(progress: Progress) -> list[str]:
-        path = Path(os.path.realpath(database))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        before = replaced_file(database)
-        has_database = not is_missing(path)
-        without_store: Path | None = CORRECTIONS
-        file = ask_store(path, lambda store: corrections_file(store, REMEMBERED), without_store)
-        lines = corrections_at(file)
-        # Not with `replacement`: a load that is running has locked the folder.
-        with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:
-            new = folder / path.name
-            # The store beside the database belongs to the load that is running, too.
-            with closing(Store(Path(":memory:"))) as store:
-                if has_database:
-                    with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
-                        take_apart(existing, store)
-                else:
-                    with read(groups_of([SAMPLE])[0], progress) as group:
-                        put_groups(store, [group], CorrectedRows(lines), progress)
-                    put_source_list(store, list_after(store, [SAMPLE]))
-                build(new, store, lines, progress)
-            # If the file has changed, a load has ended, and its data is better.
-            if replaced_file(database) == before:
-                put_in_place(new, path)
-        return []
-
-    run("load", database, work)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
+from racedata.loader.corrections import CORRECTIONS, REMEMBERED, corrections_file
 from racedata.loader.existing import checksum_at_end, open_read_only
 from racedata.loader.store import NotAStore, Store, StoredSource, opened_store
 
@@ -67,6 +68,13 @@ def remember_copied(database: Path, name: str, etag: str) -> None:
     with closing(opened_store(database)) as store, store.transaction():
         store.clear()
         store.remember(name, facts)
+
+
+def remembered_corrections(database: Path) -> Path | None:
+    """The file of corrections that the store remembers; the project's own without a store."""
+
+    without_store: Path | None = CORRECTIONS
+    return ask_store(database, lambda store: corrections_file(store, REMEMBERED), without_store)
 
 
 def copied_from(database: Path) -> list[str]:

@@ -1,4 +1,5 @@
-"""racedata.loader.existing: an update never ends the data, whatever became of the source.
+"""racedata.loader.existing, racedata.loader.provide: an update never ends the data, whatever became
+of the source.
 
 The older database is one of this version, and the program that finds it is the next version.
 """
@@ -29,7 +30,7 @@ from racedata.cli import needed_at
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.load import provide
+from racedata.loader.provide import provide
 from racedata.loader.rebuild import rebuild
 
 # Whether an API is asked for laps.
@@ -183,7 +184,7 @@ def test_it_says_how_it_was_built(database, old, old_files):
 def test_the_service_begins_with_an_older_database_built_again(old, program):
     code = f"""
 from racedata.cli import needed_at
-from racedata.loader.load import provide
+from racedata.loader.provide import provide
 print(needed_at({str(old)!r}))
 provide({str(old)!r})
 print(needed_at({str(old)!r}))

@@ -16,7 +16,7 @@ from support.refreshes import F1DB
 
 from racedata.database import store_path
 from racedata.formats import is_timestamp, utc_now
-from racedata.loader.load import provide
+from racedata.loader.provide import provide
 from racedata.loader.same_bytes import SAMPLE_TIME, build_time
 
 BUILD = "SELECT builtAt, storeId, revision FROM build"

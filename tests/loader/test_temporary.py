@@ -104,7 +104,7 @@ def test_a_load_removes_the_files_of_killed_loads_and_conversions(tmp_path):
     data.mkdir()
     database, environ = data / "racedata.db", {**os.environ, "TMPDIR": str(temporary)}
     old = built(SAMPLE, database).read_bytes()
-    convert = "import sys; from racedata.loader.load import provide; provide(sys.argv[1])"
+    convert = "import sys; from racedata.loader.provide import provide; provide(sys.argv[1])"
     for command, left in (
         (
             [*LOAD, SAMPLE, SAMPLE, "--database", data / "other.db"],

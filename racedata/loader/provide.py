@@ -1,0 +1,80 @@
+"""Builds what the service can begin with: the sample, or the database of an earlier version again.
+
+A load or refresh that is running takes minutes, has locked the folder, and uses the store beside
+the database. This waits for neither: its store is in memory, and its file is only put in place if
+no other has been.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from racedata.database import OLDEST_VERSION, is_missing
+from racedata.loader.allowed import is_only_open
+from racedata.loader.build import build
+from racedata.loader.correction_lines import Line
+from racedata.loader.corrections import CorrectedRows, corrections_at, file_in_settings
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.load import list_after, load
+from racedata.loader.memory import remembered_corrections
+from racedata.loader.program import run
+from racedata.loader.reading import groups_of, put_groups, read
+from racedata.loader.rebuild import take_apart
+from racedata.loader.replacement import put_in_place, replaced_file
+from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.source_list import configured, put_source_list
+from racedata.loader.store import Store
+from racedata.loader.temporary import temporary_folder
+
+
+def provide(database: str) -> None:
+    """Builds a database where there is none of this version. Exits as `run` does.
+
+    If the sample is not allowed, it loads the sources in RACEDATA_SOURCES.
+    """
+
+    def work(progress: Progress) -> list[str]:
+        path = Path(os.path.realpath(database))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if is_missing(path) and is_only_open():
+            return load_open_sources(database, progress)
+        build_without_lock(path, progress)
+        return []
+
+    run("serve", database, work, replaces=False)
+
+
+def load_open_sources(database: str, progress: Progress) -> list[str]:
+    addresses = configured()
+    if not addresses:
+        raise LoadError(
+            "RACEDATA_LICENCE=open does not allow the sample; expected RACEDATA_SOURCES with "
+            "sources under CC BY or CC0"
+        )
+    return load(addresses, database, file_in_settings(), progress)
+
+
+def build_without_lock(path: Path, progress: Progress) -> None:
+    before = replaced_file(str(path))
+    lines = corrections_at(remembered_corrections(path))
+    with (
+        temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
+        closing(Store(Path(":memory:"))) as store,
+    ):
+        if is_missing(path):
+            put_sample(store, lines, progress)
+        else:
+            with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
+                take_apart(existing, store)
+        build(folder / path.name, store, lines, progress)
+        # If the file has changed, a load has ended, and its data is better.
+        if replaced_file(str(path)) == before:
+            put_in_place(folder / path.name, path)
+
+
+def put_sample(store: Store, lines: Sequence[Line], progress: Progress) -> None:
+    with read(groups_of([SAMPLE])[0], progress) as group:
+        put_groups(store, [group], CorrectedRows(lines), progress)
+    put_source_list(store, list_after(store, [SAMPLE]))
