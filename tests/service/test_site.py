@@ -3,6 +3,7 @@
 import csv
 import random
 import re
+import shutil
 from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
@@ -10,7 +11,7 @@ import pytest
 import webtest
 from support import SAMPLE
 from support.answers import client, links_of, settings_of
-from support.loads import add_laps, built
+from support.loads import add_laps, built, csv_rows, edited, race_ids
 from support.processes import run_racedata
 
 from racedata.service import site
@@ -21,11 +22,11 @@ from racedata.service.site import HEADERS, NOT_FOUND, README
 from racedata.service.site_folder import MANIFEST
 from racedata.service.snapshot import Snapshot
 
-BASE = "/ergast/f1"
+AUSTRIA = race_ids(SAMPLE, 2023)[9]
 URL = "https://f1.example.org/ergast/f1"
 OWN = {README, HEADERS, NOT_FOUND, MANIFEST}
 # The settings of a service that answers as a copy does.
-LIKE_A_COPY = dict(burst_limit="off", sustained_limit="off", default_limit=2000)
+LIKE_A_COPY = {"burst_limit": "off", "sustained_limit": "off", "default_limit": 2000}
 
 
 def export(database, folder, *options, **environ):
@@ -45,8 +46,9 @@ def address_of(file):
     return "/" + name.removesuffix(".html").rstrip("/")
 
 
-def assert_equal_to_the_service(folder, database, files, base_url):
-    settings = replace(settings_of(**LIKE_A_COPY), base_url=base_url)
+def assert_equal_to_the_service(folder, database, files, base_url, base_path="/ergast"):
+    # without a URL, a copy has the paths of one
+    settings = replace(settings_of(**LIKE_A_COPY, base_path=base_path), base_url=base_url)
     app = webtest.TestApp(create_app(settings, Snapshot.read(str(database))))
     for file in files:
         answer = app.get(f"{address_of(file)}?limit=2000", headers={"Accept": "text/html"})
@@ -67,6 +69,27 @@ def copied(sample_database, tmp_path_factory):
 @pytest.fixture(scope="module")
 def files(copied):
     return files_of(copied)
+
+
+@pytest.fixture(scope="module")
+def small_dump(tmp_path_factory):
+    """A dump of one race, of which a copy has few files."""
+    of_race = [row for row in csv_rows(SAMPLE, "results") if row["raceId"] == AUSTRIA]
+    (race,) = [row for row in csv_rows(SAMPLE, "races") if row["raceId"] == AUSTRIA]
+    used = {
+        "drivers": ("driverId", {row["driverId"] for row in of_race}),
+        "constructors": ("constructorId", {row["constructorId"] for row in of_race}),
+        "circuits": ("circuitId", {race["circuitId"]}),
+        "seasons": ("year", {race["year"]}),
+        "status": ("statusId", {row["statusId"] for row in of_race}),
+    }
+
+    def edit_of(table):
+        name, ids = used.get(table, ("raceId", {AUSTRIA}))
+        return lambda row: row if row[name] in ids else None
+
+    edits = {path.stem: edit_of(path.stem) for path in SAMPLE.glob("*.csv")}
+    return edited(SAMPLE, tmp_path_factory.mktemp("small") / "dump", **edits)
 
 
 @pytest.mark.long(6)
@@ -133,17 +156,8 @@ def test_each_link_of_a_page_leads_to_a_file(copied, files):
     assert found > 700
 
 
-def test_without_a_base_url_the_answers_have_paths(sample_database, tmp_path):
-    export(sample_database, tmp_path / "copy")
-    files = sorted(files_of(tmp_path / "copy") - OWN)
-    text = (tmp_path / "copy/ergast/f1/2023/5/results.json").read_text(encoding="utf-8")
-    assert '"url":"/ergast/f1/2023/5/results.json"' in text
-    some = [*random.sample(files, 200), "index.html", "openapi.json", "2023.html"]
-    assert_equal_to_the_service(tmp_path / "copy", sample_database, some, BASE)
-
-
-def test_a_list_of_more_than_2000_records_has_no_file_and_is_named(source, tmp_path):
-    add_laps(source, ["58"], 110)
+def test_a_list_of_more_than_2000_records_has_no_file_and_is_named(small_dump, tmp_path):
+    source = add_laps(shutil.copytree(small_dump, tmp_path / "dump"), [AUSTRIA], 110)
     report = export(built(source, tmp_path / "x.db"), tmp_path / "copy")
     files = files_of(tmp_path / "copy")
     readme = (tmp_path / "copy" / README).read_text(encoding="utf-8")
@@ -235,19 +249,22 @@ def test_a_full_database_is_a_copy_of_some_50000_files(full_database, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("base", "url", "environ"),
+    ("base", "base_url", "environ"),
     [
-        ("Ergast/f1", "/Ergast/f1", {"RACEDATA_BASE_PATH": "/Ergast"}),
-        ("f1", URL, {"RACEDATA_BASE_PATH": "", "RACEDATA_BASE_URL": URL}),
+        ("Ergast/f1", "", {"RACEDATA_BASE_PATH": "/Ergast"}),
+        ("f1", URL, {"RACEDATA_BASE_PATH": ""}),
     ],
 )
 def test_the_settings_of_the_service_say_the_base_address(
-    sample_database, tmp_path, base, url, environ
+    small_dump, tmp_path, base, base_url, environ
 ):
-    folder = tmp_path / "copy"
-    export(sample_database, folder, **environ)
+    """Without a base URL, the answers have paths."""
+    database, folder = built(small_dump, tmp_path / "x.db"), tmp_path / "copy"
+    export(database, folder, RACEDATA_BASE_URL=base_url, **environ)
     files = files_of(folder)
-    assert {f"{base}/2023/18/results.json", f"{base}.json", "2023/18/index.html"} <= files
-    text = (folder / f"{base}/2023/5.json").read_text(encoding="utf-8")
-    assert f'"url":"{url}/2023/5/races.json"' in text
+    assert {f"{base}/2023/9/results.json", f"{base}.json", "2023/9/index.html"} <= files
+    text = (folder / f"{base}/2023/9.json").read_text(encoding="utf-8")
+    url, path = base_url or f"/{base}", environ["RACEDATA_BASE_PATH"]
+    assert f'"url":"{url}/2023/9/races.json"' in text
     assert not {f"{base}/results", "ergast/f1/results", "racedata.db"} & files
+    assert_equal_to_the_service(folder, database, sorted(files - OWN), url, path)

@@ -154,9 +154,6 @@ TEMPLATES.filters.update(
     short_link=short_link,
     surnames=surnames,
 )
-# All are compiled here, once, before gunicorn forks its workers.
-for name in TEMPLATES.list_templates(extensions=["html"]):
-    TEMPLATES.get_template(name)
 
 
 def render(name: str, path: str, **facts: object) -> str:
