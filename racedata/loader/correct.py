@@ -38,7 +38,12 @@ class Applied(NamedTuple):
 
 def apply_corrections(stage: Stage, lines: Iterable[Line]) -> Applied:
     """Applies and notes corrections. Raises LoadError for one that makes no sense."""
-    targets = [target for line in lines if (target := Target(stage.db, line)).has_race()]
+    races = {*stage.db.execute("SELECT year, round FROM stage.races")}
+    targets = [
+        Target(stage.db, line)
+        for line in lines
+        if "raceId" not in line.key or tuple(line.key["raceId"]) in races
+    ]
     remarks: list[str] = []
 
     def fitting(step: Step) -> Iterator[Target]:
@@ -99,10 +104,6 @@ class Target:
         self.where = " AND ".join(f"corrected.{name} = ?" for name in key)
 
     # Whether it fits.
-
-    def has_race(self) -> bool:
-        """Whether there is a race with this key. Otherwise, nothing fits."""
-        return "raceId" not in self.ids or self.ids["raceId"] is not None
 
     def select(self, what: str, facts: Facts | None = None) -> Any:
         """What one row has that has the key and these facts; None if there is none."""

@@ -125,11 +125,11 @@ def test_every_answer_of_a_full_dump_is_as_described(dump_database, described):
             described.hold(app.get(f"{BASE}{address}?limit=2000"), path)
 
 
-@pytest.mark.parametrize("query", ["?limit=-1", "?offset=1.5", "?limit=1&limit=2"])
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_refusals_are_as_described(sample, described, path, query):
+def test_refusals_are_as_described(sample, described, path):
     address = BASE + described.address(path, season=2023, round=18)
-    described.hold(sample.get(address + query, status=400), path)
+    for query in ("?limit=-1", "?offset=1.5", "?limit=1&limit=2"):
+        described.hold(sample.get(address + query, status=400), path)
     described.hold(sample.get(f"{address}/fish/fish", status=404), path)
 
 

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from support import PACKAGE, SAMPLE
 from support.loads import csv_rows, select
 
@@ -43,26 +42,25 @@ def points(path):
         yield at
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=[layout.name for layout in LAYOUTS])
-def test_every_outline_is_a_valid_path_inside_its_image(layout):
-    found = steps(layout.path)
-    assert found[0][0] == "M"
-    assert len(found) > 4
-    for command, numbers in found:
-        assert len(numbers) == TAKES[command]
-        if command == "a":
-            assert {*numbers[3:5]} <= {0, 1}
-    assert all(0 <= x <= SIZE and 0 <= y <= SIZE for x, y in points(layout.path))
+def test_every_outline_is_a_valid_path_inside_its_image():
+    for layout in LAYOUTS:
+        first, *others = steps(layout.path)
+        assert first[0] == "M" and len(others) > 3, layout.name
+        for command, numbers in [first, *others]:
+            assert len(numbers) == TAKES[command], layout.name
+            assert command != "a" or {*numbers[3:5]} <= {0, 1}, layout.name
+        inside = [0 <= x <= SIZE and 0 <= y <= SIZE for x, y in points(layout.path)]
+        assert all(inside), layout.name
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=[layout.name for layout in LAYOUTS])
-def test_every_layout_has_its_facts(layout):
-    assert re.fullmatch(r"\d\.\d{3}|[12]\d\.\d{3}", layout.length)
-    assert 3 <= layout.turns <= 200
-    assert layout.direction in ("clockwise", "anti-clockwise")
-    assert layout.type in ("race", "street", "road")
-    assert layout.seasons == tuple(sorted({*layout.seasons})) != ()
-    assert 1950 <= layout.seasons[0] <= layout.seasons[-1] <= 2026
+def test_every_layout_has_its_facts():
+    for layout in LAYOUTS:
+        assert re.fullmatch(r"\d\.\d{3}|[12]\d\.\d{3}", layout.length), layout.name
+        assert 3 <= layout.turns <= 200, layout.name
+        assert layout.direction in ("clockwise", "anti-clockwise"), layout.name
+        assert layout.type in ("race", "street", "road"), layout.name
+        assert layout.seasons == tuple(sorted({*layout.seasons})) != (), layout.name
+        assert 1950 <= layout.seasons[0] <= layout.seasons[-1] <= 2026, layout.name
 
 
 def test_the_layouts_of_a_circuit_are_in_the_order_of_their_first_races():
