@@ -88,7 +88,8 @@ def listed(endpoint):
 def test_the_table_of_endpoints_has_a_row_for_every_route(sample):
     routes = {route.path for route in inspect_routes(sample.app)}
     of_people = {path for path in routes if path.startswith("/current") or "{" in path}
-    of_people |= {"/data", "/find", "/icon.svg", "/card.png", "/manifest.webmanifest"}
+    of_people |= {"/data", "/find", "/drivers", "/constructors", "/circuits"}
+    of_people |= {"/icon.svg", "/card.png", "/manifest.webmanifest"}
     assert {f"{BASE}/{name}" for name in ENDPOINTS} | OUTSIDE == routes - of_people
 
 

@@ -256,10 +256,10 @@ class Resource:
         return Body(compressed(text), total)  # JSON has the total in its envelope
 
 
-def compressed(body: bytes) -> bytes:
+def compressed(body: bytes, level: int = LEVEL) -> bytes:
     """`body` as gzip, or unchanged if it is short."""
     if len(body) >= SMALL:
-        return zlib.compress(body, LEVEL, GZIP)
+        return zlib.compress(body, level, GZIP)
     # A copy for the cache: orjson's own object occupies 4 KB, even for an answer of 145 bytes.
     return bytes(memoryview(body))
 

@@ -13,11 +13,11 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.expected_conditions import url_to_be
+from selenium.webdriver.support.expected_conditions import url_contains, url_to_be
 from selenium.webdriver.support.ui import WebDriverWait
 from support import ROOT
 from support.apis import served
-from support.processes import OFF, service
+from support.processes import OFF, nginx_with_copy, run_racedata, service
 
 from racedata.service.endpoints import ENDPOINTS
 
@@ -94,6 +94,9 @@ def luminance(browser, selector, colour):
         ("drivers/hamilton", "#mates ~ table", "George Russell"),
         ("constructors/ferrari", "#seasons ~ table", "Leclerc"),
         ("circuits/americas", ".winners", "Verstappen"),
+        ("drivers", ".letters", "L. Hamilton"),
+        ("constructors", ".letters", "Ferrari"),
+        ("circuits", ".found", "Circuit of the Americas"),
         ("find?q=a", ".found", "Alonso"),
     ],
 )
@@ -514,6 +517,7 @@ AXE = os.environ.get("AXE", "")  # the file axe.min.js of the npm package axe-co
 CHECKED = [
     *("", "data", "docs", "1957", "2023", "2023/18", "2023/19"),
     *("drivers/alonso", "drivers/moss", "constructors/vanwall", "circuits/americas", "find?q=gr"),
+    *("drivers", "circuits"),
 ]
 
 
@@ -552,6 +556,22 @@ def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, 
         browser.switch_to.active_element.send_keys(Keys.ENTER)
         WebDriverWait(browser, 30).until(url_to_be(site + "drivers/perez"))
         assert browser.find_element(By.TAG_NAME, "h1").text == "Sergio Pérez"
+
+
+def test_the_field_of_a_static_copy_leads_to_all_names(browser, sample_database, tmp_path):
+    copy = tmp_path / "copy"
+    assert run_racedata("export", "site", copy, "--database", sample_database).returncode == 0
+    emulate(browser, 390)
+    with nginx_with_copy(tmp_path, copy) as (host, port):
+        browser.get(f"http://{host}:{port}/")
+        browser.find_element(By.NAME, "q").send_keys("alonso", Keys.ENTER)
+        WebDriverWait(browser, 30).until(url_contains("/find?q=alonso"))
+        assert "cannot search" in browser.find_element(By.TAG_NAME, "main").text
+        browser.find_element(By.CSS_SELECTOR, "main").find_element(By.LINK_TEXT, "drivers").click()
+        browser.find_element(By.LINK_TEXT, "F. Alonso").click()
+        assert browser.find_element(By.TAG_NAME, "h1").text == "Fernando Alonso"
+        browser.get(f"http://{host}:{port}/find")
+        assert "cannot search" not in browser.find_element(By.TAG_NAME, "main").text
 
 
 def test_the_outline_of_a_circuit_and_the_colour_of_a_team_are_drawn(browser, site):

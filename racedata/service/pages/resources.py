@@ -26,6 +26,7 @@ from racedata.service.pages import (
     circuit,
     constructor,
     data,
+    directory,
     driver,
     find,
     home,
@@ -40,6 +41,8 @@ from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, 
 from racedata.service.request import check_host, host_of
 from racedata.settings import Answers
 
+# Of gzip. A page takes ten times as long to make as to compress, so it can be a tenth smaller.
+LEVEL = 6
 LONGEST_ID = 100
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 
@@ -61,6 +64,9 @@ LLMS = Page("/llms.txt", "llms.txt", llms.facts)  # https://llmstxt.org
 PAGES = (
     Page("/{season:year}", "season.html", season.facts, races.fault),
     Page("/{season:year}/{round:number}", "race.html", race.facts, races.fault),
+    Page("/drivers", "directory.html", directory.drivers),
+    Page("/constructors", "directory.html", directory.constructors),
+    Page("/circuits", "directory.html", directory.circuits),
     Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
     Page(
         "/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault
@@ -154,7 +160,7 @@ class Pages:
 
         def make() -> Body:
             html = self.render(page.template, path, site, page.facts(self.ask, **parameters))
-            return Body(compressed(html.encode()))
+            return Body(compressed(html.encode(), LEVEL))
 
         resp.set_headers(HEADERS)
         key = page.route, site, repr(parameters)

@@ -23,6 +23,8 @@ GOLDEN = {
     "race-2023-9": "/2023/9",
     "race-2023-18": "/2023/18",
     "race-2023-19": "/2023/19",
+    "drivers": "/drivers",
+    "circuits": "/circuits",
     "driver-alonso": "/drivers/alonso",
     "driver-moss": "/drivers/moss",
     "constructor-vanwall": "/constructors/vanwall",
@@ -119,7 +121,7 @@ def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_
         ("/drivers/" + "a" * 101, "There is nothing at this address. "),
         ("/drivers/alönso", "There is nothing at this address. "),
         ("/drivers/a.b", "There is nothing at this address. "),
-        ("/drivers", "There is nothing at this address. "),
+        ("/teams", "There is nothing at this address. "),
     ],
 )
 def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(sample, address, said):
@@ -150,7 +152,7 @@ def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(sample,
     assert answer.headers["Content-Security-Policy"]
     assert said in words_of(answer.text)
     links = links_of(answer.text)
-    assert len(links) == 6  # three of them at the top of each page
+    assert len(links) == 9  # three of them at the top of each page
     for link in links:
         assert sample.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
     problem = sample.get(address, status=404)

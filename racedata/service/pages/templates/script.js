@@ -61,3 +61,5 @@ if (next) {
   if (isOver) next.textContent = next.textContent.replace(/Next( race)?/, "Results pending")
   document.getElementById("over")?.toggleAttribute("hidden", !isOver)
 }
+// Only a static copy has a page of results that does not know what was asked.
+if (new URLSearchParams(location.search).get("q")?.trim()) document.getElementById("no-search")?.removeAttribute("hidden")

@@ -1,0 +1,92 @@
+"""The pages at `/drivers`, `/constructors` and `/circuits`: all names, and who has won most races.
+
+Of a driver, the list has only a short name: with more, the page would be longer than 15 KB.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from racedata.formats import Json
+from racedata.service.addresses import Value
+from racedata.service.pages import find
+from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
+from racedata.service.pages.find import Name
+
+MOST = 10  # winners that a page shows
+
+
+class Winner(NamedTuple):
+    """A driver or constructor who has won a race."""
+
+    name: Name
+    wins: int
+    titles: int
+
+
+def drivers(ask: Ask) -> dict[str, Any]:
+    names = dict(zip(ask.catalogue.drivers, find.drivers(ask)))
+    short = {id: short_name(driver) for id, driver in ask.catalogue.drivers.items()}
+    of_name = Counter(short.values())
+    started = [
+        name._replace(text=short[id]) if of_name[short[id]] == 1 else name
+        for id, name in names.items()
+        if name.weight
+    ]
+    return {
+        "kind": "drivers",
+        "winners": winners(ask, DRIVER, names),
+        "letters": by_letter(started),
+        "count": len(started),
+        "without_start": len(names) - len(started),
+    }
+
+
+def constructors(ask: Ask) -> dict[str, Any]:
+    names = dict(zip(ask.catalogue.constructors, find.constructors(ask)))
+    return {
+        "kind": "constructors",
+        "winners": winners(ask, CONSTRUCTOR, names),
+        "letters": by_letter(names.values()),
+        "count": len(names),
+    }
+
+
+def circuits(ask: Ask) -> dict[str, Any]:
+    names = [*find.circuits(ask)]
+    return {"kind": "circuits", "winners": [], "letters": by_letter(names), "count": len(names)}
+
+
+def winners(ask: Ask, career: Career, names: Mapping[int, Name]) -> list[Winner]:
+    """Those with most wins first: at most MOST, and all with as many wins as the last of them."""
+    wins = Counter(
+        id
+        for of_race in ask.winners.values()
+        for id in {winner[career.column] for winner in of_race}
+    )
+    first: dict[str, Value] = {career.standings: "1"}
+    titles = Counter(
+        (place.get("Driver") or place["Constructor"])[career.column]
+        for season in ask(career.standings, ALL, None, None, **first)
+        for place in season[career.key]
+    )
+    found = [
+        Winner(names[id], count, titles[names[id].link.rpartition("/")[2]])
+        for id, count in wins.items()
+    ]
+    found.sort(key=lambda winner: (-winner.wins, -winner.titles, winner.name.main))
+    return [winner for winner in found if winner.wins >= found[:MOST][-1].wins]
+
+
+def short_name(driver: Json) -> str:
+    """`L. Hamilton`, as timing screens show it."""
+    return f"{driver['givenName'][:1]}. {driver['familyName']}"
+
+
+def by_letter(names: Collection[Name]) -> list[tuple[str, list[Name]]]:
+    """The names in order of their main part, such as a surname, by its first letter."""
+    ordered = sorted(names, key=lambda name: (name.main, name.text))
+    groups = groupby(ordered, key=lambda name: name.main[:1].upper())
+    return [(letter, [*of_letter]) for letter, of_letter in groups]

@@ -1,0 +1,65 @@
+"""racedata.service.pages.directory: all names are there, and those who won most are first."""
+
+import re
+
+import pytest
+from support.answers import client, request, words_of
+from support.loads import changed, select
+
+KINDS = ("drivers", "constructors", "circuits")
+WINS = "SELECT driver, count(DISTINCT date) FROM race_results WHERE isWinner GROUP BY driverRef"
+
+
+def links_to(kind, html):
+    """The links to pages of a kind, with their texts."""
+    return re.findall(rf'<a href="\./{kind}/([\w-]+)">([^<]*)</a>', html)
+
+
+def test_every_driver_with_a_start_has_a_link(sample, sample_database):
+    links = {id for id, _ in links_to("drivers", sample.get("/drivers").text)}
+    started = select(sample_database, "SELECT DISTINCT driverRef FROM race_results WHERE isStart")
+    assert links == {reference for (reference,) in started}
+
+
+@pytest.mark.parametrize("kind", ["constructors", "circuits"])
+def test_every_constructor_and_circuit_has_a_link(sample, sample_database, kind):
+    links = {id for id, _ in links_to(kind, sample.get(f"/{kind}").text)}
+    rows = select(sample_database, f"SELECT {kind[:-1]}Ref FROM {kind}")
+    assert links == {reference for (reference,) in rows}
+
+
+def test_the_drivers_of_a_letter_are_in_the_order_of_their_surnames(sample):
+    names = dict(links_to("drivers", sample.get("/drivers").text))
+    surnames = [name.partition(" ")[2] for id, name in names.items() if name.startswith("L. ")]
+    assert surnames == sorted(surnames) and {"Hamilton", "Sargeant", "Stroll"} <= {*surnames}
+
+
+def test_a_short_name_of_two_drivers_is_written_out(database):
+    assert "L. Stroll" in client(database).get("/drivers").text
+    changed(database, "UPDATE drivers SET surname = 'Stroll' WHERE driverRef = 'sargeant'")
+    page = words_of(client(database).get("/drivers").text)
+    assert "Lance Stroll" in page and "Logan Stroll" in page and "L. Stroll" not in page
+
+
+def test_those_with_most_wins_are_first_with_their_titles(sample, sample_database):
+    page = words_of(sample.get("/drivers").text)
+    found = re.findall(r"(\d+) wins?(?:, (\d+) titles?)?", page)
+    assert [int(wins) for wins, _ in found] == sorted(
+        (wins for _, wins in select(sample_database, WINS)), reverse=True
+    )
+    assert "Max Verstappen 3 wins, 2 titles" in page
+
+
+def test_only_the_first_of_all_winners_are_shown(full_database):
+    found = re.findall(r"(\w+) (\d+) wins", words_of(client(full_database).get("/drivers").text))
+    wins = sorted((wins for _, wins in select(full_database, WINS)), reverse=True)
+    assert len(wins) > 100
+    assert [int(count) for _, count in found] == [count for count in wins if count >= wins[9]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_list_of_a_full_database_is_less_than_15_kb(full_database, kind):
+    asked = {"PATH_INFO": f"/{kind}", "HTTP_ACCEPT_ENCODING": "gzip"}
+    answer = request(client(full_database), **asked)
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert int(answer.headers["Content-Length"]) < 15_000
