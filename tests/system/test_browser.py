@@ -336,7 +336,7 @@ def test_all_drivers_of_the_championship_are_shown_on_demand(browser, site):
     browser.get(site)
     (last,) = browser.find_elements(By.XPATH, "//details[1]//tr[last()]/th[text()='22']")
     assert not last.is_displayed()
-    browser.find_element(By.XPATH, "//summary[.='All 22 drivers']").click()
+    browser.find_element(By.XPATH, "//summary[.='The other 17 drivers']").click()
     assert last.is_displayed()
 
 
@@ -387,6 +387,17 @@ def test_the_page_says_in_how_long_each_session_begins_in_the_zone_of_the_reader
         browser.get(site)
         assert not browser.find_element(By.ID, "upcoming").is_displayed()
         assert browser.find_elements(By.CSS_SELECTOR, "#weekend tr.next") == []
+
+
+def test_the_page_of_a_race_to_come_says_which_session_is_next(browser, site):
+    with clock(browser, "2023-10-27T17:30:00Z"):
+        browser.get(site + "2023/19")
+        assert browser.find_element(By.ID, "upcoming").text.startswith("Practice 1 in 1 hour: ")
+        assert "No result of the race is loaded" not in browser.find_element(By.ID, "main").text
+    with clock(browser, "2023-10-30T08:00:00Z"):
+        browser.get(site + "2023/19")
+        assert not browser.find_element(By.ID, "upcoming").is_displayed()
+        assert "No result of the race is loaded" in browser.find_element(By.ID, "main").text
 
 
 def test_a_session_without_a_time_is_said_by_its_day(browser, site):

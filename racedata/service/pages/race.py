@@ -11,6 +11,7 @@ from racedata.service.feed import column_in_words
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 
+OFF_GRID = "–"  # the source has 0
 PODIUM = {"1": "Winner", "2": "Second", "3": "Third"}
 
 
@@ -20,7 +21,7 @@ class Classification(NamedTuple):
     places: list[Json]
     # Who set the fastest lap. Several drivers may share it, as in 1954.
     fastest_laps: list[Json]
-    notes: list[str]  # what letters and grid 0 mean
+    notes: list[str]  # what its signs mean
 
 
 class Qualifying(NamedTuple):
@@ -118,7 +119,7 @@ def classification(
     positions = {each.get("positionText") for each in results}
     notes = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
     if any(each.get("grid") == "0" for each in results):
-        notes.append("grid 0: pit lane or no start")
+        notes.append(f"{OFF_GRID}: pit lane or no start")
     places = races.places(results)
     fastest = []
     for each in places:
@@ -127,6 +128,7 @@ def classification(
             fastest.append(lap_of(each))
         gained = races.gained(each)
         each.update(
+            start=OFF_GRID if each["grid"] == "0" else each["grid"],
             podium="podium" if each["positionText"] in PODIUM else "",
             best="Fastest lap" if is_fastest else "",
             way="up" if gained > 0 else "down",

@@ -5,8 +5,10 @@ const format = new Intl.DateTimeFormat(undefined, {
 const day = new Intl.DateTimeFormat(undefined, {
   weekday: "short", day: "numeric", month: "short", year: "numeric", timeZone: "UTC"
 })
+const dayOfSeason = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" })
 for (const time of document.querySelectorAll("time")) {
-  time.textContent = (time.dateTime.includes("T") ? format : day).format(new Date(time.dateTime))
+  const form = time.dateTime.includes("T") ? format : time.closest(".calendar") ? dayOfSeason : day
+  time.textContent = form.format(new Date(time.dateTime))
 }
 for (const zone of document.querySelectorAll(".zone")) zone.textContent = format.resolvedOptions().timeZone
 for (const url of document.querySelectorAll(".url")) url.textContent = new URL(url.textContent, location.href)
@@ -34,7 +36,7 @@ const inWords = (minutes) => {
 }
 const upcoming = document.getElementById("upcoming")
 const saySession = () => {
-  const rows = [...document.querySelectorAll("#weekend tr[data-start]")]
+  const rows = [...document.querySelectorAll(".sessions tr[data-start]")]
   const minutesTo = (row) => (new Date(row.dataset.start) - Date.now()) / 60000
   const isTimed = (row) => row.dataset.start.includes("T")
   const next = rows.find((row) => minutesTo(row) > -(isTimed(row) ? Number(row.dataset.minutes) : 2160))
