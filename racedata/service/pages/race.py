@@ -11,7 +11,7 @@ from racedata.service.feed import column_in_words
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 
-OFF_GRID = "–"  # the source has 0
+OFF_GRID = "\N{EN DASH}"  # the source has 0
 PODIUM = {"1": "Winner", "2": "Second", "3": "Third"}
 
 
