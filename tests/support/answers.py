@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 import webtest
+from falcon.inspect import inspect_routes
 
 from racedata.hints import IN_CHECKOUT
 from racedata.service.app import create_app
@@ -53,6 +54,19 @@ def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:
     """The answers of the application over the database at `path` to a client of localhost."""
     app = client(path)
     return {address: app.get(address, headers={"Host": "localhost"}).body for address in addresses}
+
+
+# The routes that no program needs, besides those with parameters.
+OF_PEOPLE = {
+    *("/current", "/current/last", "/current/next", "/data", "/find"),
+    *("/drivers", "/constructors", "/circuits", "/icon.svg", "/card.png", "/manifest.webmanifest"),
+}
+
+
+def routes_of_programs(app: webtest.TestApp) -> set[str]:
+    routes = {route.path for route in inspect_routes(app.app)}
+    assert routes > OF_PEOPLE
+    return {route for route in routes - OF_PEOPLE if "{" not in route}
 
 
 def request(app: webtest.TestApp, **environ: Any) -> webtest.TestResponse:
