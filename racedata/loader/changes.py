@@ -139,33 +139,33 @@ def put_changes(
     finder = ChangeFinder(db, why, source_of_fact)
     for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
-    found = list(finder.changes())
-    if len(found) > MANY:
-        found = summed(found)
+    changes = list(finder.changes())
+    if len(changes) > MANY:
+        changes = summed(changes)
     # If there are too many, those of the oldest races go.
-    found.sort(key=lambda each: (each.about.season or 0, each.about.round or 0))
+    changes.sort(key=lambda each: (each.about.season or 0, each.about.round or 0))
     now, revision = build_time(), store.state[1]
-    store.put_changes(each.stored(revision, now) for each in found)
+    store.put_changes(each.stored(revision, now) for each in changes)
 
 
-def summed(found: Sequence[Change]) -> list[Change]:
+def summed(changes: Sequence[Change]) -> list[Change]:
     """One change for each list, and for each kind of each race, with the number of values: so that
     other sources do not push out what was decided about races.
     """
     counts: dict[tuple[str, About], list[Change]] = {}
-    for each in found:
-        about = each.about._replace(driver=None, constructor=None)
-        about = About() if each.kind in OUTSIDE_RACES else about
-        counts.setdefault((each.kind, about), []).append(each)
+    for change in changes:
+        about = change.about._replace(driver=None, constructor=None)
+        about = About() if change.kind in OUTSIDE_RACES else about
+        counts.setdefault((change.kind, about), []).append(change)
     return [summed_up(about, of_kind) for (_, about), of_kind in counts.items()]
 
 
-def summed_up(about: About, found: Sequence[Change]) -> Change:
+def summed_up(about: About, changes: Sequence[Change]) -> Change:
     """The sum of changes about a race or list, with their source, if that is one, and each reason
     with its number of values: the most frequent ones first.
     """
-    first, sources = found[0], {each.source for each in found}
-    reasons = Counter(each.reason for each in found).most_common()
+    first, sources = changes[0], {change.source for change in changes}
+    reasons = Counter(change.reason for change in changes).most_common()
     shown = [f"{counted(count, 'value')}: {reason}" for reason, count in reasons[:MAX_REASONS]]
     if others := reasons[MAX_REASONS:]:
         shown.append(f"and {counted(len(others), 'other reason')}")
@@ -174,7 +174,7 @@ def summed_up(about: About, found: Sequence[Change]) -> Change:
         key="",
         column=VALUES,
         old=None,
-        new=len(found),
+        new=len(changes),
         source=first.source if len(sources) == 1 else None,
         reason=first.reason if len(reasons) == 1 else "; ".join(shown),
     )
@@ -215,13 +215,13 @@ class ChangeFinder:
         """All changes, with their sources and their reasons: first those of lists, then of
         calendars, then of records, kind by kind.
         """
-        found = list(self.unexplained())
+        unexplained = list(self.unexplained())
         self.moved = {
             (race.new, change.about.driver)
-            for race, change in found
+            for race, change in unexplained
             if (change.kind, change.column) == ("results", "constructor")
         }
-        return (self.explained(race, change) for race, change in found)
+        return (self.explained(race, change) for race, change in unexplained)
 
     def unexplained(self) -> Iterator[tuple[Race, Change]]:
         """All changes, each with its race."""
@@ -321,11 +321,11 @@ class ChangeFinder:
 
     def sources_in(self, schema: str) -> dict[tuple[int | None, str], str]:
         """The source of each kind of each race."""
-        found = self.db.execute(
+        origins = self.db.execute(
             f"""SELECT raceId, kind, name
                 FROM {schema}.origins JOIN {schema}.sources USING (sourceId) ORDER BY kind"""
         )
-        sources = {(race, kind): name for race, kind, name in found}
+        sources = {(race, kind): name for race, kind, name in origins}
         # those that came with their race
         return {
             (race, "sessions"): name for (race, kind), name in sources.items() if kind == "races"
@@ -492,9 +492,9 @@ def differences(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Val
 
 def about(kind: str, race: Race, key: Key) -> About:
     """What a row is about: its race, and what the key names."""
-    found = {
+    named = {
         ABOUT[name]: value
         for name, value in zip(names_in_key(table_of(kind)), key)
         if name in ABOUT
     }
-    return race.about._replace(**found)  # type: ignore[arg-type]
+    return race.about._replace(**named)  # type: ignore[arg-type]

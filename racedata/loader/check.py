@@ -79,7 +79,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     Raises LoadError for a file that is not such a database.
     """
     nothing: list[str] = []
-    found = 0
+    facts = 0
     with closing(ExistingDatabase(path)) as existing:
         db = existing.db
         prepare(db)
@@ -88,7 +88,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
             doubts = db.execute(check.sql)
             rows = doubts.fetchall()
             if rows:
-                found += len(rows)
+                facts += len(rows)
                 headline = f"{len(rows):,} found in {counted(looked_at, 'row')}: {check.title}"
                 heads = [column[0] for column in doubts.description]
                 yield from paragraph(headline, check.meaning, heads, rows, rows_shown)
@@ -96,7 +96,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
                 nothing.append(f"  {looked_at:>9,} rows: {check.title}")
     yield from ["These checks found nothing:", *nothing, ""]
     number = len(checks.ALL)
-    yield f"{number - len(nothing)} of {number} checks reported {counted(found, 'doubtful fact')}"
+    yield f"{number - len(nothing)} of {number} checks reported {counted(facts, 'doubtful fact')}"
 
 
 def prepare(db: sqlite3.Connection) -> None:
@@ -119,19 +119,19 @@ def report_against(
 
     Raises what `compare` does.
     """
-    found, remarks = compare(path, source, progress)
-    if found:
+    sections, remarks = compare(path, source, progress)
+    if sections:
         yield (
             "Each row ends with a line for corrections.csv. Add it if another independent source "
             "confirms the value."
         )
         yield ""
-    for group, rows in found:
+    for group, rows in sections:
         headline, meaning = f"{len(rows):,}: {group.title}", f"{group.meaning} {group.settles}"
         yield from paragraph(headline, meaning, ("race", HEADER), rows, rows_shown)
     yield from remarks
-    differences = counted(sum(len(rows) for _, rows in found), "difference")
-    yield f"{differences} of {counted(len(found), 'kind')}"
+    differences = counted(sum(len(rows) for _, rows in sections), "difference")
+    yield f"{differences} of {counted(len(sections), 'kind')}"
 
 
 class Section(NamedTuple):
@@ -195,7 +195,7 @@ def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Secti
     those that are resolved.
     """
     marks = ", ".join("?" * len(names))
-    found: dict[int, list[tuple[str, str]]] = {}
+    by_doubt: dict[int, list[tuple[str, str]]] = {}
     for doubt, race, kind, *fact in db.execute(
         f"""SELECT DISTINCT doubt, ifnull(races.year || '/' || round || ' ' || name, '-'), kind,
                 key, columnName, discrepancies.value, said.value
@@ -207,8 +207,8 @@ def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Secti
         names,
     ):
         table = KINDS[kind].part_of or kind if kind in KINDS else kind
-        found.setdefault(doubt, []).append((race, line_of(table, *fact)))
-    return [Section(GROUPS[doubt - 1], rows) for doubt, rows in found.items()]
+        by_doubt.setdefault(doubt, []).append((race, line_of(table, *fact)))
+    return [Section(GROUPS[doubt - 1], rows) for doubt, rows in by_doubt.items()]
 
 
 def line_of(table: str, key: str, column: str, wrong: str | None, right: str | None) -> str:

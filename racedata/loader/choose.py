@@ -93,14 +93,14 @@ def choose(
     races: list[ChosenRace] = []
     unmatched: list[str] = []
     smaller: list[str] = []
-    for season, given in sorted(by_season.items()):
+    for season, calendars_of_season in sorted(by_season.items()):
         if seasons is not None and season not in seasons:
             continue
-        chosen = calendar_that_counts(by_name, given, newest)
+        chosen = calendar_that_counts(by_name, calendars_of_season, newest)
         if not chosen:
             continue
-        of_season = chosen_races(season, chosen, given, sources, corrected)
-        unmatched += unmatched_races(of_season, given, by_race)
+        of_season = chosen_races(season, chosen, calendars_of_season, sources, corrected)
+        unmatched += unmatched_races(of_season, calendars_of_season, by_race)
         for race in of_season:
             smaller += choose_parts(race, candidates_for(race, by_race), by_name, newest)
         races += of_season
@@ -117,11 +117,11 @@ def candidates_for(race: ChosenRace, by_race: PartsOfRaces) -> dict[str, list[St
 
 
 def unmatched_races(
-    races: Sequence[ChosenRace], given: Mapping[str, StoredCalendar], by_race: PartsOfRaces
+    races: Sequence[ChosenRace], calendars: Mapping[str, StoredCalendar], by_race: PartsOfRaces
 ) -> Iterator[str]:
     """The races with records that the chosen calendar of their season lacks."""
     matched = {(name, key) for race in races for name, key in race.keys.items()}
-    for name, calendar in given.items():
+    for name, calendar in calendars.items():
         for race in calendar.races:
             key = race["key"]
             if (name, key) not in matched and (name, calendar.season, key) in by_race:
@@ -134,8 +134,8 @@ def newest_results(
 ) -> dict[str, str]:
     """The date of the latest race of which each source has results."""
     newest: dict[str, str] = {}
-    for season, given in by_season.items():
-        for name, calendar in given.items():
+    for season, calendars_by_source in by_season.items():
+        for name, calendar in calendars_by_source.items():
             for race in calendar.races:
                 parts = by_race.get((name, season, race["key"]), ())
                 if any(part.kind == "results" for part in parts):
@@ -145,11 +145,11 @@ def newest_results(
 
 def calendar_that_counts(
     by_name: Mapping[str, StoredSource],
-    given: Mapping[str, StoredCalendar],
+    calendars_by_source: Mapping[str, StoredCalendar],
     newest: Mapping[str, str],
 ) -> StoredCalendar | None:
     """The calendar of a season. It is from the first source whose calendar may count."""
-    found = (given[name] for name in by_name if name in given)
+    found = (calendars_by_source[name] for name in by_name if name in calendars_by_source)
     calendars = [calendar for calendar in found if calendar.counting is not None]
 
     def is_old(calendar: StoredCalendar) -> bool:
@@ -163,7 +163,7 @@ def calendar_that_counts(
 def chosen_races(
     season: int,
     chosen: StoredCalendar,
-    given: Mapping[str, StoredCalendar],
+    calendars: Mapping[str, StoredCalendar],
     sources: Sequence[StoredSource],
     corrected: Callable[[int, Races], Races],
 ) -> list[ChosenRace]:
@@ -182,20 +182,20 @@ def chosen_races(
     order = [chosen.source, *(each.name for each in sources if each.name != chosen.source)]
     ours = corrected(season, [race.facts for race in races])
     for name in order:
-        calendar = given.get(name)
+        calendar = calendars.get(name)
         if not calendar:
             continue
         if name == chosen.source:
-            found = {race["key"]: own[race["key"]] for race in chosen.counting}
+            races_by_key = {race["key"]: own[race["key"]] for race in chosen.counting}
             theirs: Races = chosen.counting
         else:
             theirs = calendar.races
             matched = match_across_sources(
                 calendar_races(corrected(season, theirs)), calendar_races(ours)
             )
-            found = {theirs[at]["key"]: races[other] for at, other in matched.items()}
+            races_by_key = {theirs[at]["key"]: races[other] for at, other in matched.items()}
         for facts in theirs:
-            if race := found.get(facts["key"]):
+            if race := races_by_key.get(facts["key"]):
                 race.keys[name] = facts["key"]
                 take_times(race, facts, calendar)
     return races

@@ -271,14 +271,14 @@ class Target:
         """
         id, parent, column = {**REFERENCES, DRIVER: ("driverId", "drivers", "driverRef")}[name]
         sql = f"SELECT min({id}) FROM stage.{parent} WHERE {column} = ? COLLATE NOCASE"
-        found: int | None = self.db.execute(sql, (text,)).fetchone()[0]
-        if found is None and parent == "status":
+        known: int | None = self.db.execute(sql, (text,)).fetchone()[0]
+        if known is None and parent == "status":
             self.db.execute(
                 f"INSERT INTO stage.status SELECT ifnull(max({id}), 0) + 1, ? FROM stage.status",
                 (text,),
             )
             return self.id_of(name, text)
-        return found
+        return known
 
     # The table `corrections`.
 

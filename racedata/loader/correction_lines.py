@@ -164,11 +164,11 @@ class Line:
 
     def words(self, values: Iterable[Value]) -> str | None:
         """Values of the facts, as the file has them: one, or several with their names."""
-        found = list(values)
+        known = list(values)
         if self.step is Step.CHANGE:
-            return None if found[0] is None else str(found[0])
+            return None if known[0] is None else str(known[0])
         names = self.old or self.new or {}
-        return "; ".join(f"{name}={in_file(value)}" for name, value in zip(names, found))
+        return "; ".join(f"{name}={in_file(value)}" for name, value in zip(names, known))
 
 
 def known_facts(facts: Facts) -> str:
@@ -211,18 +211,20 @@ def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
     """The columns of a table that can be corrected, by their names in the file. Their SQL is for a
     query in a schema that calls the table `corrected`.
     """
-    table, found = BY_NAME[name], {}
+    table, corrected = BY_NAME[name], {}
     columns = {column.name: column for column in table.columns}
     for column in columns.values():
         if not column.name.endswith("Id"):
             # Some sources write 205.460, and some 205.46.
             same = "CAST({0} AS REAL) IS CAST(? AS REAL)" if column.parse is number else "{0} IS ?"
             name = column.name
-            found[name] = Corrected(name, column.parse, name, same.format(name), column.required)
+            corrected[name] = Corrected(
+                name, column.parse, name, same.format(name), column.required
+            )
     for column_name, (id, parent, words) in REFERENCES.items():
         if id in columns and id not in (*table.key, table.names[0]):
             shown = sql_of_text(id, parent, words, schema)
             parse = reference if parent == "constructors" else plain_text
             same = f"{shown} COLLATE NOCASE IS ?"
-            found[column_name] = Corrected(id, parse, shown, same, columns[id].required)
-    return found
+            corrected[column_name] = Corrected(id, parse, shown, same, columns[id].required)
+    return corrected

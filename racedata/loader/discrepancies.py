@@ -167,25 +167,34 @@ def put_discrepancies(
 ) -> Amounts:
     """Fills the tables of discrepancies in the new database."""
     comparison = Comparison(filling, register, corrections)
-    found = sorted(comparison.discrepancies(), key=lambda each: each.order)
+    discrepancies = sorted(comparison.discrepancies(), key=lambda discrepancy: discrepancy.order)
     places = {source.name: place for place, source in enumerate(comparison.sources, 1)}
-    facts, said = [], []
-    for record, each in enumerate(found, 1):
-        subject, column, value = each.fact.subject, each.fact.column, each.fact.value
+    facts, values = [], []
+    for record, discrepancy in enumerate(discrepancies, 1):
+        subject, column, value = (
+            discrepancy.fact.subject,
+            discrepancy.fact.column,
+            discrepancy.fact.value,
+        )
         year = subject.race and subject.race.season
         facts.append(
             (
-                *(record, subject.kind, each.key, column, year, subject.id),
-                *map(each.ids.get, IDS),
-                *(text_of(value), each.state, each.explanation, each.judgement.doubt),
+                *(record, subject.kind, discrepancy.key, column, year, subject.id),
+                *map(discrepancy.ids.get, IDS),
+                *(
+                    text_of(value),
+                    discrepancy.state,
+                    discrepancy.explanation,
+                    discrepancy.judgement.doubt,
+                ),
             )
         )
-        said += [
+        values += [
             (record, places[source], public_name(source), text_of(value))
-            for source, value in each.fact.said.items()
+            for source, value in discrepancy.fact.said.items()
         ]
     filling.db.executemany(insertion("main.discrepancies", COLUMNS), facts)
-    filling.db.executemany(insertion("main.discrepancy_values", 4), said)
+    filling.db.executemany(insertion("main.discrepancy_values", 4), values)
     return comparison.amounts
 
 
@@ -314,7 +323,7 @@ class Comparison:
                 for name, column in correctable_columns(subject.table.name, "main").items()
             }
             names = subject.names
-            found: dict[Key, list[Row]] = {}
+            rows: dict[Key, list[Row]] = {}
             where, bound = ("WHERE raceId = ?", (subject.id,)) if subject.race else ("", ())
             for values in self.db.execute(
                 f"""SELECT {", ".join((*names, *facts.values()))}
@@ -322,8 +331,8 @@ class Comparison:
                 bound,
             ):
                 row = dict(zip(facts, values[len(names) :]))
-                found.setdefault(tuple(values[: len(names)]), []).append(row)
-            self.served_rows[subject.kind] = found
+                rows.setdefault(tuple(values[: len(names)]), []).append(row)
+            self.served_rows[subject.kind] = rows
         return self.served_rows[subject.kind]
 
     # What differs.
@@ -542,7 +551,7 @@ def judgement_of(subject: Subject, cases: Iterable[tuple[Case, Row, Row]]) -> Ju
     """What differences between the rows of two sources can mean: the most doubtful group that fits
     one of them, and of those, the largest difference. None if no group fits.
     """
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     for case, one, other in cases:
         column = case.column
         if column != ROW and one[column] == other[column]:
@@ -553,9 +562,9 @@ def judgement_of(subject: Subject, cases: Iterable[tuple[Case, Row, Row]]) -> Ju
                 continue
             if group.fits(column, one, other) and group.fits_race(case):
                 size = 0 if column == ROW or is_lacking else distance(column, one, other)
-                found.append(Judgement(group, size))
+                judgements.append(Judgement(group, size))
                 break
-    return min(found, key=lambda each: (each.doubt, -each.size), default=None)
+    return min(judgements, key=lambda judgement: (judgement.doubt, -judgement.size), default=None)
 
 
 class Reasons:

@@ -118,10 +118,10 @@ class ExistingDatabase:
 
     def newest(self) -> str:
         """The date of the latest race with results."""
-        (found,) = self.db.execute(
+        (date,) = self.db.execute(
             "SELECT max(date) FROM results JOIN races USING (raceId)"
         ).fetchone()
-        return found or ""
+        return date or ""
 
     def unfinished(self) -> set[int]:
         return {year for (year,) in self.db.execute(UNFINISHED)}
@@ -171,7 +171,7 @@ class ExistingDatabase:
         """
         names = list(table.paths)
         texts = {"driverId": "driverRef", "constructorId": "constructorRef", "statusId": "status"}
-        found = self.db.execute(
+        records = self.db.execute(
             f"""SELECT {", ".join(texts.get(name) or f"classified.{name}" for name in names)}
                 FROM {table.name} AS classified
                 JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
@@ -179,13 +179,13 @@ class ExistingDatabase:
                 WHERE raceId = ?""",
             (race_id,),
         )
-        return [dict(zip(names, row)) for row in found]
+        return [dict(zip(names, row)) for row in records]
 
     def race_id(self, year: int, round: int) -> int | None:
-        found = self.db.execute(
+        row = self.db.execute(
             "SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)
         ).fetchone()
-        return int(found[0]) if found else None
+        return int(row[0]) if row else None
 
     def without_laps(self, also_from_apis: bool) -> dict[int, int]:
         """Races without laps, with results that a refresh stored from a source that is not an API.
@@ -195,14 +195,14 @@ class ExistingDatabase:
         """
         sources = sources_in(self.db, "main")
         numbers = [number for number, source in sources if also_from_apis or not source.is_api]
-        found = self.db.execute(
+        races = self.db.execute(
             f"""SELECT raceId, year FROM origins JOIN races USING (raceId)
                 WHERE kind = 'results' AND fetchedAt NOT NULL
                     AND sourceId IN ({", ".join(map(str, numbers))})
                     AND (raceId NOT IN (SELECT raceId FROM lap_times)
                         OR (raceId, 'lap_times') IN ({PROVISIONAL}))"""
         )
-        return dict(found.fetchall())
+        return dict(races.fetchall())
 
     def provisional(self, kinds: Collection[str]) -> set[int]:
         """The races that have provisional records of one of these kinds."""

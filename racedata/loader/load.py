@@ -166,12 +166,12 @@ def bring_into_step(database: str, corrections: Named, progress: Progress) -> st
     """Builds the database again if it is lost, of an earlier version, or behind its store. Returns
     what it did.
     """
-    found = condition_at(Path(database))
-    if found is Condition.OLDER:
+    condition = condition_at(Path(database))
+    if condition is Condition.OLDER:
         # its sources may have tables that the earlier version of racedata did not load
         return load_or_rebuild(database, corrections, progress)[-1]
-    if found in (Condition.LOST, Condition.BEHIND):
-        return rebuild(database, corrections, progress, found.value)[-1]
+    if condition in (Condition.LOST, Condition.BEHIND):
+        return rebuild(database, corrections, progress, condition.value)[-1]
     return ""
 
 

@@ -48,13 +48,13 @@ def match_with_earlier(
 
 def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
     """The calendar of a season, by round."""
-    found = db.execute(
+    races = db.execute(
         f"""SELECT raceId, races.name, races.url, circuitRef, date
             FROM {schema}.races JOIN {schema}.circuits USING (circuitId)
             WHERE year = ? ORDER BY round""",
         (year,),
     )
-    return [CalendarRace(*row) for row in found]
+    return [CalendarRace(*row) for row in races]
 
 
 def calendar_races(races: Sequence[Mapping[str, Any]]) -> list[CalendarRace]:

@@ -122,13 +122,13 @@ class Tables:
 
     def named(self, row: Row) -> Row:
         """A row with references instead of ids. `status` is a text already."""
-        found: Row = {}
+        named: Row = {}
         for name, value in row.items():
             if name == "status":
-                found["statusId"] = value
+                named["statusId"] = value
             else:
-                found[name] = self.references[name].get(value) if name in REFERENCE else value
-        return found
+                named[name] = self.references[name].get(value) if name in REFERENCE else value
+        return named
 
     def list_rows(self, name: str) -> list[Row]:
         """The rows of a list, or of `seasons`, with their ids."""
@@ -151,11 +151,11 @@ class Tables:
         )
         for season, races in self.seasons().items():
             if season in used and (years is None or season in years):
-                found = [
+                with_sessions = [
                     race if givers.get(race["raceId"]) == source else {**race, "sessions": []}
                     for race in races
                 ]
-                yield Calendar(season, found, season in own)
+                yield Calendar(season, with_sessions, season in own)
 
     def seasons(self) -> dict[int, list[dict[str, Any]]]:
         """The races of each season, with their sessions."""
@@ -177,18 +177,18 @@ class Tables:
         """The parts that a source gave, by its id, and when a refresh fetched each."""
         for kind in PARTS:
             # entries go with the results
-            given = self.races_of(source, "results" if kind == "entries" else kind)
+            fetched = self.races_of(source, "results" if kind == "entries" else kind)
             for race, part in self.parts_of(kind, has_ids):
-                if race in given and (years is None or part.season in years):
-                    yield part, given[race]
+                if race in fetched and (years is None or part.season in years):
+                    yield part, fetched[race]
 
     def races_of(self, source: int, kind: str) -> dict[Value, str | None]:
         """The races of which a source gave a kind, and when a refresh fetched that."""
-        found = self.db.execute(
+        origins = self.db.execute(
             f"SELECT raceId, fetchedAt FROM {self.schema}.origins WHERE sourceId = ? AND kind = ?",
             (source, kind),
         )
-        return dict(found.fetchall())
+        return dict(origins.fetchall())
 
     def parts_of(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
         """All parts of a kind, with their raceId."""

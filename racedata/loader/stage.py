@@ -108,12 +108,12 @@ class Stage:
 
     def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
         """The sources of the rows, with their numbers."""
-        found = []
+        sources = []
         for number, source in sources_in(self.db, "stage"):
             if is_sample:
                 source = source._replace(name=SAMPLE_NAME, read_at=SAMPLE_TIME, is_sample=True)
-            found.append((number, source._replace(has_ids=self.has_ids)))
-        return found
+            sources.append((number, source._replace(has_ids=self.has_ids)))
+        return sources
 
     def put_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
         """Notes what the source calls a kind of things, such as `driver`: references and its ids.
@@ -162,15 +162,15 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
         f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
             FROM {schema}.sources ORDER BY sourceId"""
     )
-    found = []
+    sources = []
     for number, *facts, is_loaded, is_provisional in rows:
         source = StoredSource(*facts)._replace(
             is_loaded=bool(is_loaded), is_provisional=bool(is_provisional)
         )
         # The address alone is not enough: a load may have read the zip of a dump at any URL.
         may_be = not (is_loaded or is_provisional)
-        found.append((number, source._replace(is_api=may_be and is_api(source.address))))
-    return found
+        sources.append((number, source._replace(is_api=may_be and is_api(source.address))))
+    return sources
 
 
 def is_api(address: str) -> bool:

@@ -486,11 +486,11 @@ def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
     """
     matched = match_with_earlier(calendar_races(new), calendar_races(old))
     keys = {at: old[before]["key"] for at, before in matched.items()}
-    found = []
+    races = []
     for at, race in enumerate(new):
         if at not in keys:
             keys[at] = free_key(str(race["name"]), keys.values())
-            found.append({**race, "key": keys[at]})
+            races.append({**race, "key": keys[at]})
             continue
         before = old[matched[at]]
         race = {**race, "key": keys[at]}
@@ -498,8 +498,8 @@ def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
             race["sessions"] = race["sessions"] or before["sessions"]
         if race["date"] == before["date"] and race["time"] is None:
             race["time"] = before["time"]
-        found.append(race)
-    return found
+        races.append(race)
+    return races
 
 
 def free_key(name: str, used: Collection[str]) -> str:

@@ -80,12 +80,12 @@ RACE = re.compile("([0-9]{4})/([0-9]{1,2})")
 
 def part_lines(database: str, race: str, kind: str, corrections: Named) -> Iterator[str]:
     """What each source says about a kind of a race: as CSV, what counts first."""
-    found = RACE.fullmatch(race)
-    if not found:
+    match = RACE.fullmatch(race)
+    if not match:
         raise LoadError(f"{race!r}: expected a season and a round, such as 2023/18")
     if kind not in PARTS:
         raise LoadError(f"{kind!r}: expected one of {', '.join(PARTS)}")
-    season, round = map(int, found.groups())
+    season, round = map(int, match.groups())
     with store_of(Path(database)) as store:
         file = corrections_file(store, corrections)
         corrected = CorrectedRows(corrections_at(file))

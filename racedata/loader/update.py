@@ -243,10 +243,10 @@ def served_calendars(
     """The calendars of these seasons that count, with the results that count."""
     results = store.parts(kind="results")
     choice = choose(store.sources(), store.calendars(), results, corrected.calendar, seasons)
-    found: dict[int, list[ChosenRace]] = {}
+    calendars: dict[int, list[ChosenRace]] = {}
     for race in choice.races:
-        found.setdefault(race.season, []).append(race)
-    return found
+        calendars.setdefault(race.season, []).append(race)
+    return calendars
 
 
 def lost_races(new: StoredCalendar, served: Sequence[ChosenRace]) -> list[ChosenRace]:

@@ -58,11 +58,11 @@ class ApiSource(Source):
     def bring(self, task: Task) -> str:
         requests = self.pace.requests
         api = self.api(task.progress)
-        found = {str(season.get("season")): season for (season,) in api.records("seasons")}
-        if not found or not all(map(values.year.fullmatch, found)):
-            what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950 on"
+        listed = {str(season.get("season")): season for (season,) in api.records("seasons")}
+        if not listed or not all(map(values.year.fullmatch, listed)):
+            what = f"seasons {', '.join(listed)[:80]!r}; expected years from 1950 on"
             raise LoadError(f"{api.address('seasons')}: {what}")
-        seasons = {int(year): facts for year, facts in sorted(found.items())}
+        seasons = {int(year): facts for year, facts in sorted(listed.items())}
         if task.season:
             check_season(task.season, list(seasons), api.address("seasons"))
         with closing(ExistingDatabase(task.history.path)) as old:

@@ -182,10 +182,10 @@ def children(parent: Json, name: str) -> list[Json]:
     """The objects in a list of `parent`. Raises ValueError if there is no such list, or anything
     else in it.
     """
-    found = parent.get(name)
-    if not (isinstance(found, list) and all(isinstance(child, dict) for child in found)):
+    objects = parent.get(name)
+    if not (isinstance(objects, list) and all(isinstance(child, dict) for child in objects)):
         raise ValueError(f"no list {name} of objects; expected an answer in Ergast's format")
-    return found
+    return objects
 
 
 def digest_of(records: Sequence[Json]) -> str:

@@ -12,11 +12,11 @@ from racedata.model import BY_NAME, RACE_TABLES, SHOOTOUT, SPRINT_QUALIFYING, WE
 from racedata.values import Value
 
 
-def value_at(found: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
     """The value at a path such as `Time.millis` in an object of an API; None if it is missing."""
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def value_of(found: Any, path: str, column: Column, place: str) -> Value:
@@ -36,10 +36,12 @@ def value_of(found: Any, path: str, column: Column, place: str) -> Value:
         raise LoadError(f"{place}, {path}: {what}; expected {column.parse_api.expected}") from None
 
 
-def row_of(found: Any, table: Table, place: str) -> dict[str, Value]:
+def row_of(record: Any, table: Table, place: str) -> dict[str, Value]:
     """An object of an API as a row: values by column, with references and texts instead of ids."""
     columns = {column.name: column for column in table.columns}
-    return {name: value_of(found, path, columns[name], place) for name, path in table.paths.items()}
+    return {
+        name: value_of(record, path, columns[name], place) for name, path in table.paths.items()
+    }
 
 
 def rows_of(records: Sequence[Json], table: Table, place: str) -> Iterator[dict[str, Value]]:
@@ -85,14 +87,14 @@ class SeasonParts:
 
     def calendar(self, races: Sequence[Json]) -> Calendar:
         """The calendar of the season."""
-        found = []
+        rows = []
         for race in races:
             place = f"{self.place}, {race['raceName']}"
             circuit = self.add_to_list("circuits", race.get("Circuit"), f"{place}, Circuit")
             row = row_of(race, BY_NAME["races"], place)
             sessions = list(sessions_of(race, place))
-            found.append({**row, "circuitId": circuit, "sessions": sessions})
-        return Calendar(self.season, found, may_count=True)
+            rows.append({**row, "circuitId": circuit, "sessions": sessions})
+        return Calendar(self.season, rows, may_count=True)
 
     def add_records(self, race: Json, endpoint: str, records: Sequence[Json]) -> None:
         """Adds the records of a race."""

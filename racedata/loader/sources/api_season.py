@@ -218,20 +218,20 @@ class SeasonFetch:
                 continue
             path = f"{self.year}/{race.round}/{endpoint}"
             try:
-                found = self.api.records(path)
+                chains = self.api.records(path)
             except NotServed:
                 if kind.is_in_every_api:
                     raise
                 self.not_served.add(endpoint)
                 continue
-            for parent, *_ in found:
+            for parent, *_ in chains:
                 if parent.get("round") != race.round:
                     what = f"round {shown(parent.get('round'))}; expected {race.round!r}"
                     raise LoadError(f"{self.api.address(path)}: {what}")
             if endpoint == "laps":
-                records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
+                records = [{"lap": lap.get("number"), **timing} for _, lap, timing in chains]
             else:
-                records = [record for _, record in found]
+                records = [record for _, record in chains]
             if records:  # an API without laps of a race does not delete stored ones
                 race.records[endpoint] = records
 
@@ -276,10 +276,10 @@ class SeasonFetch:
         new = used - self.old.statuses() - {None}
         if not new:
             return {}
-        found = [status for (status,) in self.api.records(f"{self.year}/status")]
+        statuses = [status for (status,) in self.api.records(f"{self.year}/status")]
         ids: dict[Value, str] = {
             str(status.get("status")).replace("_", " "): str(status.get("statusId"))
-            for status in found
+            for status in statuses
         }
         return {text: id for text, id in ids.items() if text in new}
 

@@ -113,12 +113,12 @@ class Strict:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.ids: dict[str, set[object]] = {}  # by column, of the rows that its tables can have
         for name, (id, unique) in PARENTS.items():
-            found = db.execute(ERGAST[name])
-            names = [column for column, *_ in found.description]
+            cursor = db.execute(ERGAST[name])
+            names = [column for column, *_ in cursor.description]
             at, is_kept = names.index(id), self.rule(name, names)
             seen: set[object] = set()
             ids = set()
-            for row in found:
+            for row in cursor:
                 value = row[names.index(unique)] if unique else None
                 if is_kept(row) and (value is None or value not in seen):
                     seen.add(value)
@@ -144,12 +144,12 @@ def lines_of(
 
     With `strict`, only the rows that Ergast's table can have; or the others, if `is_rest`.
     """
-    found = db.execute(sql)
-    names = [name for name, *_ in found.description]
+    cursor = db.execute(sql)
+    names = [name for name, *_ in cursor.description]
     yield ",".join(names) + "\n"
     are_numbers = [name in NUMBERS for name in names]
     is_kept = strict.rule(name, names) if strict else None
-    while rows := found.fetchmany(BATCH):
+    while rows := cursor.fetchmany(BATCH):
         if is_kept:
             rows = [row for row in rows if is_kept(row) != is_rest]
         yield "".join(",".join(map(field, row, are_numbers)) + "\n" for row in rows)

@@ -89,14 +89,14 @@ class F1dbRelease(DumpSource):
         address, content = self.address.removesuffix(FILE) + CHECKSUMS, io.BytesIO()
         request = Request(address, "the checksums of a release", CHECKSUMS_SECONDS, CHECKSUMS_BYTES)
         self.pace.fetch(request, content, progress)
-        found = re.search(
+        line = re.search(
             rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$",
             content.getvalue().decode("latin-1"),
             re.MULTILINE,
         )
-        if not found:
+        if not line:
             raise LoadError(f"{address}: no line with the SHA-256 of {FILE}; expected one")
-        return found[1].lower()
+        return line[1].lower()
 
     def wait_for(self, release: str) -> float:
         """For how many seconds a release is not downloaded again, because it could not be used."""

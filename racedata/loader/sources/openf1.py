@@ -112,12 +112,12 @@ class OpenF1(Source):
             hint = f"; is it openf1:URL with the base address, such as {OPENF1}?"
             raise LoadError(f"{error}{hint}") from None
         try:
-            found = parsed_json(body)
+            objects = parsed_json(body)
         except ValueError as error:
             raise LoadError(f"{url}: {error}") from None
-        if not (isinstance(found, list) and all(isinstance(row, dict) for row in found)):
+        if not (isinstance(objects, list) and all(isinstance(row, dict) for row in objects)):
             raise LoadError(f"{url}: {body[:40]!r}; expected a list of objects")
-        return [OpenF1Row(row, client.url, query) for row in found]
+        return [OpenF1Row(row, client.url, query) for row in objects]
 
     def sessions_of(self, client: Client, year: int) -> list[OpenF1Row]:
         """The sessions of a season, asked for twice a day."""
@@ -278,7 +278,7 @@ class OpenF1(Source):
         self, task: Task, year: int, races: Sequence[Race], last_asked: dict[str, str]
     ) -> list[str]:
         """Stores the records of these races, and adds to `last_asked`. Returns what went wrong."""
-        found: list[tuple[Race, Rows]] = []
+        fetched: list[tuple[Race, Rows]] = []
         remarks: list[str] = []
         faults: list[str] = []
         has_failed = False  # the race before
@@ -297,22 +297,22 @@ class OpenF1(Source):
                     has_failed = True
                 else:
                     has_failed = False
-                    found.append((race, rows))
+                    fetched.append((race, rows))
                     today = f"{self.pace.time():%Y-%m-%d}"
                     last_asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
         finally:
             # What was fetched is stored even if the next race fails.
             for remark in remarks:
                 task.say(remark)
-            if any(rows for _, rows in found) or last_asked != asked_before(task.history):
-                self.store(task, year, found, last_asked)
+            if any(rows for _, rows in fetched) or last_asked != asked_before(task.history):
+                self.store(task, year, fetched, last_asked)
         return faults
 
     def store(
-        self, task: Task, year: int, found: list[tuple[Race, Rows]], last_asked: dict[str, str]
+        self, task: Task, year: int, fetched: list[tuple[Race, Rows]], last_asked: dict[str, str]
     ) -> None:
         with closing(ExistingDatabase(task.history.path)) as old:
-            calendar, parts, lists = delivered(old, year, found)
+            calendar, parts, lists = delivered(old, year, fetched)
             at = max(f"{self.pace.time():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
         source = StoredSource(
             name=NAME,
@@ -349,11 +349,11 @@ class OpenF1(Source):
             results=results,
             entrants=entrants,
         )
-        found = work.fetch()
+        rows = work.fetch()
         remarks += [f"{NAME}: {remark}" for remark in work.remarks]
         for endpoint, session in work.published.items():
             self.found[endpoint].add(session)
-        return found
+        return rows
 
     def rows_of(
         self, client: Client, meeting: int, endpoint: str, session: int | None

@@ -103,7 +103,7 @@ def lap_rows(
         at, n = row.moment("date"), row.whole("position")
         if at and n:
             changes[row.number("driver_number")].append((at, n))
-    found: list[dict[str, Value]] = []
+    made: list[dict[str, Value]] = []
     order: dict[int, list[datetime]] = defaultdict(list)  # when drivers ended a lap, by lap
     for (_, lap), ended in laps.ends.items():
         order[lap].append(ended)
@@ -112,7 +112,7 @@ def lap_rows(
         known = [n for at, n in sorted(changes[number]) if end and at <= end + AFTER_LINE]
         # A change may be missing, or come too late: then the place contradicts the order.
         is_right = end and known and known[-1] == 1 + sum(other < end for other in order[lap])
-        found.append(
+        made.append(
             {
                 "driverId": entries[number].driver,
                 "lap": lap,
@@ -120,7 +120,7 @@ def lap_rows(
                 "time": lap_time(time),
             }
         )
-    return found
+    return made
 
 
 def fastest_laps(laps: Laps) -> dict[int, dict[str, Value]]:
@@ -144,7 +144,7 @@ def stop_rows(
     offset: timedelta,
 ) -> list[dict[str, Value]]:
     """The pit stops. `offset` is the local clock's; `drivers` is the number of starters."""
-    found: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
+    stops_of_cars: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
     for row in rows:
         number, lap = row.number("driver_number"), row.whole("lap_number")
         lane = "lane_duration" if "lane_duration" in row else "pit_duration"
@@ -153,12 +153,12 @@ def stop_rows(
             continue
         if number not in entries:
             raise Undecided(f"no driver for car {number}")
-        if lap in (stop[0] for stop in found[number]):
+        if lap in (stop[0] for stop in stops_of_cars[number]):
             raise Undecided(f"two stops of car {number} on lap {lap}")
-        found[number].append((lap, duration, left))
-    driven_through = laps_behind_safety_car(list(found.values()), drivers)
+        stops_of_cars[number].append((lap, duration, left))
+    driven_through = laps_behind_safety_car(list(stops_of_cars.values()), drivers)
     made: list[tuple[int, datetime, dict[str, Value]]] = []
-    for number, stops in found.items():
+    for number, stops in stops_of_cars.items():
         kept = sorted(stop for stop in stops if stop[:2] not in driven_through)
         for n, (lap, duration, left) in enumerate(kept, 1):
             entered = left + offset - timedelta(milliseconds=duration) - BEFORE_ENTRY
@@ -179,18 +179,18 @@ def stop_rows(
 
 
 def laps_behind_safety_car(
-    found: Sequence[Sequence[tuple[int, int, datetime]]], drivers: int
+    stops_of_cars: Sequence[Sequence[tuple[int, int, datetime]]], drivers: int
 ) -> set[tuple[int, int]]:
     """The drives through the pit lane that are not stops, as `(lap, duration)`.
 
     If the safety car leads the field through the lane, most drivers need less time than a stop
     takes. For one lap, other sources count that as stops; for several laps in a row, they do not.
     """
-    durations = sorted(duration for stops in found for _, duration, _ in stops)
+    durations = sorted(duration for stops in stops_of_cars for _, duration, _ in stops)
     if not durations:
         return set()
     shortest = durations[len(durations) // 2] - SHORTEST_STOP
-    drives = [(lap, time) for stops in found for lap, time, _ in stops if time < shortest]
+    drives = [(lap, time) for stops in stops_of_cars for lap, time, _ in stops if time < shortest]
     count = Counter(lap for lap, _ in drives)
     laps = {lap for lap, n in count.items() if n > drivers / 2}
     return {(lap, time) for lap, time in drives if lap in laps and {lap - 1, lap + 1} & laps}

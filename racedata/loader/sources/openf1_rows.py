@@ -88,23 +88,23 @@ class OpenF1Row(dict[str, Any]):
         if self.get(name) is None:
             return None
         try:
-            found = datetime.fromisoformat(self.text(name))
-            found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(self.text(name))
+            moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
             # Adding a duration to the first or the last possible time would fail.
-            if not FIRST_YEAR <= found.year <= LAST_YEAR:
+            if not FIRST_YEAR <= moment.year <= LAST_YEAR:
                 raise ValueError
-            return found
+            return moment
         except (ValueError, OverflowError):
             raise self.wrong(name, self.get(name), "a date and time in UTC") from None
 
     def offset(self) -> timedelta:
         """How far the local clock is ahead of UTC: `-05:00:00`."""
         value = self.get("gmt_offset")
-        found = OFFSET.fullmatch(value) if isinstance(value, str) else None
-        if not found:
+        match = OFFSET.fullmatch(value) if isinstance(value, str) else None
+        if not match:
             raise self.wrong("gmt_offset", value, "hours, minutes and seconds")
-        offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
-        return -offset if found[1] else offset
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        return -offset if match[1] else offset
 
 
 FIRST_YEAR, LAST_YEAR = 1950, 2999  # as the years of races
@@ -157,12 +157,12 @@ class Entrants:
         another driver's.
         """
         name = without_accents(name)
-        found = [each for each in self.drivers.get(acronym, []) if each.surname in name]
-        if len(found) > 1:
-            found = [each for each in found if each.number == number]
-        if len(found) != 1 or self.numbers.get(number, found[0].id) != found[0].id:
+        candidates = [each for each in self.drivers.get(acronym, []) if each.surname in name]
+        if len(candidates) > 1:
+            candidates = [each for each in candidates if each.number == number]
+        if len(candidates) != 1 or self.numbers.get(number, candidates[0].id) != candidates[0].id:
             return None
-        return found[0].id
+        return candidates[0].id
 
     def constructor(self, team: object, driver: int) -> int | None:
         """The constructor with the name that OpenF1 has; without a name, the driver's latest."""
@@ -199,14 +199,14 @@ def entries_of(rows: Sequence[OpenF1Row], entrants: Entrants, session: int) -> d
             named[number][driver] += 1
             constructor = entrants.constructor(row.get("team_name"), driver)
             teams[driver][key] = constructor
-    found = {}
+    entries = {}
     for number, drivers in named.items():
         (driver, count), *others = drivers.most_common(2)
         known = [team for team in teams[driver].values() if team is not None]
         constructor = teams[driver].get(session) or (known[-1] if known else None)
         if constructor is not None and not (others and others[0][1] == count):
-            found[number] = Entry(driver, constructor)
-    return found
+            entries[number] = Entry(driver, constructor)
+    return entries
 
 
 # Classifications.
@@ -272,7 +272,7 @@ def practice_rows(
     unknown = sorted(numbers - entries.keys())
     if 2 * len(unknown) >= len(rows):  # another series
         unknown = []
-    found: list[dict[str, Value]] = [
+    made: list[dict[str, Value]] = [
         {
             **facts,
             "position": row.whole("position"),
@@ -284,7 +284,7 @@ def practice_rows(
     times = [time for row in in_order(rows) if (time := row.milliseconds("duration"))]
     if times != sorted(times):
         raise Undecided("times that contradict the places")
-    return found, f"{cars_of(unknown)}: no driver is known" if unknown else ""
+    return made, f"{cars_of(unknown)}: no driver is known" if unknown else ""
 
 
 def qualifying_rows(
@@ -293,7 +293,7 @@ def qualifying_rows(
     """The rows of a qualifying session. As in f1db, everybody has a place, except in sprint
     qualifying.
     """
-    found = []
+    made = []
     for n, row, facts in entrants_of(rows, entries):
         parts = row.get("duration")
         if not (isinstance(parts, list) and len(parts) == 3):
@@ -301,8 +301,8 @@ def qualifying_rows(
         times = [row.in_milliseconds(part, "duration") for part in parts]
         texts = [None if time is None else lap_time(time) for time in times]
         position = row.whole("position") if is_sprint else n
-        found.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), texts))})
-    return found
+        made.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), texts))})
+    return made
 
 
 def result_rows(
@@ -313,7 +313,7 @@ def result_rows(
     is_sprint: bool,
 ) -> tuple[list[dict[str, Value]], str]:
     """The rows of a race or sprint, and a remark on what they lack. `status` is a text."""
-    found, remarks = [], []
+    made, remarks = [], []
     points_right = are_points_right(rows, year, is_sprint)
     if not points_right:
         remarks.append("the points, because they contradict the places")
@@ -339,8 +339,8 @@ def result_rows(
             "milliseconds": (row.milliseconds("duration") if times_right else None),
             "status": status,
         }
-        found.append(facts)
-    return found, "; without ".join(remarks)
+        made.append(facts)
+    return made, "; without ".join(remarks)
 
 
 POSITION_TEXTS = {"Retired": "R", "Disqualified": "D", "Did not start": "W"}

@@ -248,7 +248,7 @@ class Weekend:
 
 
 def delivered(
-    old: ExistingDatabase, year: int, found: Sequence[tuple[Race, Rows]]
+    old: ExistingDatabase, year: int, fetched: Sequence[tuple[Race, Rows]]
 ) -> tuple[Calendar, list[Part], dict[str, list[Row]]]:
     """The parts of races of a season, the calendar that they are in, and the lists they refer to.
 
@@ -257,7 +257,7 @@ def delivered(
     tables = Tables(old.db, "main")
     parts = []
     used: dict[str, set[Value]] = {name: set() for name in LISTS}
-    for race, rows in found:
+    for race, rows in fetched:
         for kind, made in rows.items():
             named = [tables.named(row) for row in made]
             for row in named:

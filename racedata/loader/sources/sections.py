@@ -37,12 +37,12 @@ def tables_in(statements: Sequence[str]) -> list[str]:
 def run(stage: Stage, statements: Sequence[str], absent: Collection[str] = ()) -> None:
     """Executes statements, but for those that fill the `absent` tables of the Stage."""
     for statement in statements:
-        found = FILLED.search(statement)
-        if found and found[1] in absent:
+        filled = FILLED.search(statement)
+        if filled and filled[1] in absent:
             continue
         rows = stage.db.execute(statement).rowcount
-        if found:
-            stage.rows[found[1]] = rows
+        if filled:
+            stage.rows[filled[1]] = rows
 
 
 def fields_of(
