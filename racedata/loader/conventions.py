@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from racedata.formats import milliseconds
-from racedata.loader.said import Key, Said
+from racedata.loader.source_rows import Key, SourceRows
 from racedata.values import Value
 
 TIMES = ("q3", "q2", "q1")  # of the last part first
@@ -24,14 +24,14 @@ class Case(NamedTuple):
 
     column: str
     key: Key  # of the row
-    one: Said
-    other: Said
+    one: SourceRows
+    other: SourceRows
     season: int | None
     race: str  # its name
-    results: Said | None  # of the first source, in this race
+    results: SourceRows | None  # of the first source, in this race
 
     @property
-    def sides(self) -> tuple[tuple[Said, Said], tuple[Said, Said]]:
+    def sides(self) -> tuple[tuple[SourceRows, SourceRows], tuple[SourceRows, SourceRows]]:
         """Both sources, each with the other one."""
         return (self.one, self.other), (self.other, self.one)
 
@@ -48,11 +48,11 @@ def is_of_relief(case: Case) -> bool:
     )
 
 
-def shares_car(said: Said, key: Key) -> bool:
+def shares_car(rows: SourceRows, key: Key) -> bool:
     """Whether another driver started from the same place in a car with the same number."""
     names = ("number", "grid")
-    cars = list(zip(said.keys, zip(*(said.columns[name] for name in names))))
-    own = said.values(names)[key]
+    cars = list(zip(rows.keys, zip(*(rows.columns[name] for name in names))))
+    own = rows.values(names)[key]
     return any(car == own for driver, car in cars if driver != key)
 
 
@@ -61,7 +61,7 @@ def is_counted_without(case: Case) -> bool:
     one: they only count places differently that are empty, or of a driver without a place in the
     other source.
     """
-    one, other = (places(said.column("grid")) for said in (case.one, case.other))
+    one, other = (places(rows.column("grid")) for rows in (case.one, case.other))
     return is_same_place(case.key, one, other)
 
 
@@ -84,7 +84,7 @@ def is_with_formula_2(case: Case) -> bool:
     """Whether only one source lists the drivers of Formula 2, or counts them in the places."""
     if (case.season, case.race) not in WITH_FORMULA_2:
         return False
-    one, other = (places(said.column("positionText")) for said in (case.one, case.other))
+    one, other = (places(rows.column("positionText")) for rows in (case.one, case.other))
     return case.column == "row" or is_same_place(case.key, one, other)
 
 
@@ -95,9 +95,9 @@ def is_put_last(case: Case) -> bool:
     return any(has_put_last(case, *sides) for sides in case.sides)
 
 
-def has_put_last(case: Case, by_time: Said, other: Said) -> bool:
+def has_put_last(case: Case, by_time: SourceRows, other: SourceRows) -> bool:
     both = by_time.at.keys() & other.at.keys()
-    order, other_order = (ranked(said, both) for said in (by_time, other))
+    order, other_order = (ranked(rows, both) for rows in (by_time, other))
     times, other_times = by_time.values(TIMES), other.values(TIMES)
     # drivers without a time who are last in both
     while order and order[-1:] == other_order[-1:] and times[order[-1]] == UNKNOWN:
@@ -126,8 +126,8 @@ def put_last(order: Sequence[Key], other_order: Sequence[Key]) -> set[Key]:
     return set()
 
 
-def ranked(said: Said, keys: Collection[Key]) -> list[Key]:
-    of_drivers = places(said.column("position"))
+def ranked(rows: SourceRows, keys: Collection[Key]) -> list[Key]:
+    of_drivers = places(rows.column("position"))
     return sorted(of_drivers.keys() & keys, key=of_drivers.__getitem__)
 
 

@@ -39,7 +39,7 @@ from racedata.loader.differences import (
 from racedata.loader.fill import Filling
 from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
-from racedata.loader.said import Key, Said, said_in
+from racedata.loader.source_rows import Key, SourceRows, source_rows
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
 from racedata.loader.store import StoredPart, unpacked
@@ -102,11 +102,11 @@ class Sides(NamedTuple):
     """What sources say about a subject. Of a kind of records, that which counts comes first."""
 
     subject: Subject
-    said: Mapping[str, Said]  # by source
+    rows: Mapping[str, SourceRows]  # by source
 
     @property
     def first(self) -> str:
-        return next(iter(self.said))
+        return next(iter(self.rows))
 
 
 class Fact(NamedTuple):
@@ -116,7 +116,7 @@ class Fact(NamedTuple):
     names: Key  # what names its row
     column: str  # as in corrections
     value: Value  # what the database says
-    said: Values
+    values: Values
     car: tuple[Value, ...] = ()  # its number, if that is a part of the key in corrections
 
 
@@ -171,27 +171,22 @@ def put_discrepancies(
     places = {source.name: place for place, source in enumerate(comparison.sources, 1)}
     facts, values = [], []
     for record, discrepancy in enumerate(discrepancies, 1):
-        subject, column, value = (
+        fact, subject, doubt = (
+            discrepancy.fact,
             discrepancy.fact.subject,
-            discrepancy.fact.column,
-            discrepancy.fact.value,
+            discrepancy.judgement.doubt,
         )
         year = subject.race and subject.race.season
         facts.append(
             (
-                *(record, subject.kind, discrepancy.key, column, year, subject.id),
+                *(record, subject.kind, discrepancy.key, fact.column, year, subject.id),
                 *map(discrepancy.ids.get, IDS),
-                *(
-                    text_of(value),
-                    discrepancy.state,
-                    discrepancy.explanation,
-                    discrepancy.judgement.doubt,
-                ),
+                *(text_of(fact.value), discrepancy.state, discrepancy.explanation, doubt),
             )
         )
         values += [
             (record, places[source], public_name(source), text_of(value))
-            for source, value in discrepancy.fact.said.items()
+            for source, value in fact.values.items()
         ]
     filling.db.executemany(insertion("main.discrepancies", COLUMNS), facts)
     filling.db.executemany(insertion("main.discrepancy_values", 4), values)
@@ -217,7 +212,7 @@ class Comparison:
         # What was looked up: by kind and season, the columns that have values; of the latest race,
         # what its parts say, and by kind its served rows.
         self.columns_known: dict[tuple[str, int], set[str]] = {}
-        self.parts: dict[StoredPart, Said] = {}
+        self.parts: dict[StoredPart, SourceRows] = {}
         self.served_rows: dict[str, ServedRows] = {}
 
     def discrepancies(self) -> Iterator[Discrepancy]:
@@ -234,8 +229,8 @@ class Comparison:
                 if len(parts) > 1:
                     self.amounts.update((part.source, kind) for part in parts)
                     if len({self.store.content(part) for part in parts}) > 1:
-                        said = {part.source: self.said(part) for part in parts}
-                        yield from self.differences(Sides(Subject(kind, race, id), said))
+                        rows = {part.source: self.rows_of(part) for part in parts}
+                        yield from self.differences(Sides(Subject(kind, race, id), rows))
 
     # What sources say.
 
@@ -250,17 +245,17 @@ class Comparison:
             rows = [row for row in rows if row[id] in self.references[id]]
             # the facts of a provisional source are those of the database
             if rows and not source.is_provisional:
-                sides[source.name] = said_in(rows, (id, *subject.compared), (id,))
-        count = Counter(key for said in sides.values() for key in said.at)
-        for of_source, said in sides.items():
-            self.amounts[of_source, name] += sum(count[key] > 1 for key in said.at)
+                sides[source.name] = source_rows(rows, (id, *subject.compared), (id,))
+        count = Counter(key for of_source in sides.values() for key in of_source.at)
+        for source_name, of_source in sides.items():
+            self.amounts[source_name, name] += sum(count[key] > 1 for key in of_source.at)
         return Sides(subject, sides)
 
     def calendars_of(self, race: ChosenRace, id: int) -> Iterator[Sides]:
         """The race, and its sessions, in the calendars of all sources."""
         races, sessions = Subject("races", race, id), Subject("sessions", race, id)
-        of_races: dict[str, Said] = {}
-        of_sessions: dict[str, Said] = {}
+        of_races: dict[str, SourceRows] = {}
+        of_sessions: dict[str, SourceRows] = {}
         for source in self.sources:
             if not (calendar := self.filling.calendars.get((source.name, race.season))):
                 continue
@@ -268,16 +263,16 @@ class Comparison:
             for facts in given:
                 if facts["key"] == race.keys.get(source.name):
                     if calendar.counting is not None:
-                        of_races[source.name] = said_in([facts], races.compared, ())
+                        of_races[source.name] = source_rows([facts], races.compared, ())
                     if rows := facts["sessions"]:
                         names = ("session", *sessions.compared)
-                        of_sessions[source.name] = said_in(rows, names, ("session",))
+                        of_sessions[source.name] = source_rows(rows, names, ("session",))
         for sides in (Sides(races, of_races), Sides(sessions, of_sessions)):
-            if len(sides.said) > 1:
-                self.amounts.update((source, sides.subject.kind) for source in sides.said)
+            if len(sides.rows) > 1:
+                self.amounts.update((source, sides.subject.kind) for source in sides.rows)
             yield sides
 
-    def said(self, part: StoredPart) -> Said:
+    def rows_of(self, part: StoredPart) -> SourceRows:
         """What a part says, with ids instead of references."""
         if part not in self.parts:
             names, content = self.store.content(part)
@@ -293,14 +288,14 @@ class Comparison:
                     place if rows[points] == 1 else None
                     for place, points in zip(columns["position"], columns["points"])
                 )
-            self.parts[part] = Said(columns, Subject(part.kind).names)
+            self.parts[part] = SourceRows(columns, Subject(part.kind).names)
         return self.parts[part]
 
-    def results_of(self, race: ChosenRace) -> Mapping[str, Said]:
+    def results_of(self, race: ChosenRace) -> Mapping[str, SourceRows]:
         """What all sources say about the results of a race."""
         first = race.parts.get("results")
         parts = [first, *race.others["results"]] if first else []
-        return {part.source: self.said(part) for part in parts}
+        return {part.source: self.rows_of(part) for part in parts}
 
     def is_known(self, subject: Subject, column: str) -> bool:
         """Whether the database has values in a column for other races of the season."""
@@ -311,7 +306,7 @@ class Comparison:
                 name
                 for race in self.filling.choice.races
                 if race.season == subject.race.season and subject.kind in race.parts
-                for name in self.said(race.parts[subject.kind]).known
+                for name in self.rows_of(race.parts[subject.kind]).known
             }
         return column in self.columns_known[key]
 
@@ -339,15 +334,15 @@ class Comparison:
 
     def differences(self, sides: Sides) -> Iterator[Discrepancy]:
         """The values that differ, and the rows that only some sources have."""
-        subject, all_said = sides.subject, sides.said.values()
-        if len(all_said) < 2:
+        subject, all_rows = sides.subject, sides.rows.values()
+        if len(all_rows) < 2:
             return
         columns = [name for name in subject.compared if self.is_comparable(sides, name)]
-        first, *others = (said.values(columns) for said in all_said)
+        first, *others = (rows.values(columns) for rows in all_rows)
         differing = {
             key for table in others if table != first for key, _ in table.items() ^ first.items()
         }
-        several = {key for said in all_said for key in said.several}
+        several = {key for rows in all_rows for key in rows.several}
         for key in sorted(differing - several, key=str):
             rows = dict(self.rows_with(sides, key))
             for column in columns if len(rows) > 1 else ():
@@ -357,7 +352,7 @@ class Comparison:
 
     def is_comparable(self, sides: Sides, column: str) -> bool:
         """Whether two sources have values in a column; or one, but not that which counts."""
-        having = sum(column in said.known for said in sides.said.values())
+        having = sum(column in rows.known for rows in sides.rows.values())
         return having > 1 or (having == 1 and self.is_gap(sides, column))
 
     def is_gap(self, sides: Sides, column: str) -> bool:
@@ -365,20 +360,20 @@ class Comparison:
         return (
             sides.subject.kind in KINDS
             and sides.subject.lacks_count
-            and column not in sides.said[sides.first].known
+            and column not in sides.rows[sides.first].known
             and self.is_known(sides.subject, column)
         )
 
     def rows_with(self, sides: Sides, key: Key) -> Iterator[tuple[str, Row]]:
         """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
-        subject, results = sides.subject, dict[str, Said]()
+        subject, results = sides.subject, dict[str, SourceRows]()
         if subject.kind == "fastest_laps" and subject.race:
             results |= self.results_of(subject.race)
-        if any(key in said.several for said in results.values()):
+        if any(key in rows.several for rows in results.values()):
             return  # who drove two cars
-        for source, said in sides.said.items():
-            if key in said.at:
-                yield source, said.row(said.at[key], subject.compared)
+        for source, rows in sides.rows.items():
+            if key in rows.at:
+                yield source, rows.row(rows.at[key], subject.compared)
             elif source in results and key in results[source].at:
                 yield source, dict.fromkeys(FASTEST_LAP)
 
@@ -391,7 +386,7 @@ class Comparison:
             source: row.get(column)
             for source, row in rows.items()
             if row.get(column) is not None
-            or (subject.lacks_count and column in sides.said[source].known)
+            or (subject.lacks_count and column in sides.rows[source].known)
             or (source == sides.first and self.is_gap(sides, column))
         }
         if len({*values.values()}) < 2:
@@ -406,7 +401,7 @@ class Comparison:
         )
         judgement = judgement_of(subject, cases)
         if not judgement and None in values.values():
-            is_known = column in sides.said[sides.first].known
+            is_known = column in sides.rows[sides.first].known
             lacking = LACKED_BY_OURS if is_known else LACKED_BY_THE_RACE
             judgement = Judgement(lacking if ours is None else LACKED_BY_THEIRS, 0)
         if judgement:
@@ -418,7 +413,7 @@ class Comparison:
         race = sides.subject.race
         results = self.results_of(race).get(one) if race else None
         season, name = (race.season, str(race.facts["name"])) if race else (None, "")
-        return Case(column, key, sides.said[one], sides.said[other], season, name, results)
+        return Case(column, key, sides.rows[one], sides.rows[other], season, name, results)
 
     def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
         """Whether each source has the constructor that it has in its results."""
@@ -427,16 +422,16 @@ class Comparison:
         driver = (key[subject.names.index("driverId")],)
         results = self.results_of(subject.race)
         for source, constructor in values.items():
-            said = results.get(source)
-            if not said or driver not in said.at or driver in said.several:
+            rows = results.get(source)
+            if not rows or driver not in rows.at or driver in rows.several:
                 return False
-            if said.columns["constructorId"][said.at[driver]] != constructor:
+            if rows.columns["constructorId"][rows.at[driver]] != constructor:
                 return False
         return True
 
     def rows_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
         """The rows that only some sources have."""
-        for driver in sorted(drivers_to_count(sides.said.values()), key=str):
+        for driver in sorted(drivers_to_count(sides.rows.values()), key=str):
             cars = cars_of(driver, sides)
             for car in dict.fromkeys(car for rows in cars.values() for car in rows):
                 if lacking := sources_lacking(car, cars):
@@ -459,7 +454,7 @@ class Comparison:
             for row in self.served(subject).get(key, ())
             if not names_car or row.get(COUNTED[subject.kind], car) == car
         ]
-        said = {
+        values = {
             source: self.facts(subject, source, key, having[source]) if source in having else None
             for source in cars
             if source in having or source in lacking
@@ -472,7 +467,7 @@ class Comparison:
         )
         if judgement := judgement_of(subject, cases):
             value = self.words(subject, ours[0]) if ours else None
-            fact = Fact(subject, key, ROW, value, said, (car,) if names_car else ())
+            fact = Fact(subject, key, ROW, value, values, (car,) if names_car else ())
             yield self.discrepancy(fact, judgement)
 
     # In words.
@@ -504,8 +499,10 @@ class Comparison:
         laps = [subject.race.parts.get("fastest_laps")]
         laps += subject.race.others.get("fastest_laps", ())
         for part in laps if subject.kind == "results" else ():
-            if part and part.source == source and key in self.said(part).at:
-                lap = self.said(part).row(self.said(part).at[key], Subject("fastest_laps").compared)
+            if part and part.source == source and key in self.rows_of(part).at:
+                lap = self.rows_of(part).row(
+                    self.rows_of(part).at[key], Subject("fastest_laps").compared
+                )
                 if lap["number"] == row.get("number"):
                     facts |= {name: lap[name] for name in FASTEST_LAP}
         return self.words(subject, facts)
@@ -518,12 +515,12 @@ class Comparison:
         return known_facts({name: facts.get(name) for name in names})
 
 
-def drivers_to_count(all_said: Collection[Said]) -> set[Value]:
+def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:
     """The drivers who have several rows, or of whom a source has no row that another has."""
-    keys = {key for said in all_said for key in said.several}
-    for said, other in combinations(all_said, 2):
-        if said.at.keys() != other.at.keys():  # which is faster, and usual
-            keys |= said.at.keys() ^ other.at.keys()
+    keys = {key for rows in all_rows for key in rows.several}
+    for rows, other in combinations(all_rows, 2):
+        if rows.at.keys() != other.at.keys():  # which is faster, and usual
+            keys |= rows.at.keys() ^ other.at.keys()
     return {driver for driver, *_ in keys}
 
 
@@ -531,10 +528,10 @@ def cars_of(driver: Value, sides: Sides) -> Cars:
     """The rows of a driver."""
     number = COUNTED[sides.subject.kind]
     cars: dict[str, dict[Value, Row]] = {}
-    for source, said in sides.said.items():
-        at = (at for at, key in enumerate(said.keys) if key[0] == driver)
+    for source, rows in sides.rows.items():
+        at = (at for at, key in enumerate(rows.keys) if key[0] == driver)
         cars[source] = {
-            row.get(number): row for row in (said.row(a, sides.subject.compared) for a in at)
+            row.get(number): row for row in (rows.row(a, sides.subject.compared) for a in at)
         }
     return cars
 
@@ -597,12 +594,12 @@ class Reasons:
             return kept["state"], kept["reason"] + settles
         if group in CONVENTIONS:
             return EXPLAINED, group.meaning
-        agreeing = [source for source, each in fact.said.items() if text_of(each) == text]
+        agreeing = [source for source, each in fact.values.items() if text_of(each) == text]
         # Sources of a family descend from one, so they are one witness, which agrees if any of them
         # does. Two witnesses or more must agree, and more than disagree: see "Discrepancies" in
         # docs/data.md.
         families = {*map(family, agreeing)}
-        others = {*map(family, fact.said)} - families
+        others = {*map(family, fact.values)} - families
         if len(families) > max(1, len(others)):
             names = " and ".join(map(public_name, agreeing))
             return RESOLVED, f"{names} agree."

@@ -1,5 +1,5 @@
-"""racedata.loader.discrepancies, said, differences and `racedata check --against`: facts about
-which sources disagree are found, and what is known about them.
+"""racedata.loader.discrepancies, source_rows, differences and `racedata check --against`: facts
+about which sources disagree are found, and what is known about them.
 """
 
 import csv

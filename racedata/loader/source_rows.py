@@ -1,5 +1,5 @@
-"""What a source says about a race in one kind of records, or in a list, as discrepancies.py
-compares it.
+"""The rows of a source about a race in one kind of records, or in a list, as discrepancies.py
+compares them.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from racedata.values import Value
 Key = tuple[Value, ...]
 
 
-class Said:
+class SourceRows:
     """The rows of a source, by column."""
 
     def __init__(self, columns: Mapping[str, Sequence[Value]], names: Sequence[str]) -> None:
@@ -41,5 +41,5 @@ class Said:
         return {key: value for key, (value,) in self.values([name]).items()}
 
 
-def said_in(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> Said:
-    return Said({name: [row.get(name) for row in rows] for name in names}, key)
+def source_rows(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> SourceRows:
+    return SourceRows({name: [row.get(name) for row in rows] for name in names}, key)
