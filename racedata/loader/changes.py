@@ -143,9 +143,9 @@ def put_changes(
     if len(changes) > MANY:
         changes = summed(changes)
     # If there are too many, those of the oldest races go.
-    changes.sort(key=lambda each: (each.about.season or 0, each.about.round or 0))
+    changes.sort(key=lambda change: (change.about.season or 0, change.about.round or 0))
     now, revision = build_time(), store.state[1]
-    store.put_changes(each.stored(revision, now) for each in changes)
+    store.put_changes(change.stored(revision, now) for change in changes)
 
 
 def summed(changes: Sequence[Change]) -> list[Change]:

@@ -47,12 +47,12 @@ def apply_corrections(stage: Stage, lines: Iterable[Line]) -> Applied:
     remarks: list[str] = []
 
     def fitting(step: Step) -> Iterator[Target]:
-        return (each for each in targets if each.line.step is step and each.fits(remarks))
+        return (target for target in targets if target.line.step is step and target.fits(remarks))
 
-    rows = sum(each.remove() for each in fitting(Step.REMOVE))
-    values = sum(each.change() for each in fitting(Step.CHANGE))
+    rows = sum(target.remove() for target in fitting(Step.REMOVE))
+    values = sum(target.change() for target in fitting(Step.CHANGE))
     rows += move(list(fitting(Step.MOVE)), remarks)
-    rows += sum(each.add() for each in fitting(Step.ADD))
+    rows += sum(target.add() for target in fitting(Step.ADD))
     return Applied(values, rows, remarks)
 
 

@@ -161,20 +161,22 @@ class CorrectedRows:
         # by race, such as `1956/5`: the driver and the number of the car, if the key has it, and
         # the right driver
         self.drivers: dict[str, list[tuple[str, str, str]]] = {}
-        for each in (line.correction for line in lines):
-            if each.column != DRIVER:
-                self.by_row.setdefault((each.table, each.key.lower()), []).append(each)
-            elif each.table == "results":
-                season, round, driver, *number = each.key.split("/")
-                moved = (driver, "".join(number), str(each.right))
+        for correction in (line.correction for line in lines):
+            if correction.column != DRIVER:
+                self.by_row.setdefault((correction.table, correction.key.lower()), []).append(
+                    correction
+                )
+            elif correction.table == "results":
+                season, round, driver, *number = correction.key.split("/")
+                moved = (driver, "".join(number), str(correction.right))
                 self.drivers.setdefault(f"{season}/{round}", []).append(moved)
 
     def row(self, table: str, key: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """A copy of a row with the right values."""
         changes = {
-            each.column: each.right
-            for each in self.by_row.get((table, key.lower()), ())
-            if row.get(each.column) == each.wrong
+            correction.column: correction.right
+            for correction in self.by_row.get((table, key.lower()), ())
+            if row.get(correction.column) == correction.wrong
         }
         return {**row, **changes}
 

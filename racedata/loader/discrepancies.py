@@ -569,14 +569,14 @@ class Reasons:
 
     def __init__(self, corrections: Iterable[Correction]) -> None:
         self.corrections: dict[tuple[str, str, str], Correction] = {}
-        for each in corrections:
-            self.corrections[each.table, each.key.lower(), each.column] = each
-            if each.column == DRIVER:  # one driver's row is missing, and one of the other too many
-                season, round, _, *car = each.key.split("/")
-                for driver in (each.wrong, each.right):
+        for line in corrections:
+            self.corrections[line.table, line.key.lower(), line.column] = line
+            if line.column == DRIVER:  # one driver's row is missing, and one of the other too many
+                season, round, _, *car = line.key.split("/")
+                for driver in (line.wrong, line.right):
                     for number in ([], car):
                         key = "/".join((season, round, str(driver), *number)).lower()
-                        self.corrections.setdefault((each.table, key, ROW), each)
+                        self.corrections.setdefault((line.table, key, ROW), line)
         with NOT_CORRECTED.open(newline="", encoding="utf-8") as file:
             self.kept = {
                 (row["table"], row["key"], row["column"]): row for row in csv.DictReader(file)

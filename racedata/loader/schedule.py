@@ -51,29 +51,35 @@ def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
     Without the results of a race, its other records are not asked for: no source has them earlier.
     """
     due = [records for records in expected if interval(records, now)]
-    missing = {
-        (each.year, each.round) for each in due if each.kind == "results" and not each.is_stored
+    without_results = {
+        (records.year, records.round)
+        for records in due
+        if records.kind == "results" and not records.is_stored
     }
     return [
-        each
-        for each in due
-        if each.session != RACE.name
-        or each.kind == "results"
-        or (each.year, each.round) not in missing
+        records
+        for records in due
+        if records.session != RACE.name
+        or records.kind == "results"
+        or (records.year, records.round) not in without_results
     ]
 
 
 def after_race(expected: Sequence[Expected]) -> list[Expected]:
     """The same records, for a source that publishes a weekend only after its race."""
-    races = {(each.year, each.round): each.starts for each in expected if each.session == RACE.name}
-    return [each._replace(starts=races[each.year, each.round]) for each in expected]
+    races = {
+        (records.year, records.round): records.starts
+        for records in expected
+        if records.session == RACE.name
+    }
+    return [records._replace(starts=races[records.year, records.round]) for records in expected]
 
 
 def soon_after(expected: Sequence[Expected], wait: timedelta) -> list[Expected]:
     """The same records, for a source that has them `wait` after the planned end of a session."""
     return [
-        each._replace(starts=each.starts + MINUTES[each.session] + wait - FIRST_CHECK)
-        for each in expected
+        records._replace(starts=records.starts + MINUTES[records.session] + wait - FIRST_CHECK)
+        for records in expected
     ]
 
 
@@ -84,9 +90,10 @@ def as_stored(expected: Sequence[Expected], is_provisional: bool) -> list[Expect
     records of another source.
     """
     if is_provisional:
-        return [each for each in expected if each.is_provisional or not each.is_stored]
+        return [records for records in expected if records.is_provisional or not records.is_stored]
     return [
-        each._replace(is_stored=each.is_stored and not each.is_provisional) for each in expected
+        records._replace(is_stored=records.is_stored and not records.is_provisional)
+        for records in expected
     ]
 
 

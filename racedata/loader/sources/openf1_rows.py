@@ -157,9 +157,9 @@ class Entrants:
         another driver's.
         """
         name = without_accents(name)
-        candidates = [each for each in self.drivers.get(acronym, []) if each.surname in name]
+        candidates = [driver for driver in self.drivers.get(acronym, []) if driver.surname in name]
         if len(candidates) > 1:
-            candidates = [each for each in candidates if each.number == number]
+            candidates = [driver for driver in candidates if driver.number == number]
         if len(candidates) != 1 or self.numbers.get(number, candidates[0].id) != candidates[0].id:
             return None
         return candidates[0].id
