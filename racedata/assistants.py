@@ -297,17 +297,17 @@ def races_in(envelope: Json) -> list[str] | None:
 
 def ids_in(answer: Json) -> Json:
     """The drivers, constructors and circuits in an answer, by the name of their id."""
-    found: dict[str, list[str]] = {"driverId": [], "constructorId": [], "circuitId": []}
+    ids: dict[str, list[str]] = {"driverId": [], "constructorId": [], "circuitId": []}
     waiting: list[Any] = [answer]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            waiting += each
-        elif isinstance(each, dict):
-            waiting += each.values()
-            for name in found.keys() & each.keys():
-                found[name].append(each[name])
-    return found
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            for name in ids.keys() & value.keys():
+                ids[name].append(value[name])
+    return ids
 
 
 def where_disputed(address: Address, races: list[str] | None) -> str:

@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports prints no traceback
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for encodings that lack a character
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(
         prog="racedata",
         usage="racedata COMMAND …",
@@ -155,8 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--version", action="version", version=f"racedata {__version__}")
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
     try:
-        command = parser.parse_args(given[:1]).command
+        command = parser.parse_args(words[:1]).command
         module, name = COMMANDS[command][0].split(":")
-        getattr(import_module(module), name)(given[1:])
+        getattr(import_module(module), name)(words[1:])
     finally:
         write()

@@ -25,12 +25,12 @@ class Livery(NamedTuple):
 @cache
 def liveries() -> dict[str, list[Livery]]:
     """The liveries of each constructor, by its reference, the oldest first."""
-    found: dict[str, list[Livery]] = {}
+    by_constructor: dict[str, list[Livery]] = {}
     with FILE.open(encoding="utf-8", newline="") as file:
         for constructor, first, last, colour, name in list(csv.reader(file))[1:]:
             livery = Livery(int(first), int(last) if last else None, colour, name)
-            found.setdefault(constructor, []).append(livery)
-    return found
+            by_constructor.setdefault(constructor, []).append(livery)
+    return by_constructor
 
 
 def colour_in(constructor: str, season: int) -> str | None:

@@ -179,11 +179,11 @@ class SharedSettings:
                     f"{variable}={environ[variable]!r}: no such setting; expected one of {names}"
                 )
         values = {}
-        for each in fields(cls):
-            if each.name in options:
-                values[each.name] = value_of(each, option(each.name), options[each.name])
-            elif (variable := variable_of(each)) in environ:
-                values[each.name] = value_of(each, variable, environ[variable])
+        for own in fields(cls):
+            if own.name in options:
+                values[own.name] = value_of(own, option(own.name), options[own.name])
+            elif (variable := variable_of(own)) in environ:
+                values[own.name] = value_of(own, variable, environ[variable])
         return cls(**values)
 
 

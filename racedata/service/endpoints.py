@@ -251,11 +251,11 @@ def changes(served: Served, filters: Filters, limit: int, offset: int) -> TotalA
 def discrepancies(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
     """Matching facts about which sources disagree, the most doubtful first."""
     total, rows = queries.notes(served.data, "discrepancies", filters, limit, offset)
-    said = queries.values_of_sources(served.data, rows)
+    values = queries.values_of_sources(served.data, rows)
     races = served.catalogue.race_rows
     return total, [
         serializers.discrepancy(
-            row, races.get(row["raceId"]), ids_of_note(served, row), said[row["record"]]
+            row, races.get(row["raceId"]), ids_of_note(served, row), values[row["record"]]
         )
         for row in rows
     ]

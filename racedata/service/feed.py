@@ -76,13 +76,15 @@ def by_entry(changes: Sequence[Json]) -> list[list[Json]]:
     """
     found = [
         list(of_entry)
-        for _, of_entry in groupby(changes, key=lambda each: (each["revision"], *subject(each)))
+        for _, of_entry in groupby(
+            changes, key=lambda change: (change["revision"], *subject(change))
+        )
     ]
     return sorted(
         found,
         key=lambda of_entry: (
             -int(of_entry[0]["revision"]),
-            all(each["kind"] in STANDINGS for each in of_entry),
+            all(change["kind"] in STANDINGS for change in of_entry),
         ),
     )
 
@@ -130,26 +132,26 @@ def title_of(changes: Sequence[Json], names: Names) -> str:
 
 def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
     """What changed: records that are new, places in the race, and how many other values."""
-    new = [each["kind"] for each in changes if is_new(each)]
+    new = [change["kind"] for change in changes if is_new(change)]
     if new:
         yield f"{', '.join(['results'] if 'results' in new else map(kind_in_words, new))} are in"
-    places = [each for each in changes if is_place(each)]
+    places = [change for change in changes if is_place(change)]
     places.sort(
-        key=lambda each: (
-            -abs(number_of_place(each["value"]) - number_of_place(each["oldValue"])),
-            number_of_place(each["value"]),
+        key=lambda change: (
+            -abs(number_of_place(change["value"]) - number_of_place(change["oldValue"])),
+            number_of_place(change["value"]),
         )
     )
-    for each in places[:MAX_PLACES]:
-        before, after = place_in_words(each["oldValue"]), place_in_words(each["value"])
-        yield f"{entrant_name(each, names)} {before} → {after}"
+    for change in places[:MAX_PLACES]:
+        before, after = place_in_words(change["oldValue"]), place_in_words(change["value"])
+        yield f"{entrant_name(change, names)} {before} → {after}"
     if len(places) > MAX_PLACES:
         yield f"{counted(len(places) - MAX_PLACES, 'other place')}"
     others = Counter[str]()
-    for each in changes:
-        if not is_new(each) and not is_place(each):
-            count = int(each["value"]) if each["column"] == "values" else 1
-            others[kind_in_words(each["kind"])] += count
+    for change in changes:
+        if not is_new(change) and not is_place(change):
+            count = int(change["value"]) if change["column"] == "values" else 1
+            others[kind_in_words(change["kind"])] += count
     # After results, the rest follows from them.
     if not new and not places:
         for kind, count in others.items():
@@ -200,16 +202,16 @@ def place_in_words(text: str) -> str:
 def content_of(changes: Sequence[Json], names: Names) -> str:
     """All changed values with their reasons, one in each line."""
     lines = []
-    for each in changes[:MAX_LINES]:
-        old, new = each.get("oldValue", "unknown"), each.get("value", "unknown")
-        if is_new(each):
+    for change in changes[:MAX_LINES]:
+        old, new = change.get("oldValue", "unknown"), change.get("value", "unknown")
+        if is_new(change):
             old, new = "none", f"{new} records"
         about = [
-            kind_in_words(each["kind"]),
-            entrant_name(each, names),
-            column_in_words(each["column"]),
+            kind_in_words(change["kind"]),
+            entrant_name(change, names),
+            column_in_words(change["column"]),
         ]
-        lines.append(f"{', '.join(filter(None, about))}: {old} → {new}; {each['reason']}")
+        lines.append(f"{', '.join(filter(None, about))}: {old} → {new}; {change['reason']}")
     if rest := len(changes) - len(lines):
         lines.append(f"and {counted(rest, 'other value')}")
     return "\n".join(lines)

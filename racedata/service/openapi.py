@@ -153,15 +153,15 @@ def answer_response(
 
 def answer_schema(endpoint: Endpoint) -> Schema:
     """The schema of an endpoint's 200 response: envelope, table, and the list in the table."""
-    each: Schema = reference("schemas", endpoint.schema)
+    record: Schema = reference("schemas", endpoint.schema)
     if endpoint.records_key:  # records nested in the objects of the list
-        each = with_property(
+        record = with_property(
             schema_of(endpoint.container),
             endpoint.records_key,
-            {"type": "array", "minItems": 1, "items": each},
+            {"type": "array", "minItems": 1, "items": record},
         )
     table = with_property(
-        table_schema(endpoint), endpoint.objects_key, {"type": "array", "items": each}
+        table_schema(endpoint), endpoint.objects_key, {"type": "array", "items": record}
     )
     envelope = with_property(schema_of("Envelope"), endpoint.table_key, table)
     return with_property({"type": "object"}, "MRData", envelope)

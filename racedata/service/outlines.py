@@ -32,23 +32,23 @@ class Layout(NamedTuple):
 @cache
 def all_layouts() -> dict[str, list[Layout]]:
     """The layouts of each circuit, by its reference, in the order of their first races."""
-    found: dict[str, list[Layout]] = {}
+    by_circuit: dict[str, list[Layout]] = {}
     with FILE.open(encoding="utf-8", newline="") as file:
         for circuit, name, periods, length, turns, *rest in list(csv.reader(file))[1:]:
             layout = Layout(circuit, name, seasons_in(periods), length, int(turns), *rest)
-            found.setdefault(circuit, []).append(layout)
-    for of_circuit in found.values():
+            by_circuit.setdefault(circuit, []).append(layout)
+    for of_circuit in by_circuit.values():
         of_circuit.sort(key=lambda layout: layout.seasons)
-    return found
+    return by_circuit
 
 
 def seasons_in(periods: str) -> tuple[int, ...]:
     """The seasons of `1950-1954 1960`."""
-    found: list[int] = []
+    seasons: list[int] = []
     for period in periods.split():
         first, _, last = period.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+        seasons += range(int(first), int(last or first) + 1)
+    return tuple(seasons)
 
 
 def layouts_of(circuit: str) -> list[Layout]:

@@ -122,20 +122,20 @@ class RequestParser:
             return None
         address = self.parse_address(rest)
         ending = address.ending
-        given = falcon.uri.parse_query_string(query, keep_blank=True)
+        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
         own = own_parameters(self.grammar.endpoints[address.endpoint], ending)
         accepted = [*ACCEPTED[ending], *own]
-        refuse(given, ending, accepted)
-        limit = page_parameter(given, "limit", usual_limit(self.settings, ending))
+        refuse(parameters, ending, accepted)
+        limit = page_parameter(parameters, "limit", usual_limit(self.settings, ending))
         return ParsedRequest(
             address,
             limit=min(limit, self.settings.max_limit),  # more is no error (D3)
-            offset=page_parameter(given, "offset", 0),
+            offset=page_parameter(parameters, "offset", 0),
             base_url=self.base_url(scheme, host) if ending in (JSON, ATOM) else "",
             parameters=tuple(
                 (name, value)
                 for name in accepted
-                if name not in PAGE and (value := parameter(given, name)) is not None
+                if name not in PAGE and (value := parameter(parameters, name)) is not None
             ),
         )
 

@@ -331,7 +331,7 @@ def ids_of_note(
 
 
 def discrepancy(
-    row: Row, race: Row | None, ids: Mapping[str, str | None], said: Iterable[Row]
+    row: Row, race: Row | None, ids: Mapping[str, str | None], values: Iterable[Row]
 ) -> Json:
     """A fact about which sources disagree. Without a `value`, we have none."""
     return json_object(
@@ -345,7 +345,7 @@ def discrepancy(
         value=row["value"],
         state=row["state"],
         explanation=row["explanation"],
-        Sources=[json_object(source=each["source"], value=each["value"]) for each in said],
+        Sources=[json_object(source=each["source"], value=each["value"]) for each in values],
     )
 
 

@@ -138,12 +138,13 @@ class Spreadsheet:
         columns, key = self.levels[level]
         if key:
             nested = (
-                self.lines(each[key], [*start, *columns.read(each)], level + 1) for each in objects
+                self.lines(record[key], [*start, *columns.read(record)], level + 1)
+                for record in objects
             )
             return [line for lines in nested for line in lines]
-        lines = [[*start, *columns.read(each)] for each in objects]
+        lines = [[*start, *columns.read(record)] for record in objects]
         if self.time_key:
-            for line, each in zip(lines, objects):
-                time = each.get(self.time_key)
+            for line, record in zip(lines, objects):
+                time = record.get(self.time_key)
                 line.append(time and milliseconds(time))
         return lines

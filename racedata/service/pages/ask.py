@@ -74,20 +74,20 @@ class Ask:
 
     @cached_property
     def leaders_by_season(self) -> dict[int, dict[str, list[Json]]]:
-        found: dict[int, dict[str, list[Json]]] = {}
+        leaders: dict[int, dict[str, list[Json]]] = {}
         for row in queries.leaders(self.data):
             race = self.catalogue.races[row["raceId"]]
-            rounds = found.setdefault(int(race["season"]), {})
+            rounds = leaders.setdefault(int(race["season"]), {})
             rounds.setdefault(race["round"], []).append(self.catalogue.drivers[row["driverId"]])
-        return found
+        return leaders
 
     @cached_property
     def winners(self) -> dict[int, list[dict[str, int]]]:
         """The winners of each race, by raceId, in the order of races: `driverId, constructorId`."""
-        found: dict[int, list[dict[str, int]]] = {}
+        winners: dict[int, list[dict[str, int]]] = {}
         for row in queries.winners(self.data):
-            found.setdefault(row["raceId"], []).append(dict(row))
-        return found
+            winners.setdefault(row["raceId"], []).append(dict(row))
+        return winners
 
     def races_of_name(self, name: str) -> Sequence[Json]:
         """All races with this name."""
@@ -95,7 +95,7 @@ class Ask:
 
     @cached_property
     def races_by_name(self) -> dict[str, list[Json]]:
-        found: dict[str, list[Json]] = {}
+        races: dict[str, list[Json]] = {}
         for race in self.catalogue.races.values():
-            found.setdefault(race["raceName"], []).append(race)
-        return found
+            races.setdefault(race["raceName"], []).append(race)
+        return races

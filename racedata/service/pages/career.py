@@ -66,18 +66,18 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
     """The facts of both pages."""
     id = ask.catalogue.ids[career.kind][reference]
     seasons = [*season_rows(ask, career, reference, id)]
-    started = [each for each in seasons if each.counts["starts"]]
+    started = [row for row in seasons if row.counts["starts"]]
     catalogue = ask.catalogue
     return {
         "seasons": seasons[::-1],
-        "totals": {name: sum(each.counts[name] for each in seasons) for name in COUNTED},
+        "totals": {name: sum(row.counts[name] for row in seasons) for name in COUNTED},
         "points": number(careers.points(ask.data, career.column, id)),
-        "entered": sum(each.counts["entered"] for each in seasons),
-        "titles": [each.year for each in seasons if each.is_champion],
+        "entered": sum(row.counts["entered"] for row in seasons),
+        "titles": [row.year for row in seasons if row.is_champion],
         # the races of the first and the last start
         "first_and_last": [
-            catalogue.races[catalogue.id_of_round[each.year, each.counts[name]]]
-            for each, name in (*zip(started[:1], ["first"]), *zip(started[-1:], ["last"]))
+            catalogue.races[catalogue.id_of_round[row.year, row.counts[name]]]
+            for row, name in (*zip(started[:1], ["first"]), *zip(started[-1:], ["last"]))
         ],
         # by season, the latest first
         "wins": [

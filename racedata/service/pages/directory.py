@@ -72,12 +72,12 @@ def winners(ask: Ask, career: Career, names: Mapping[int, Name]) -> list[Winner]
         for season in ask(career.standings, ALL, None, None, **first)
         for place in season[career.key]
     )
-    found = [
+    ranking = [
         Winner(names[id], count, titles[names[id].link.rpartition("/")[2]])
         for id, count in wins.items()
     ]
-    found.sort(key=lambda winner: (-winner.wins, -winner.titles, winner.name.main))
-    return [winner for winner in found if winner.wins >= found[:MOST][-1].wins]
+    ranking.sort(key=lambda winner: (-winner.wins, -winner.titles, winner.name.main))
+    return [winner for winner in ranking if winner.wins >= ranking[:MOST][-1].wins]
 
 
 def short_name(driver: Json) -> str:

@@ -86,7 +86,7 @@ class Names:
         words = plain(query).split()
         years = self.seasons.intersection(words)
         others = [word for word in words if word not in years]
-        found = []
+        kinds = []
         for kind, names in self.kinds.items():
             needed = words if kind == "Seasons" else others or words
             matches = sorted(
@@ -96,22 +96,22 @@ class Names:
             )
             if matches:
                 shown = [name for _, _, name in matches[:SHOWN]]
-                found.append((matches[0][:2], Found(kind, shown, len(matches))))
-        found.sort(key=lambda pair: pair[0])
-        return [each for _, each in found], self.find_races(others, years) if words else []
+                kinds.append((matches[0][:2], Found(kind, shown, len(matches))))
+        kinds.sort(key=lambda pair: pair[0])
+        return [each for _, each in kinds], self.find_races(others, years) if words else []
 
     def find_any(self, query: str) -> list[Found]:
         """The drivers, constructors and circuits that have a word of the query as a word."""
         words = {*plain(query).split()}
-        found = []
+        kinds = []
         for kind, names in self.kinds.items():
             matches = [
                 name for name in names if words.intersection((name.words + name.others).split())
             ]
             if matches and kind != "Seasons":
                 matches.sort(key=lambda name: -name.weight)
-                found.append(Found(kind, matches[:SHOWN], len(matches)))
-        return found
+                kinds.append(Found(kind, matches[:SHOWN], len(matches)))
+        return kinds
 
     def find_races(self, words: Sequence[str], years: Collection[str]) -> list[Races]:
         """The races of these years, or of all, whose name or circuit has all words."""
@@ -123,7 +123,7 @@ class Names:
                     for race in editions
                     if not years or race["season"] in years
                 )
-        found = sorted(
+        by_name = sorted(
             filter(None, matches.values()),
             key=lambda of_name: (min(quality for quality, _, _ in of_name), -len(of_name)),
         )
@@ -132,7 +132,7 @@ class Names:
                 of_name[0][1],
                 sorted((race for _, _, race in of_name), key=itemgetter("date"), reverse=True),
             )
-            for of_name in found
+            for of_name in by_name
         ]
 
 
@@ -209,44 +209,44 @@ def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:
 
 def drivers(ask: Ask) -> Iterator[Name]:
     rows = careers.all_starts(ask.data, "driverId")
-    for id, each in ask.catalogue.drivers.items():
+    for id, who in ask.catalogue.drivers.items():
         detail, starts = in_seasons(rows.get(id), "start")
         yield name_of(
-            full_name(each),
-            f"drivers/{each['driverId']}",
-            [each.get("nationality"), detail],
+            full_name(who),
+            f"drivers/{who['driverId']}",
+            [who.get("nationality"), detail],
             starts,
-            each["familyName"],
-            f"{each.get('code', '')} {each['driverId']}",
+            who["familyName"],
+            f"{who.get('code', '')} {who['driverId']}",
         )
 
 
 def constructors(ask: Ask) -> Iterator[Name]:
     rows = careers.all_starts(ask.data, "constructorId")
-    for id, each in ask.catalogue.constructors.items():
+    for id, who in ask.catalogue.constructors.items():
         detail, starts = in_seasons(rows.get(id), "start")
         yield name_of(
-            each["name"],
-            f"constructors/{each['constructorId']}",
-            [each.get("nationality"), detail],
+            who["name"],
+            f"constructors/{who['constructorId']}",
+            [who.get("nationality"), detail],
             starts,
-            each["name"],
-            each["constructorId"],
+            who["name"],
+            who["constructorId"],
         )
 
 
 def circuits(ask: Ask) -> Iterator[Name]:
     rows = careers.all_races_run(ask.data)
-    for id, each in ask.catalogue.circuits.items():
+    for id, what in ask.catalogue.circuits.items():
         detail, run = in_seasons(rows.get(id), "race")
-        place = [each["Location"].get(key) for key in ("locality", "country")]
+        place = [what["Location"].get(key) for key in ("locality", "country")]
         yield name_of(
-            each["circuitName"],
-            f"circuits/{each['circuitId']}",
+            what["circuitName"],
+            f"circuits/{what['circuitId']}",
             [*place, detail],
             run,
-            each["circuitName"],
-            f"{place_of(each)} {each['circuitId']}",
+            what["circuitName"],
+            f"{place_of(what)} {what['circuitId']}",
         )
 
 

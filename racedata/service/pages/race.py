@@ -90,7 +90,7 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
 
 def notes_of(ask: Ask, season: int, round: int, results: Sequence[Json]) -> dict[str, list[str]]:
     """What is corrected and what is disputed in the result, by driver, in words."""
-    names = {each["Driver"]["driverId"]: full_name(each["Driver"]) for each in results}
+    names = {record["Driver"]["driverId"]: full_name(record["Driver"]) for record in results}
     notes: dict[str, list[str]] = {}
 
     def note(key: str, column: str, text: str) -> None:
@@ -98,15 +98,15 @@ def notes_of(ask: Ask, season: int, round: int, results: Sequence[Json]) -> dict
         about = f"{names.get(driver, driver)}, {column_in_words(column)}"
         notes.setdefault(driver, []).append(f"{about}: {text}.")
 
-    for each in ask("corrections", ALL, season, round):
-        if each["table"] == "results":
-            now, before = (each.get(name, "none") for name in ("value", "sourceValue"))
-            text = f"{now}; the source has {before}. {each['witnesses']}"
-            note(each["key"], each["column"], text)
-    for each in ask("discrepancies", ALL, season, round):
-        if each["kind"] in ("results", "fastest_laps") and each["state"] == "open":
-            said = (f"{of['source']} has {of.get('value', 'none')}" for of in each["Sources"])
-            note(each["key"], each["column"], ", ".join(said))
+    for record in ask("corrections", ALL, season, round):
+        if record["table"] == "results":
+            now, before = (record.get(name, "none") for name in ("value", "sourceValue"))
+            text = f"{now}; the source has {before}. {record['witnesses']}"
+            note(record["key"], record["column"], text)
+    for record in ask("discrepancies", ALL, season, round):
+        if record["kind"] in ("results", "fastest_laps") and record["state"] == "open":
+            said = (f"{of['source']} has {of.get('value', 'none')}" for of in record["Sources"])
+            note(record["key"], record["column"], ", ".join(said))
     return notes
 
 
@@ -116,37 +116,37 @@ def classification(
     """The result of a race or sprint, with what explains it; None without results."""
     if not results:
         return None
-    positions = {each.get("positionText") for each in results}
+    positions = {result.get("positionText") for result in results}
     notes = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
-    if any(each.get("grid") == "0" for each in results):
+    if any(result.get("grid") == "0" for result in results):
         notes.append(f"{OFF_GRID}: pit lane or no start")
     places = races.places(results)
     fastest = []
-    for each in places:
-        is_fastest = each.get("FastestLap", {}).get("rank") == "1"
+    for result in places:
+        is_fastest = result.get("FastestLap", {}).get("rank") == "1"
         if is_fastest:
-            fastest.append(lap_of(each))
-        gained = races.gained(each)
-        each.update(
-            start=OFF_GRID if each["grid"] == "0" else each["grid"],
-            podium="podium" if each["positionText"] in PODIUM else "",
+            fastest.append(lap_of(result))
+        gained = races.gained(result)
+        result.update(
+            start=OFF_GRID if result["grid"] == "0" else result["grid"],
+            podium="podium" if result["positionText"] in PODIUM else "",
             best="Fastest lap" if is_fastest else "",
             way="up" if gained > 0 else "down",
             gained=f"{abs(gained)} {'up' if gained > 0 else 'down'}" if gained else "",
-            total=races.total_time(each),
-            doubts=" ".join(notes_of_drivers.get(each["Driver"]["driverId"], ())),
-            mark="*" if each["Driver"]["driverId"] in notes_of_drivers else "",
+            total=races.total_time(result),
+            doubts=" ".join(notes_of_drivers.get(result["Driver"]["driverId"], ())),
+            mark="*" if result["Driver"]["driverId"] in notes_of_drivers else "",
         )
     return Classification(places, fastest, notes)
 
 
 def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
     """Who was first, second and third: two in a place if they shared a car."""
-    cars = Counter(each["positionText"] for each in places)
+    cars = Counter(result["positionText"] for result in places)
     return [
-        (f"{PODIUM[place]}{', shared car' if cars[place] > 1 else ''}", each)
-        for each in places
-        if (place := each["positionText"]) in PODIUM
+        (f"{PODIUM[place]}{', shared car' if cars[place] > 1 else ''}", result)
+        for result in places
+        if (place := result["positionText"]) in PODIUM
     ]
 
 
@@ -190,16 +190,18 @@ def practice(results: list[Json]) -> Qualifying | None:
     """The best laps in all practices, a driver in a row, the fastest first; None without any."""
     if not results:
         return None
-    heads = {f"P{number}": f"P{number}" for number in sorted({each["session"] for each in results})}
+    heads = {
+        f"P{number}": f"P{number}" for number in sorted({result["session"] for result in results})
+    }
     best: dict[str, int] = {}
     rows: dict[str, Json] = {}
-    for each in results:
-        id = each["Driver"]["driverId"]
+    for result in results:
+        id = result["Driver"]["driverId"]
         if id not in rows:
-            rows[id] = races.place(each, **dict.fromkeys(heads, ""))
-        if "Time" in each:
-            rows[id][f"P{each['session']}"] = each["Time"]["time"]
-            millis = int(each["Time"]["millis"])
+            rows[id] = races.place(result, **dict.fromkeys(heads, ""))
+        if "Time" in result:
+            rows[id][f"P{result['session']}"] = result["Time"]["time"]
+            millis = int(result["Time"]["millis"])
             best[id] = min(best.get(id, millis), millis)
     order = sorted(best, key=best.__getitem__)
     for number, id in enumerate(order, 1):

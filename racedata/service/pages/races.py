@@ -93,11 +93,11 @@ def qualified(results: list[Json]) -> list[Json]:
     """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
     return [
         place(
-            each,
-            positionText=each.get("position", ""),
-            time=each.get("Q3") or each.get("Q2") or each.get("Q1", ""),
+            result,
+            positionText=result.get("position", ""),
+            time=result.get("Q3") or result.get("Q2") or result.get("Q1", ""),
         )
-        for each in results
+        for result in results
     ]
 
 
@@ -105,11 +105,11 @@ def practised(results: Iterable[Json]) -> list[Json]:
     """The rows of a practice."""
     return [
         place(
-            each,
-            positionText=each.get("position", ""),
-            time=each["Time"]["time"] if "Time" in each else "",
+            result,
+            positionText=result.get("position", ""),
+            time=result["Time"]["time"] if "Time" in result else "",
         )
-        for each in results
+        for result in results
     ]
 
 
@@ -120,16 +120,16 @@ def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Ch
         ("Constructor", "constructorstandings"),
     ):
         lists = (ask(endpoint, ALL, season, round) for season, round in fronts)
-        for found in next(filter(None, lists), ()):
-            places = [place(each) for each in found[f"{name}Standings"]]
-            season = int(found["season"])
+        for standings in next(filter(None, lists), ()):
+            places = [place(each) for each in standings[f"{name}Standings"]]
+            season = int(standings["season"])
             yield Championship(
                 name,
-                f"/{season}/{found['round']}/{endpoint}",
+                f"/{season}/{standings['round']}/{endpoint}",
                 season,
-                found["round"],
+                standings["round"],
                 places,
-                lead(places, int(found["round"]) == ask.catalogue.rounds[season][-1]),
+                lead(places, int(standings["round"]) == ask.catalogue.rounds[season][-1]),
             )
 
 

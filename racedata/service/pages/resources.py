@@ -284,11 +284,11 @@ class Current:
         self.pages, self.round = pages, round
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        found = self.pages.ask("races", 1, "current", self.round)
-        if not found:
+        races = self.pages.ask("races", 1, "current", self.round)
+        if not races:
             self.pages.send_not_found(req, resp, "No later race is loaded")
             return
-        season, round = found[0]["season"], found[0]["round"]
+        season, round = races[0]["season"], races[0]["round"]
         resp.status = falcon.HTTP_302
         resp.location = f"../{season}/{round}" if self.round else season
 

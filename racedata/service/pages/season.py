@@ -19,7 +19,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
     coming = ask("races", 1, "current", "next")
     calendar = ask("races", ALL, season)
     origins = ask.origins(calendar)
-    laps = [each["FastestLaps"] for each in origins if "FastestLaps" in each]
+    laps = [origin["FastestLaps"] for origin in origins if "FastestLaps" in origin]
     return {
         "season": season,
         "before": before,  # the season before it
@@ -32,10 +32,10 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "next_round": coming[0]["round"] if coming and coming[0]["season"] == str(season) else None,
         "winners": most_wins(winners.values()),
         # of the results, and of the fastest laps in them
-        "sources": dict.fromkeys(each["source"] for each in origins),
-        "lap_sources": dict.fromkeys(each["source"] for each in laps),
-        "corrected": sum(int(each["corrected"]) for each in (*origins, *laps)),
-        "disputed": sum(int(each["disputed"]) for each in (*origins, *laps)),
+        "sources": dict.fromkeys(origin["source"] for origin in origins),
+        "lap_sources": dict.fromkeys(origin["source"] for origin in laps),
+        "corrected": sum(int(origin["corrected"]) for origin in (*origins, *laps)),
+        "disputed": sum(int(origin["disputed"]) for origin in (*origins, *laps)),
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }
@@ -50,14 +50,14 @@ def most_wins(winners: Iterable[list[Json]]) -> list[Json]:
         )
         known["wins"] += 1
         known["Constructors"] += [
-            each for each in place["Constructors"] if each not in known["Constructors"]
+            team for team in place["Constructors"] if team not in known["Constructors"]
         ]
-    wins = [each["wins"] for each in found.values()]
+    wins = [winner["wins"] for winner in found.values()]
     return [
         {
-            **each,
-            "wins": str(each["wins"]),
-            "positionText": str(1 + sum(more > each["wins"] for more in wins)),
+            **winner,
+            "wins": str(winner["wins"]),
+            "positionText": str(1 + sum(more > winner["wins"] for more in wins)),
         }
-        for each in sorted(found.values(), key=lambda each: -int(each["wins"]))
+        for winner in sorted(found.values(), key=lambda winner: -int(winner["wins"]))
     ]
