@@ -24,10 +24,11 @@ from racedata.service.addresses import JSON, Address
 from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
 from racedata.service.request import own_parameters, page_parameter, parameter
+from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, StatementError
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
-BOUNDS = Bounds(seconds=2, rows=200, size=100_000)
+BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
 CHANGES = 200  # changes in an answer
 SHOWN = 5  # races that are named as provisional
 DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
@@ -118,7 +119,8 @@ class Assistant:
         self.path = path
         self.lock = Lock()
         self.state = file_state(path)
-        self.db = Database(path, BOUNDS)
+        self.db = Database(path)
+        self.statements = StatementProcess(path, BOUNDS, SECONDS)
 
     @contextmanager
     def current(self) -> Iterator[Database]:
@@ -129,13 +131,18 @@ class Assistant:
             state = file_state(self.path)
             if state != self.state:
                 try:
-                    new = Database(self.path, BOUNDS)
+                    new = Database(self.path)
                 except DatabaseError as error:
                     self.db.served.data.rejection = error.fault
                 else:
-                    self.db.close()
+                    self.close()
                     self.db, self.state = new, state
+                    self.statements = StatementProcess(self.path, BOUNDS, SECONDS)
             yield self.db
+
+    def close(self) -> None:
+        self.db.close()
+        self.statements.close()
 
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
@@ -190,7 +197,7 @@ class Assistant:
         """The rows of one statement that only reads, within bounds."""
         with self.current() as db:
             try:
-                rows, is_all, tables = db.statements.run(select)
+                rows, is_all, tables = self.statements.run(select)
             except StatementError as error:
                 raise Refused(str(error)) from None
             kinds = tables & {*KINDS}

@@ -18,7 +18,7 @@ from racedata.service.endpoints import BY_NAME, RULES, Endpoint, Served
 from racedata.service.request import OWN_PARAMETERS, ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings, SharedSettings
-from racedata.statements import Bounds, Row, Statements
+from racedata.statements import Row, Statements
 
 if TYPE_CHECKING:
     import pandas
@@ -37,12 +37,12 @@ def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
 class Database:
     """A database: the file as it was when it was opened. Open it again to see new data."""
 
-    def __init__(self, path: str, bounds: Bounds | None = None) -> None:
+    def __init__(self, path: str) -> None:
         data = Snapshot.read(path)
         self.served = Served(data, Catalogue(data), Settings(database=path))
         self.base = self.served.settings.base_address
         self.grammar = Grammar(self.base, RULES)
-        self.statements = Statements(path, bounds)
+        self.statements = Statements(path)
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,6 @@ from racedata import __version__
 from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused, views
 from racedata.database import DatabaseError
 from racedata.settings import SettingError, SharedSettings, host_name, whole_number
-from racedata.statements import limit_heap
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
-MAX_HEAP = 112 << 20  # bytes; two whole databases in memory take half of it
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
 
 
@@ -208,7 +206,6 @@ def main(arguments: Sequence[str]) -> None:
     try:
         import anyio
 
-        limit_heap(MAX_HEAP)
         server = server_of(Assistant(parsed.database))
     except ImportError:
         sys.exit(

@@ -1,16 +1,13 @@
-"""Statements of users: SQL that only reads a database file, within bounds of time and size.
+"""Statements of users: SQL that only reads a database file, within bounds of size.
 
-Not for the service, which has no statements of users.
+Not for the service, which has no statements of users. statement_process.py bounds their time.
 """
 
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from racedata.service.snapshot import free_memory
 
 Row = dict[str, Any]
 
@@ -21,7 +18,6 @@ READING = {
     sqlite3.SQLITE_FUNCTION,
     sqlite3.SQLITE_RECURSIVE,
 }
-STEPS = 10_000  # of SQLite's virtual machine, between two looks at the clock: under a millisecond
 
 
 class StatementError(ValueError):
@@ -29,21 +25,10 @@ class StatementError(ValueError):
 
 
 class Bounds(NamedTuple):
-    """What the statement of a stranger may take."""
+    """How large a statement and its result may be."""
 
-    seconds: float
     rows: int  # further rows are left out
     size: int  # characters of the whole result, of a value, and of the statement
-
-
-def limit_heap(size: int) -> None:
-    """Limits what SQLite may take in this process, in bytes: databases in memory count too.
-
-    SQLite expands a view at each place that names it, before it runs anything. So a short
-    statement can need gigabytes, and no other bound ends that.
-    """
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.execute(f"PRAGMA hard_heap_limit = {size}")
 
 
 class Rows(NamedTuple):
@@ -80,7 +65,7 @@ class Statements:
     def run(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """The rows of one statement that only reads. Raises StatementError."""
         self.tables.clear()
-        with self.refusing(), self.timed():
+        with self.refusing():
             cursor = self.db.execute(sql, values)
             if cursor.description is None:
                 raise StatementError("the statement is empty; expected one SELECT")
@@ -110,30 +95,16 @@ class Statements:
                     return
 
     @contextmanager
-    def timed(self) -> Iterator[None]:
-        if self.bounds:
-            end = time.monotonic() + self.bounds.seconds
-            self.db.set_progress_handler(lambda: time.monotonic() > end, STEPS)
-        yield
-
-    @contextmanager
     def refusing(self) -> Iterator[None]:
         """Raises StatementError for the errors of SQLite."""
         try:
             yield
         except (sqlite3.Error, sqlite3.Warning) as error:
             text = str(error)
-            code = getattr(error, "sqlite_errorcode", None)
             if "authoriz" in text or "vtable constructor" in text:
                 text = "only a SELECT that reads is allowed"
-            elif code == sqlite3.SQLITE_INTERRUPT and self.bounds:
-                text = (
-                    f"stopped after {self.bounds.seconds:g} seconds; "
-                    "expected a statement that reads less"
-                )
             raise StatementError(text) from None
         except MemoryError:
-            free_memory()
             raise StatementError(
                 "the statement needs too much memory; expected one that joins less"
             ) from None

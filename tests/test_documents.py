@@ -16,11 +16,10 @@ from support import EMPTY, PACKAGE, ROOT
 from support.answers import is_part, routes_of_programs
 
 from racedata import __version__
-from racedata.assistants import BOUNDS, RESOURCES, SIZE
+from racedata.assistants import BOUNDS, RESOURCES, SECONDS, SIZE
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
 from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, source_at
-from racedata.mcp_server import MAX_HEAP
 from racedata.model import KINDS
 from racedata.service.addresses import ENDINGS, FILTERS, JSON
 from racedata.service.endpoints import ENDPOINTS as SERVED
@@ -29,6 +28,7 @@ from racedata.service.openapi import PARAMETERS
 from racedata.service.request import ACCEPTED, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
 from racedata.settings import LoaderSettings, Settings, option, variable_of
+from racedata.statement_process import MAX_HEAP
 
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
@@ -377,7 +377,7 @@ def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_star
         command = [servers["racedata"]["command"], *servers["racedata"]["args"]]
         assert f" -- {shlex.join(command)}\n" in ASSISTANTS
     numbers = (f"{BOUNDS.rows} rows", f"{BOUNDS.size:,} characters", f"{SIZE:,} characters")
-    for text in (*numbers, f"{BOUNDS.seconds} seconds", f"{MAX_HEAP >> 20} MB"):
+    for text in (*numbers, f"{SECONDS} seconds", f"{MAX_HEAP >> 20} MB"):
         assert text in ASSISTANTS
 
 

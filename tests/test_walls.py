@@ -31,7 +31,10 @@ COMMAND = {"racedata.cli", "racedata.follower", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
 ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
 # The data without HTTP: in Python, and for assistants.
-DIRECT = {f"racedata.{name}" for name in ("assistants", "direct", "mcp_server", "statements")}
+DIRECT = {
+    f"racedata.{name}"
+    for name in ("assistants", "direct", "mcp_server", "statement_process", "statements")
+}
 
 
 def text_of(module):
@@ -87,6 +90,7 @@ def test_the_package_imports_only_open_database_and_that_only_when_it_is_used():
 # The packages that the modules without HTTP may import.
 DIRECT_MAY_IMPORT = {
     "racedata.statements": set(),
+    "racedata.statement_process": set(),
     "racedata.direct": {"orjson", "pandas"},
     "racedata.assistants": {"falcon", "orjson"},
     "racedata.mcp_server": {"anyio", "mcp", "pydantic", "uvicorn"},

@@ -1,0 +1,82 @@
+"""A process for the statements of strangers, which ends itself if one takes too long.
+
+SQLite cannot stop a function that has begun. `LIKE` of two long texts takes seconds, and a
+statement may have it hundreds of times. SQLite also expands a view at each place that names it, so
+that a short statement may need gigabytes.
+"""
+
+import os
+import signal
+import sqlite3
+from contextlib import closing, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from threading import Timer
+
+from racedata.statements import Bounds, Rows, StatementError, Statements
+
+MAX_HEAP = 64 << 20  # bytes that SQLite may take
+TOO_LONG = 3  # the code with which the process ends itself
+
+
+class StatementProcess:
+    """Runs one statement after the other, over the file at `path`."""
+
+    def __init__(self, path: str, bounds: Bounds, seconds: float) -> None:
+        self.path, self.bounds, self.seconds = path, bounds, seconds
+        self.start()
+
+    def start(self) -> None:
+        # `spawn` runs everywhere, and copies no threads and no open files
+        context = get_context("spawn")
+        self.connection, other = context.Pipe()
+        arguments = other, self.path, self.bounds, self.seconds
+        self.process = context.Process(target=answer_statements, args=arguments, daemon=True)
+        self.process.start()
+        other.close()
+
+    def run(self, sql: str) -> Rows:
+        """The rows of one statement that only reads. Raises StatementError."""
+        try:
+            self.connection.send(sql)
+            answer = self.connection.recv()
+        except (EOFError, OSError):
+            self.close()
+            fault = "the process for statements has ended; ask again"
+            if self.process.exitcode == TOO_LONG:
+                fault = (
+                    f"stopped after {self.seconds:g} seconds; expected a statement that reads less"
+                )
+            self.start()
+            raise StatementError(fault) from None
+        if isinstance(answer, Rows):
+            return answer
+        raise StatementError(answer)
+
+    def close(self) -> None:
+        self.connection.close()  # which ends the process
+        self.process.join()
+
+
+def answer_statements(connection: Connection, path: str, bounds: Bounds, seconds: float) -> None:
+    """Answers statements until the other end is closed: with rows, or why there are none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
+    limit_heap()
+    statements = Statements(path, bounds)
+    with suppress(EOFError):
+        while True:
+            sql = connection.recv()
+            timer = Timer(seconds, os._exit, [TOO_LONG])
+            timer.start()
+            answer: Rows | str
+            try:
+                answer = statements.run(sql)
+            except StatementError as error:
+                answer = str(error)
+            timer.cancel()
+            connection.send(answer)
+
+
+def limit_heap() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute(f"PRAGMA hard_heap_limit = {MAX_HEAP}")

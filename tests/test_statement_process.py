@@ -1,0 +1,98 @@
+"""racedata.statement_process: a statement that takes too much ends, and the next is answered."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.processes import memory, until
+
+from racedata.statement_process import MAX_HEAP, StatementProcess
+from racedata.statements import Bounds, StatementError
+
+BOUNDS = Bounds(rows=200, size=100_000)
+
+
+@pytest.fixture(scope="module")
+def statements(sample_database):
+    process = StatementProcess(str(sample_database), BOUNDS, seconds=0.2)
+    yield process
+    process.close()
+
+
+def races(statements):
+    return statements.run("SELECT count(*) AS n FROM races").rows
+
+
+NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+STOPPED, LARGE, BIG = "stopped after 0.2 seconds; ", "the result has more than ", "blob too big"
+DOUBLED = "WITH RECURSIVE n(t) AS (SELECT 'x' UNION ALL SELECT t || t FROM n)"
+PAIRS = "FROM lap_times AS a, lap_times AS b"
+HUGE = {
+    f"{NUMBERS} SELECT count(*) FROM n": STOPPED,
+    f"{NUMBERS} SELECT i FROM n ORDER BY -i LIMIT 1": STOPPED,
+    f"{NUMBERS} SELECT group_concat(printf('%.100c', 'x')) FROM n": STOPPED,
+    f"{DOUBLED} SELECT max(length(t)) FROM n": BIG,
+    "SELECT count(*) FROM laps AS a, laps AS b, laps AS c": STOPPED,
+    f"SELECT a.record {PAIRS}, lap_times AS c ORDER BY a.time || b.time || c.time": STOPPED,
+    f"SELECT count(DISTINCT a.time || b.time || c.time) {PAIRS}, lap_times AS c": STOPPED,
+    f"SELECT a.time, json_group_array(b.time) {PAIRS} GROUP BY 1": f"{LARGE}|{BIG}|{STOPPED}",
+    "SELECT randomblob(1000000000)": BIG,
+    "SELECT zeroblob(1000000000)": BIG,
+    "SELECT replace(printf('%.90000c', 'x'), 'x', 'yyyyyyyy')": BIG,
+    f"SELECT {', '.join(f'zeroblob(99999) AS a{n}' for n in range(150))}": LARGE,
+    f"{NUMBERS} SELECT hex(zeroblob(49999)) AS a, i FROM n": LARGE,
+    f"SELECT {', '.join(f'{n} AS a{n}' for n in range(300))}": "too many columns",
+    f"SELECT {' UNION SELECT '.join(map(str, range(2000)))}": "too many terms in compound SELECT",
+    f"SELECT {'(' * 2000}1{')' * 2000}": "parser stack overflow",
+    f"SELECT '{'x' * 100_000}'": "query string is too large",
+    # In a function, SQLite looks at no clock.
+    "SELECT length(printf('%.*c', 2000000000, 'x'))": STOPPED,
+    "SELECT trim(printf('%.90000c', 'a'), printf('%.8000c', 'b') || 'a')": STOPPED,
+    "SELECT printf('%.90000c', 'a') LIKE '%' || printf('%.40000c', 'a') || 'b'": STOPPED,
+}
+
+
+@pytest.mark.parametrize("sql", HUGE, ids=lambda sql: f"{sql[:60]}… {len(sql)}")
+def test_a_huge_statement_ends_soon_with_one_line_and_little_memory(statements, sql):
+    assert races(statements)
+    start = time.monotonic()
+    with pytest.raises(StatementError, match=HUGE[sql]) as refused:
+        statements.run(sql)
+    print(f"{time.monotonic() - start:.2f} s: {refused.value}")
+    assert "\n" not in str(refused.value)
+    assert races(statements) == [{"n": 88}]
+    assert memory(statements.process.pid) < 30 + (MAX_HEAP >> 20)
+
+
+def test_a_statement_that_was_stopped_leaves_no_process(statements):
+    before = statements.process
+    with pytest.raises(StatementError, match="stopped"):
+        statements.run(f"{NUMBERS} SELECT count(*) FROM n")
+    assert statements.process.pid != before.pid and not before.is_alive()
+
+
+def test_a_process_that_was_killed_is_replaced(statements):
+    os.kill(statements.process.pid, signal.SIGKILL)
+    with pytest.raises(StatementError, match="has ended; ask again"):
+        races(statements)
+    assert races(statements) == [{"n": 88}]
+
+
+def test_the_process_ends_with_the_one_that_started_it(sample_database):
+    code = f"""
+from racedata.statement_process import StatementProcess
+from racedata.statements import Bounds
+if __name__ == "__main__":
+    process = StatementProcess({str(sample_database)!r}, Bounds(200, 1000), 2)
+    print(process.run("SELECT 1 AS one").rows, process.process.pid, flush=True)
+    import os, signal
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    rows, pid = ended.stdout.rsplit(maxsplit=1)
+    assert rows == "[{'one': 1}]"
+    until(lambda: not Path(f"/proc/{pid}").exists())
