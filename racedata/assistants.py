@@ -23,15 +23,16 @@ from racedata.model import KINDS, RACE_TABLES
 from racedata.service.addresses import JSON, Address
 from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
-from racedata.service.request import own_parameters, page_parameter, parameter
+from racedata.service.request import OWN_PARAMETERS, own_parameters, page_parameter, parameter
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, StatementError
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
 CHANGES = 200  # changes in an answer
-SHOWN = 5  # races that are named as provisional
-DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
+SHOWN = 5  # races that are named as provisional, or as without results
+# Without records, they say that nothing is disputed, corrected or changed.
+MAY_BE_EMPTY = ("changes", "corrections", "discrepancies", "discrepancycounts")
 
 INSTRUCTIONS = """\
 Formula One data since 1950 from one local database: results, qualifying, sprints, practice, lap
@@ -49,11 +50,13 @@ WORDS = """\
   (shared cars, until 1978): count races with `count(DISTINCT date)`, not rows.
 - **Win**: `isWinner = 1` in `race_results`. Two drivers who shared the car both won; their
   constructor won once, so count its wins with `count(DISTINCT date)`.
-- **Podium**: `position <= 3` in `race_results`.
-- **Pole**: `grid = 1 AND isStart` in `race_results`, the start from the first place. A penalty may
-  move the fastest qualifier back: `position = 1` in `qualifying_results` is the fastest of
-  qualifying. Say which one you counted.
-- **Grid**: `grid` in `race_results`; 0 is the pit lane, or no start.
+- **Podium**: `position <= 3` in `race_results`; count races, as there may be shared cars.
+- **Pole**: `grid = 1 AND isStart` in `race_results`, the start from the first place. Drivers who
+  shared a car all have its place, and a car that did not start leaves none: in a few races there
+  are several, or none. A penalty may move the fastest qualifier back: `position = 1` in
+  `qualifying_results` is the fastest of qualifying. Say which one you counted.
+- **Grid**: `grid` in `race_results`; 0 is the pit lane, or no start. So count places gained only
+  where `grid > 0`, and say that starts from the pit lane are left out.
 - **Retirement**: `positionText = 'R'`. Others: `D` disqualified, `E` excluded, `F` not qualified,
   `N` not classified, `W` withdrawn. The texts of `status` differ between sources.
 - **Fastest lap**: `rank = 1` in `race_results`.
@@ -152,11 +155,12 @@ class Assistant:
             try:
                 limit = page_parameter(parameters, "limit", db.served.settings.usual_limit)
                 offset = page_parameter(parameters, "offset", 0)
-                own = {
-                    name: str(value)
-                    for name in own_parameters(BY_NAME[db.parse(path).endpoint].rules, JSON)
-                    if (value := parameter(parameters, name))
-                }
+                endpoint = db.parse(path).endpoint
+                names = own_parameters(BY_NAME[endpoint].rules, JSON)
+                if unknown := parameters.keys() - {"limit", "offset", *names}:
+                    expected = ", ".join(["limit", "offset", *names])
+                    raise Refused(f"{endpoint} has no {min(unknown)}; expected only {expected}")
+                own = {name: str(of) for name in names if (of := parameter(parameters, name))}
                 return self.shortened(db, path, limit, offset, own)
             except falcon.HTTPBadRequest as error:
                 raise Refused(str(error.description)) from None
@@ -180,14 +184,20 @@ class Assistant:
         endpoint = address.endpoint
         kind = RACE_TABLES[endpoint].name if endpoint in RACE_TABLES else endpoint
         notes = []
-        if offset + limit < total:
+        if limit and offset + limit < total:
             following = urlencode({"limit": limit, "offset": offset + limit, **own})
             notes.append(
                 f"Records {offset + 1} to {offset + limit} of {total}; the next ones: "
                 f"{path}?{following}"
             )
-        if not total:
+        if offset >= total > 0:
+            notes.append(f"Of {total} records, none is behind the offset.")
+        if endpoint in MAY_BE_EMPTY and not total:
+            notes.append("No records match.")
+        elif not total:
             notes.append(covered(db, {kind}) or "No records match; coverage() says what is loaded.")
+        if address.round == "next" and (date := first_date(envelope)) < utc_now()[:10]:
+            notes.append(f"This race was on {date}. Its results are not loaded.")
         note = {"note": " ".join(notes)} if notes else {}
         races = races_in(envelope)
         of_page = disputed(db, {kind}, races, ids_in(envelope), where_disputed(address, races))
@@ -221,17 +231,23 @@ class Assistant:
                 """SELECT max(date || ': ' || year || '/' || round || ' ' || name) FROM races
                    WHERE raceId IN (SELECT raceId FROM results)"""
             )
-            coming = data.rows(
-                """SELECT date || ': ' || year || '/' || round || ' ' || name FROM races
-                   WHERE date > (SELECT max(date) FROM races
-                       WHERE raceId IN (SELECT raceId FROM results)) ORDER BY date LIMIT 1"""
-            )
+            now = utc_now()
+            later = [
+                text
+                for (text,) in data.rows(
+                    """SELECT date || ': ' || year || '/' || round || ' ' || name FROM races
+                       WHERE date > (SELECT max(date) FROM races
+                           WHERE raceId IN (SELECT raceId FROM results)) ORDER BY date"""
+                )
+            ]
+            past = [text for text in later if text < now[:10]]
             return written(
                 {
-                    "now": utc_now(),
+                    "now": now,
                     "seasons": {"first": first, "last": last, "count": seasons},
                     "lastRaceWithResults": latest,
-                    "nextRace": coming[0][0] if coming else "no later race is loaded",
+                    **({"sinceThenWithoutResults": shown(past)} if past else {}),
+                    "nextRace": (later[len(past) :] or ["no later race is loaded"])[0],
                     **health,
                     **provisional(db, {*KINDS}, None),
                     **disputed(db, {*KINDS}),
@@ -245,11 +261,11 @@ class Assistant:
 
     def changes(self, since: str) -> str:
         """The values that builds have altered since a date or time, the newest first."""
-        if not DATE_OR_TIME.fullmatch(since):
-            raise Refused(
-                f"since is {since[:50]!r}; expected a date or a time in UTC, such as 2026-11-20 or "
-                "2026-11-20T14:00:00Z"
-            )
+        parse = OWN_PARAMETERS["since"]
+        try:
+            parse(since)
+        except ValueError:
+            raise Refused(f"since is {since[:50]!r}; expected {parse.expected}") from None
         with self.current() as db:
             data = db.served.data
             total, first = data.row(
@@ -300,6 +316,18 @@ def races_in(envelope: Json) -> list[str] | None:
         for each in table.get(name, [])
     ]
     return [f"{each['season']}/{each['round']}" for each in lists] or None
+
+
+def shown(texts: list[str]) -> list[str]:
+    """The first texts, and how many more there are."""
+    more = [f"and {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
+    return [*texts[:SHOWN], *more]
+
+
+def first_date(envelope: Json) -> str:
+    """The date of the first race in an answer; later than all if it has none."""
+    races = envelope.get("RaceTable", {}).get("Races") or [{"date": "9999"}]
+    return str(races[0]["date"])
 
 
 def ids_in(answer: Json) -> Json:
@@ -389,10 +417,9 @@ def provisional(db: Database, kinds: Collection[str], races: Collection[str] | N
     named = [
         f"{row['year']}/{row['round']} {row['name']}: {row['kinds'].replace(',', ', ')} "
         f"from {public_name(row['source'])}"
-        for row in rows[:SHOWN]
+        for row in rows
     ]
-    more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
-    return {"provisional": [*named, *more]} if rows else {}
+    return {"provisional": shown(named)} if rows else {}
 
 
 def disputed(
@@ -420,6 +447,7 @@ def disputed(
         (*bound(kinds, races), None if ids is None else written(ids)),
     )
     counts = ", ".join(f"{row['columnName']} {row['count']}" for row in fields)
+    # of the tables, perhaps not of these rows
     scope = "in all seasons, " if ids is None else ""
     said = f"{scope}sources disagree about these values: {counts}; what each says: ask {where}"
     return {"disputed": said} if fields else {}
@@ -429,7 +457,7 @@ def covered(db: Database, kinds: Collection[str]) -> str:
     """How complete these kinds of records are, in words."""
     facts = [
         f"{kind.replace('_', ' ')} of {of['races']} of {of['run']} races from {of['first']} to "
-        f"{of['last']}"
+        f"{of['last']}{', of which not all had one' if kind.startswith('sprint') else ''}"
         for kind, of in db.served.data.coverage().items()
         if kind in kinds
     ]

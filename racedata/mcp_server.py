@@ -66,7 +66,8 @@ def server_of(assistant: Assistant) -> "MCPServer":
         corrections, changes (?since=2026-09-01), discrepancies (?state=open: what is disputed, and
         what each source says), discrepancycounts, ids (of drivers, constructors and circuits in
         each source). ?provenance=1 adds the source of each race. season: a year or current; round:
-        a number, last or next. Large answers are shortened, with a note.
+        a number, last or next (the first race without results here, which may be past). Large
+        answers are shortened, with a note.
         """
         return answer(assistant.ask, address)
 
@@ -78,10 +79,14 @@ def server_of(assistant: Assistant) -> "MCPServer":
     sql.__doc__ = (
         "The rows of one SELECT: at most 200 rows and 2 seconds. Best for counting and comparing. "
         "seconds are seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a "
-        "start isStart = 1, a pole grid = 1 AND isStart; the resources have the comments of each "
-        f"column, and the tables. Views: {'; '.join(views())}. Also the tables drivers (driverRef, "
-        "forename, surname, dob, nationality), races (year, round, name, date), sessions, "
-        "corrections, changes, coverage."
+        "start isStart = 1, the first on the grid grid = 1 AND isStart, the fastest in qualifying "
+        "position = 1 in qualifying_results; the resources have the comments of each "
+        "column, and the tables. Find ids first, with LIKE on driverRef or circuitRef: verstappen "
+        "is Jos, max_verstappen is Max, and names of races have changed. Season points are in "
+        "driver_championship. disputed and corrected are about all rows of the tables, not only "
+        f"yours. Views: {'; '.join(views())}. Also the tables drivers (driverRef, forename, "
+        "surname, dob, nationality), races (year, round, name, date), sessions, corrections, "
+        "changes, coverage, discrepancies, discrepancy_values."
     )
     tool(sql)
 

@@ -43,6 +43,8 @@ class StatementProcess:
         except (EOFError, OSError):
             self.close()
             fault = "the process for statements has ended; ask again"
+            if self.process.exitcode == 1:  # such as after an update of racedata
+                fault = "the process for statements does not start; start racedata mcp again"
             if self.process.exitcode == TOO_LONG:
                 fault = (
                     f"stopped after {self.seconds:g} seconds; expected a statement that reads less"

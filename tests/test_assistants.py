@@ -195,6 +195,7 @@ def test_an_address_may_be_written_as_a_url(assistant, address):
         ("/2023?limit=many", "limit is 'many'; expected a whole number"),
         ("/2023?offset=-1", "offset is '-1'; expected a whole number"),
         ("/discrepancies?state=shut", "state is 'shut'; expected open, explained or resolved"),
+        ("/discrepancies?sate=open", "has no sate; expected only limit, offset, state"),
         ("/2023.csv", "is not JSON"),
         ("/1949/last", "Season 1949 has no last round yet"),
     ],
@@ -214,6 +215,23 @@ def test_an_empty_answer_says_what_is_covered(assistant):
     assert ask(assistant, "/drivers/nobody")["note"] == (
         "No records match; coverage() says what is loaded."
     )
+    assert ask(assistant, "/1957/2/discrepancies?state=open")["note"] == "No records match."
+    assert ask(assistant, "/1957/sprint")["note"] == (
+        "No records match. The database has sprint results of 3 of 4 races from 2021 to 2023, of "
+        "which not all had one."
+    )
+
+
+def test_a_page_behind_the_last_record_says_so_and_one_of_none_leads_nowhere(assistant):
+    note = ask(assistant, "/2023/18/results?offset=20")["note"]
+    assert note == "Of 20 records, none is behind the offset."
+    assert "note" not in ask(assistant, "/2023/18/results?limit=0")
+
+
+def test_the_next_race_may_be_past_and_then_the_answer_says_so(assistant):
+    note = ask(assistant, "/current/next")["note"]
+    assert note == "This race was on 2023-10-29. Its results are not loaded."
+    assert "note" not in ask(assistant, "/current/last")
 
 
 def test_further_rows_are_left_out_with_a_note(assistant):
@@ -247,6 +265,16 @@ def test_coverage_says_if_no_later_race_is_loaded(database):
     )
     answer = json.loads(Assistant(str(database)).coverage())
     assert answer["nextRace"] == "no later race is loaded"
+    assert "sinceThenWithoutResults" not in answer
+
+
+def test_coverage_names_the_races_up_to_today_that_have_no_results(database):
+    answer = json.loads(Assistant(str(database)).coverage())
+    assert answer["sinceThenWithoutResults"][0] == "2023-10-29: 2023/19 Mexico City Grand Prix"
+    assert answer["nextRace"] == "no later race is loaded"
+    changed(database, "UPDATE races SET date = '2999-11-26' WHERE RACE(2023/22)")
+    answer = json.loads(Assistant(str(database)).coverage())
+    assert answer["nextRace"] == "2999-11-26: 2023/22 Abu Dhabi Grand Prix"
 
 
 def test_changes_are_those_since_a_date_or_time_with_public_names(database):
@@ -271,7 +299,7 @@ def test_many_changes_are_shortened(database):
 
 @pytest.mark.parametrize("since", ["", "yesterday", "2026", "2026-11-21 10:00", "1' OR '1"])
 def test_a_wrong_date_is_refused(assistant, since):
-    with pytest.raises(Refused, match="expected a date or a time in UTC"):
+    with pytest.raises(Refused, match="expected a day or a time in UTC"):
         assistant.changes(since)
 
 

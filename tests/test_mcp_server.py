@@ -168,7 +168,8 @@ def how_fresh_is_it(ask):
     answer = ask("coverage")
     (source,) = answer["sources"]
     assert answer["now"] >= answer["builtAt"] >= source["readAt"]
-    return (source["name"], answer["seasons"]["last"], answer["nextRace"]), (
+    waiting, *_ = answer["sinceThenWithoutResults"]
+    return (source["name"], answer["seasons"]["last"], waiting), (
         "sample",
         2023,
         "2023-10-29: 2023/19 Mexico City Grand Prix",

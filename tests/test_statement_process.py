@@ -82,6 +82,14 @@ def test_a_process_that_was_killed_is_replaced(statements):
     assert races(statements) == [{"n": 88}]
 
 
+def test_a_process_that_cannot_start_is_named(tmp_path):
+    statements = StatementProcess(str(tmp_path / "none.db"), BOUNDS, seconds=2)
+    for _ in range(2):
+        with pytest.raises(StatementError, match="does not start; start racedata mcp again"):
+            races(statements)
+    statements.close()
+
+
 def test_the_process_ends_with_the_one_that_started_it(sample_database):
     code = f"""
 from racedata.statement_process import StatementProcess
