@@ -179,7 +179,7 @@ NAMES = {
 }
 WITHOUT = f"""
 import sys, os, signal
-import mcp.server.stdio  # which needs fcntl, except on Windows
+import urllib.request  # which looks for proxies as the real system has them
 sys.modules.update(dict.fromkeys({ONLY_LINUX}))
 for module, names in {NAMES}.items():
     for name in names:
@@ -202,7 +202,8 @@ print(db.ask("/2023/18")["MRData"]["total"], len(db.frame("results", 2023, 18)))
 mcp_server.server_of(assistant := Assistant(sys.argv[1]))
 print(assistant.sql("SELECT count(*) AS n FROM race_results WHERE year = 2023 AND round = 18")[:18])
 """
-    run = python(WITHOUT + code, sample_database)
+    # it needs fcntl, except on Windows
+    run = python(f"import mcp.server.stdio{WITHOUT}{code}", sample_database)
     assert (run.stderr, run.stdout) == ("", '1 20\n{"rows":[{"n":20}]\n')
 
 

@@ -11,7 +11,16 @@ import sys
 
 import pytest
 from support import SAMPLE
-from support.assistants import asked, called, described, over_http, over_stdio, refusal, text_of
+from support.assistants import (
+    asked,
+    calling,
+    describing,
+    over_http,
+    over_stdio,
+    refusal,
+    talked,
+    text_of,
+)
 from support.loads import built, changed, edited, select
 from support.processes import free_port, memory, run_racedata
 
@@ -57,6 +66,13 @@ def server(changed_database):
 @pytest.fixture(scope="module")
 def url(server):
     return server.url
+
+
+@pytest.fixture(scope="module")
+def described(url):
+    """The descriptions of tools by name, and the texts of resources by address."""
+    (descriptions,) = talked(url, describing)
+    return descriptions
 
 
 def only(answer):
@@ -191,8 +207,8 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
-def test_the_tools_answer_a_question_that_people_ask(url, question):
-    _, texts = described(url)
+def test_the_tools_answer_a_question_that_people_ask(url, described, question):
+    _, texts = described
     answers = []
 
     def ask(tool, **arguments):
@@ -213,42 +229,42 @@ CALLS = [
     ("sql", {"select": "SELECT year, count(*) AS races FROM races GROUP BY year"}),
     ("sql", {"select": "DELETE FROM races"}),
     ("changes", {"since": "2020-01-01"}),
+    ("ask", {"address": "/2023/18/drivers/norris/results"}),
 ]
 
 
 def test_both_transports_give_the_same_answers_tools_and_resources(url, changed_database):
-    both = [
-        [(each.is_error, text_of(each)) for each in called(server, *CALLS)]
-        for server in (url, over_stdio(changed_database))
-    ]
-    assert both[0] == both[1]
-    assert [is_error for is_error, _ in both[0]] == [False, True, False, True, False]
-    assert described(url) == described(over_stdio(changed_database))
-
-
-def test_both_transports_say_what_is_disputed_and_lead_to_what_sources_say(url, changed_database):
+    both = []
     for server in (url, over_stdio(changed_database)):
-        asked_for = [("ask", {"address": "/2023/18/drivers/norris/results"})]
-        said = json.loads(text_of(called(server, *asked_for)[0]))["disputed"]
-        assert said == (
-            "sources disagree about these values: grid 1; "
-            "what each says: ask /2023/18/drivers/norris/discrepancies?state=open"
-        )
+        results, descriptions = talked(server, calling(*CALLS), describing)
+        both.append(([(each.is_error, text_of(each)) for each in results], descriptions))
+    assert both[0] == both[1]
+    answers, _ = both[0]
+    assert [is_error for is_error, _ in answers] == [False, True, False, True, False, False]
+    assert "disputed" in json.loads(answers[-1][1])
+
+
+def test_it_says_what_is_disputed_and_leads_to_what_sources_say(url):
+    said = asked(url, "ask", address="/2023/18/drivers/norris/results")["disputed"]
+    assert said == (
+        "sources disagree about these values: grid 1; "
+        "what each says: ask /2023/18/drivers/norris/discrepancies?state=open"
+    )
     answer = asked(url, "ask", address=said.partition("ask ")[2])
     (dispute,) = answer["MRData"]["DiscrepancyTable"]["Discrepancies"]
     assert (dispute["key"], dispute["column"]) == ("2023/18/norris", "grid")
     assert "disputed" not in asked(url, "ask", address="/2023/18/drivers/alonso/results")
 
 
-def test_the_tool_for_addresses_names_every_endpoint_and_parameter(url):
-    tools, _ = described(url)
+def test_the_tool_for_addresses_names_every_endpoint_and_parameter(described):
+    tools, _ = described
     words = re.findall(r"\w+", tools["ask"])
     assert {endpoint.name for endpoint in ENDPOINTS} <= {*words}
     assert {*OWN_PARAMETERS} <= {*words}
 
 
-def test_there_are_four_tools_and_the_resources_that_they_name(url):
-    tools, texts = described(url)
+def test_there_are_four_tools_and_the_resources_that_they_name(described):
+    tools, texts = described
     assert [*tools] == ["ask", "sql", "coverage", "changes"]
     assert texts == {uri: text for uri, (_, text) in RESOURCES.items()}
     assert "race_results(year, round, date, race, " in tools["sql"]
@@ -374,6 +390,10 @@ def test_only_names_of_this_machine_are_accepted_as_host_and_origin(server, head
     assert post(server.port, HELLO, **sent) == status
 
 
+def test_a_large_request_is_refused(server):
+    assert post(server.port, b" " * (1 << 20)) == 413
+
+
 def test_other_names_of_this_machine_may_be_given(sample_database):
     with over_http(sample_database, "--name", "racedata.lan") as running:
         named = f"racedata.lan:{running.port}"
@@ -381,16 +401,11 @@ def test_other_names_of_this_machine_may_be_given(sample_database):
         assert post(running.port, HELLO, Host=f"other.lan:{running.port}") == 421
 
 
-def test_a_large_request_is_refused(server):
-    assert post(server.port, b" " * (1 << 20)) == 413
-
-
 def test_it_says_on_stderr_where_it_listens_and_ends_with_a_signal(sample_database):
     port = str(free_port())
     command = [sys.executable, "-m", "racedata", "mcp", "--http", "--port", port]
-    with subprocess.Popen(
-        [*command, "--database", sample_database], stderr=subprocess.PIPE, text=True
-    ) as process:
+    options = ["--database", sample_database]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         first = process.stderr.readline()
         taken = run_racedata("mcp", "--http", "--port", port, "--database", str(sample_database))
         process.terminate()
@@ -429,14 +444,10 @@ def test_without_the_package_it_says_how_to_install_it(sample_database):
 
 
 def test_the_server_names_its_version(url):
-    import anyio
-    from mcp import Client
+    async def version(client):
+        return client.server_info.name, client.server_info.version
 
-    async def version():
-        async with Client(url) as client:
-            return client.server_info.name, client.server_info.version
-
-    assert anyio.run(version) == ("racedata", __version__)
+    assert talked(url, version) == [("racedata", __version__)]
 
 
 def test_questions_about_the_whole_history(dump, tmp_path):

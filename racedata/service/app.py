@@ -85,6 +85,11 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     def __init__(self, settings: Settings, middleware: list[Any]) -> None:
         super().__init__(middleware=middleware)
         self.settings = settings
+        self.routes: set[str] = set()
+
+    def add_route(self, uri_template: str, resource: object, **options: Any) -> None:
+        self.routes.add(uri_template)
+        super().add_route(uri_template, resource, **options)
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         if not looks_slow(env["PATH_INFO"], env["QUERY_STRING"], self.settings):

@@ -17,8 +17,6 @@ from html import unescape
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from falcon.inspect import inspect_routes
-
 from racedata import __version__
 from racedata.database import DatabaseError
 from racedata.service.addresses import CSV, ENDINGS, ICS, after_base
@@ -138,8 +136,7 @@ class Site:
         """All that has a route outside the base address, or a link from a page; and the links of
         each page below it.
         """
-        routes = {route.path for route in inspect_routes(self.app)}
-        seen = {path for path in routes if "{" not in path and not self.is_below(path)}
+        seen = {path for path in self.app.routes if "{" not in path and not self.is_below(path)}
         waiting = sorted(seen)
         while waiting:
             address = waiting.pop()

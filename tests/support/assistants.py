@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,14 +52,37 @@ def over_stdio(database: Path | str) -> Any:
     )
 
 
-def called(server: Any, *calls: Call) -> list[CallToolResult]:
-    """The results of calls over one connection. `server` is a URL, or what `over_stdio` returns."""
+def talked(server: Any, *parts: Callable[[Client], Awaitable[Any]]) -> list[Any]:
+    """The results of the parts of a conversation over one connection.
 
-    async def call() -> list[CallToolResult]:
+    `server` is a URL, or what `over_stdio` returns.
+    """
+
+    async def talk() -> list[Any]:
         async with Client(server) as client:
-            return [await client.call_tool(*each) for each in calls]
+            return [await part(client) for part in parts]
 
-    return anyio.run(call)
+    return anyio.run(talk)
+
+
+def calling(*calls: Call) -> Callable[[Client], Awaitable[list[CallToolResult]]]:
+    """The part of a conversation that calls tools, with their results."""
+
+    async def call(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool(*each) for each in calls]
+
+    return call
+
+
+async def describing(client: Client) -> tuple[Json, dict[str, str]]:
+    """The descriptions of tools by name, and the texts of resources by address."""
+    tools = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+    texts = {}
+    for resource in (await client.list_resources()).resources:
+        (content,) = (await client.read_resource(resource.uri)).contents
+        assert isinstance(content, TextResourceContents)
+        texts[str(resource.uri)] = content.text
+    return tools, texts
 
 
 def text_of(result: CallToolResult) -> str:
@@ -70,7 +93,7 @@ def text_of(result: CallToolResult) -> str:
 
 def asked(server: Any, tool: str, **arguments: str) -> Json:
     """The answer of a tool."""
-    (result,) = called(server, (tool, arguments))
+    ((result,),) = talked(server, calling((tool, arguments)))
     assert not result.is_error, text_of(result)
     answer: Json = orjson.loads(text_of(result))
     return answer
@@ -78,22 +101,6 @@ def asked(server: Any, tool: str, **arguments: str) -> Json:
 
 def refusal(server: Any, tool: str, **arguments: str) -> str:
     """Why a tool refuses."""
-    (result,) = called(server, (tool, arguments))
+    ((result,),) = talked(server, calling((tool, arguments)))
     assert result.is_error, text_of(result)
     return text_of(result).removeprefix(f"Error executing tool {tool}: ")
-
-
-def described(server: Any) -> tuple[Json, dict[str, str]]:
-    """The descriptions of tools by name, and the texts of resources by address."""
-
-    async def describe() -> tuple[Json, dict[str, str]]:
-        async with Client(server) as client:
-            tools = {tool.name: tool.description for tool in (await client.list_tools()).tools}
-            texts = {}
-            for resource in (await client.list_resources()).resources:
-                (content,) = (await client.read_resource(resource.uri)).contents
-                assert isinstance(content, TextResourceContents)
-                texts[str(resource.uri)] = content.text
-            return tools, texts
-
-    return anyio.run(describe)
