@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 from support import PACKAGE, SAMPLE
-from support.loads import built, changed, edit
+from support.loads import built, changed, edit, racedata
 from support.processes import free_port, listens, run_racedata, until
 from support.traffic import get
 
@@ -45,7 +45,7 @@ def test_each_command_has_help_and_refuses_an_unknown_option(command):
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"usage: racedata {command}")
     needed = {"export": ["dump.zip"], "parts": ["2023/18", "results"]}.get(command, [])
-    refused = run_racedata(command, *needed, "--none")
+    refused = racedata(command, *needed, "--none")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.endswith(f"\nracedata {command}: error: unrecognized arguments: --none\n")
 
@@ -286,31 +286,28 @@ def test_a_full_stdout_is_one_line(arguments):
 
 
 @pytest.mark.parametrize("command", ["load", "refresh", "check"])
-def test_an_empty_path_is_refused(command):
+def test_an_empty_path_is_refused(command, monkeypatch):
     expected = "expected the path of a file"
-    by_option = run_racedata(command, "--database=")
+    by_option = racedata(command, "--database=")
     assert by_option.returncode == 2
     assert by_option.stderr.endswith(f"error: argument --database: {expected}\n")
-    by_variable = run_racedata(command, RACEDATA_DATABASE="")
+    monkeypatch.setenv("RACEDATA_DATABASE", "")
+    by_variable = racedata(command)
     assert by_variable.returncode == 1
     assert by_variable.stderr == f"racedata {command}: RACEDATA_DATABASE='': {expected}\n"
 
 
-def test_a_misspelt_setting_stops_the_loader_too():
-    ended = run_racedata("refresh", "--follow", RACEDATA_SORUCES="f1db")
+def test_a_misspelt_setting_stops_the_loader_too(monkeypatch):
+    monkeypatch.setenv("RACEDATA_SORUCES", "f1db")
+    ended = racedata("refresh", "--follow")
     assert ended.returncode == 1
     assert ended.stderr.startswith("racedata refresh: RACEDATA_SORUCES='f1db': no such setting; ")
     assert ended.stderr.count("\n") == 1
 
 
-def test_corrections_may_be_named_by_a_variable(tmp_path):
+def test_corrections_may_be_named_by_a_variable(tmp_path, monkeypatch):
     (tmp_path / "wrong.csv").write_text("table\n")
-    ended = run_racedata(
-        "load",
-        str(SAMPLE),
-        "--database",
-        str(tmp_path / "new.db"),
-        CORRECTIONS=str(tmp_path / "wrong.csv"),
-    )
+    monkeypatch.setenv("CORRECTIONS", str(tmp_path / "wrong.csv"))
+    ended = racedata("load", SAMPLE, "--database", tmp_path / "new.db")
     assert ended.returncode == 1
     assert ended.stderr.startswith("racedata load: wrong.csv, line 1, column key: ")

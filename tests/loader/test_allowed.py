@@ -6,14 +6,13 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import built, edit, refused, rows_of, run_loader, select, without
+from support.loads import built, edit, racedata, refused, rows_of, run_loader, select, without
 from support.processes import run_racedata
 from support.refreshes import F1DB, run_refresh
 
 from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.sources import DEFAULT_LIST
 
-OPEN = {"RACEDATA_LICENCE": "open"}
 EXPECTED = "expected CC BY or CC0, as RACEDATA_LICENCE=open says"
 OF_SAMPLE = "its licence is CC BY-NC-SA 3.0 and 4.0"
 
@@ -28,6 +27,12 @@ def open_database(tmp_path):
 @pytest.fixture
 def only_open(monkeypatch):
     monkeypatch.setenv("RACEDATA_LICENCE", "open")
+
+
+@pytest.fixture
+def any_licence(monkeypatch):
+    """The option `--licence`, which sets this variable, wins."""
+    monkeypatch.setenv("RACEDATA_LICENCE", "any")
 
 
 def assert_refused(run, said):
@@ -89,11 +94,11 @@ def test_an_open_dump_is_loaded_and_the_licence_of_the_whole_is_open(
 )
 @pytest.mark.parametrize("follow", [[], ["--follow"]], ids=["once", "follow"])
 def test_a_source_whose_licence_is_known_is_refused_before_any_request(
-    open_database, address, said, follow
+    open_database, any_licence, address, said, follow
 ):
     words = ["refresh", "--from", address, "--licence", "open", *follow]
     with refused(open_database):
-        assert_refused(run_racedata(*words, "--database", str(open_database)), said)
+        assert_refused(racedata(*words, "--database", open_database), said)
 
 
 def test_no_request_reaches_an_api_that_is_not_open(open_database, sample_database, only_open):
@@ -104,24 +109,27 @@ def test_no_request_reaches_an_api_that_is_not_open(open_database, sample_databa
         assert api.paths == []
 
 
-def test_the_default_list_is_refused_because_not_all_of_it_is_open(open_database):
+def test_the_default_list_is_refused_because_not_all_of_it_is_open(open_database, only_open):
     said = f"{DEFAULT_LIST[0]}: its licence is CC BY-NC-SA 4.0"
     for words in (["refresh"], ["refresh", "--follow"]):
-        run = run_racedata(*words, "--database", str(open_database), **OPEN)
-        assert_refused(run, said)
+        assert_refused(racedata(*words, "--database", open_database), said)
 
 
-def test_a_dump_with_a_name_is_refused_by_load_before_any_request(tmp_path):
+def test_a_dump_with_a_name_is_refused_by_load_before_any_request(tmp_path, any_licence):
     database = tmp_path / "x.db"
-    run = run_racedata("load", "f1db", "jolpica", "--licence=open", "--database", str(database))
+    run = racedata("load", "f1db", "jolpica", "--licence=open", "--database", database)
     assert_refused(run, "jolpica: its licence is CC BY-NC-SA 4.0")
     assert not database.exists()
 
 
-def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path):
-    for words in (["load"], ["serve", "--follow"], ["load", str(SAMPLE)]):
-        environ = {**OPEN, "RACEDATA_SOURCES": str(SAMPLE)} if "serve" in words else OPEN
-        run = run_racedata(*words, "--database", str(tmp_path / "x.db"), **environ)
+def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path, only_open):
+    database = tmp_path / "x.db"
+    environ = {"RACEDATA_LICENCE": "open", "RACEDATA_SOURCES": str(SAMPLE)}
+    for run in (
+        racedata("load", "--database", database),
+        racedata("load", SAMPLE, "--database", database),
+        run_racedata("serve", "--follow", "--database", str(database), **environ),
+    ):
         assert run.returncode in (1, 3)
         assert f"{SAMPLE}: {OF_SAMPLE}; {EXPECTED}" in run.stderr
         assert [*tmp_path.iterdir()] == []
@@ -139,31 +147,31 @@ def test_a_database_that_is_not_open_is_not_copied(
     assert rows_of(tmp_path / "x.db") == rows_of(open_database)
 
 
-def test_a_build_is_refused_while_the_list_has_a_source_that_is_not_open(source, tmp_path):
+def test_a_build_is_refused_while_the_list_has_a_source_that_is_not_open(
+    source, tmp_path, monkeypatch
+):
     database = built([F1DB, source], tmp_path / "x.db", None)
+    monkeypatch.setenv("RACEDATA_LICENCE", "open")
     with refused(database):
-        run = run_racedata("build", "--database", str(database), **OPEN)
-        assert_refused(run, f"{source}: {OF_SAMPLE}")
-    words = ["load", str(F1DB), "--only", "--database", str(database)]
-    assert run_racedata(*words, **OPEN).returncode == 0
+        assert_refused(racedata("build", "--database", database), f"{source}: {OF_SAMPLE}")
+    assert run_loader(F1DB, database, "--only").returncode == 0
     assert select(database, "SELECT name FROM sources") == [("f1db",)]
 
 
-def test_an_open_load_replaces_the_sample(tmp_path, only_open, monkeypatch):
-    monkeypatch.delenv("RACEDATA_LICENCE")
+def test_an_open_load_replaces_the_sample(tmp_path, monkeypatch):
     database = built(SAMPLE, tmp_path / "x.db")
     monkeypatch.setenv("RACEDATA_LICENCE", "open")
     assert run_loader(F1DB, database).returncode == 0
     assert select(database, "SELECT name FROM sources") == [("f1db",)]
 
 
-def test_changes_have_no_values_of_sources_that_are_not_open(source, tmp_path):
+def test_changes_have_no_values_of_sources_that_are_not_open(tmp_path, monkeypatch):
     database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
     built(dump, database, None)
     built(F1DB, database, None)
     assert select(database, "SELECT count(*) > 0 FROM changes") == [(1,)]
-    words = ["load", str(F1DB), "--database", str(database)]
-    assert run_racedata(*words, **OPEN).returncode == 0
+    monkeypatch.setenv("RACEDATA_LICENCE", "open")
+    assert run_loader(F1DB, database).returncode == 0
     assert select(database, "SELECT * FROM changes") == []
 
 
@@ -174,9 +182,11 @@ def test_changes_between_open_builds_are_noted(source, tmp_path, only_open):
     assert select(database, "SELECT oldValue, value FROM changes") == [("Leclerc", "Leclercq")]
 
 
-def test_a_wrong_licence_is_one_line(tmp_path):
-    environ = {"RACEDATA_LICENCE": "free"}
-    said = "RACEDATA_LICENCE='free': expected any or open"
-    for words in (["load"], ["serve", "--follow"]):
-        run = run_racedata(*words, "--database", str(tmp_path / "x.db"), **environ)
+def test_a_wrong_licence_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("RACEDATA_LICENCE", "free")
+    database, said = tmp_path / "x.db", "RACEDATA_LICENCE='free': expected any or open"
+    for run in (
+        racedata("load", "--database", database),
+        run_racedata("serve", "--follow", "--database", str(database), RACEDATA_LICENCE="free"),
+    ):
         assert said in run.stderr and "Traceback" not in run.stderr
