@@ -226,9 +226,15 @@ def expected_lines(name: str) -> list[str]:
     return [*map(str.strip, path.read_text(encoding="utf-8").splitlines())]
 
 
-def planted(name: str) -> list[tuple[str, str, str]]:
-    """From a file in tests/expected/: a title's beginning, SQL that plants a fault, its report."""
-    return list(zip(*[iter(expected_lines(name))] * 3))
+Planted = list[tuple[str, str, str]]
+
+
+def planted(name: str) -> list[Planted]:
+    """From a file in tests/expected/: the faults of each database, which an empty line ends. Of
+    each fault: the beginning of a title, SQL that plants it, its report.
+    """
+    databases = "\n".join(expected_lines(name)).split("\n\n")
+    return [list(zip(*[iter(lines.splitlines())] * 3)) for lines in databases]
 
 
 def with_ids(statement: str) -> str:
