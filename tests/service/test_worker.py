@@ -36,13 +36,28 @@ def answers(connection):
     return (body for _, body in responses(connection))
 
 
-@pytest.fixture(params=["tcp", "unix"])
-def one_worker(request, sample_database, tmp_path):
+@contextmanager
+def with_one_worker(database, folder, listens_at):
     """A service with one worker, without rate limits."""
-    sockets = [tmp_path / "0.sock"] if request.param == "unix" else []
-    with service(sample_database, tmp_path / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
+    sockets = [folder / "0.sock"] if listens_at == "unix" else []
+    with service(database, folder / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
         yield running
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    assert "Traceback" not in (folder / "log").read_text()
+
+
+@pytest.fixture(scope="module", params=["tcp", "unix"])
+def one_worker(request, sample_database, tmp_path_factory):
+    with with_one_worker(
+        sample_database, tmp_path_factory.mktemp("worker"), request.param
+    ) as running:
+        yield running
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def stopping(request, sample_database, tmp_path):
+    """Such a service for a test that ends it."""
+    with with_one_worker(sample_database, tmp_path, request.param) as running:
+        yield running
 
 
 def connected(running, stack, received=None):
@@ -266,14 +281,14 @@ def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(sample_databas
         assert status(b"\0" + os.urandom(1).hex()[:1].encode(), ambiguous) == b"400"
 
 
-def test_a_stop_answers_all_requests_that_have_arrived(one_worker, tmp_path):
+def test_a_stop_answers_all_requests_that_have_arrived(stopping, tmp_path):
     with ExitStack() as stack:
-        worker = answering_worker(one_worker, stack)
+        worker = answering_worker(stopping, stack)
         os.kill(worker, signal.SIGSTOP)
-        clients = [connected(one_worker, stack) for _ in range(100)]
+        clients = [connected(stopping, stack) for _ in range(100)]
         for client in clients:
             client.sendall(request("/healthz"))
-        one_worker.process.terminate()
+        stopping.process.terminate()
         until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
         os.kill(worker, signal.SIGCONT)
         assert [client.recv(15) for client in clients] == [ANSWERED] * 100
@@ -334,14 +349,14 @@ def test_a_request_with_a_body_is_answered_before_its_body(one_worker):
             assert b"Connection: close\r\n" in list(iter(stream.readline, b"\r\n"))
 
 
-def test_clients_that_send_nothing_do_not_delay_a_stop(one_worker):
+def test_clients_that_send_nothing_do_not_delay_a_stop(stopping):
     with ExitStack() as stack:
-        silent, closing, half = (connected(one_worker, stack) for _ in range(3))
+        silent, closing, half = (connected(stopping, stack) for _ in range(3))
         closing.sendall(request("/healthz", "Connection: close"))
         half.sendall(b"GET /")
         assert closing.recv(15) == ANSWERED
-        one_worker.process.terminate()
-        one_worker.process.wait(timeout=12)  # their connections would last for 15 s
+        stopping.process.terminate()
+        stopping.process.wait(timeout=12)  # their connections would last for 15 s
         assert silent.recv(1) == half.recv(1) == b""
 
 

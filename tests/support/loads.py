@@ -166,10 +166,12 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
 
     New rows have the next free ones.
     """
-    return {
-        table: select(database, f"SELECT {', '.join(names)} FROM {table}")
-        for table, names in columns_of_facts(database).items()
-    }
+    columns = columns_of_facts(database)
+    with closing(sqlite3.connect(database)) as db:
+        return {
+            table: db.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
+            for table, names in columns.items()
+        }
 
 
 REFERENCES = {
