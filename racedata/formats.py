@@ -83,6 +83,8 @@ def abridged(names: Sequence[str]) -> str:
 
 def without_accents(text: str) -> str:
     """A text without accents, in small letters: for sorting and matching names."""
+    if text.isascii():
+        return text.casefold()
     decomposed = unicodedata.normalize("NFKD", text)
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign)).casefold()
 

@@ -5,6 +5,7 @@ Also what tests of it read from a database and change in the rows.
 
 import json
 import urllib.parse
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -174,13 +175,15 @@ def repair_laps(rows: Rows, sample_database: Path) -> None:
         rows["laps"].append({**keys, **lap_row})
     numbers = dict(facts(sample_database, "results", "classified.number", 18))
     now = {number: datetime(2023, 10, 22, 19, 3, tzinfo=UTC) for number in numbers.values()}
+    laps: dict[tuple[int, int], list[Json]] = defaultdict(list)
+    for row in rows["laps"]:
+        laps[row["driver_number"], row["lap_number"]].append(row)
     for driver, lap, position, time in facts(
         sample_database, "lap_times", "lap, position, classified.time", 18
     ):
         number, (minutes, seconds) = numbers[driver], time.split(":")
-        for row in rows["laps"]:
-            if (row["driver_number"], row["lap_number"]) == (number, lap):
-                row["date_start"] = now[number].isoformat()
+        for row in laps[number, lap]:
+            row["date_start"] = now[number].isoformat()
         now[number] += timedelta(minutes=int(minutes), seconds=float(seconds))
         change = {"driver_number": number, "date": now[number].isoformat(), "position": position}
         rows["position"].append({**keys, **change})
