@@ -38,9 +38,10 @@ def value_of(found: Any, path: str, column: Column, place: str) -> Value:
 
 def row_of(record: Any, table: Table, place: str) -> dict[str, Value]:
     """An object of an API as a row: values by column, with references and texts instead of ids."""
-    columns = {column.name: column for column in table.columns}
     return {
-        name: value_of(record, path, columns[name], place) for name, path in table.paths.items()
+        column.name: value_of(record, column.path, column, place)
+        for column in table.columns
+        if column.path
     }
 
 
@@ -63,12 +64,11 @@ def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value
     """The sessions of an API's race that have a date or time, as rows without the raceId."""
     if SHOOTOUT.key in race:
         race = {**race, SPRINT_QUALIFYING.key: race[SHOOTOUT.key]}
-    table = BY_NAME["sessions"]
-    columns = {column.name: column for column in table.columns}
+    columns = [column for column in BY_NAME["sessions"].columns if column.path]
     for session in WEEKEND:
         row = {
-            name: value_of(race, f"{session.key}.{path}", columns[name], place)
-            for name, path in table.paths.items()
+            column.name: value_of(race, f"{session.key}.{column.path}", column, place)
+            for column in columns
         }
         if any(row.values()):
             yield {"session": session.name, **row}
@@ -107,7 +107,7 @@ class SeasonParts:
         keys = set()
         for number, row in enumerate(rows_of(records, table, place), 1):
             for name, of in (("driverId", "drivers"), ("constructorId", "constructors")):
-                if name in row and row[name] not in {*self.lists[of], *self.known[of]}:
+                if name in row and not (row[name] in self.lists[of] or row[name] in self.known[of]):
                     raise LoadError(f"{place}: {row[name]!r}; expected one of the {of}")
             unique = tuple(row[name] for name in table.unique if name in row)
             if unique in keys:
