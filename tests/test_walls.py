@@ -163,7 +163,7 @@ def test_no_module_of_the_loader_outside_sources_names_a_source():
 # The modules of the service that may import a package.
 MAY_IMPORT = {
     "gunicorn": "server worker",
-    "falcon": "answers app download health pages.resources request ratelimit.middleware site",
+    "falcon": "answers app download health pages.resources request ratelimit.middleware",
     "jinja2": "pages.rendering",
     "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",

@@ -10,7 +10,7 @@ import sys
 import pytest
 from support import PACKAGE, SAMPLE
 from support.answers import client
-from support.loads import built, changed, edit, refused, run_loader, select, signals_kept
+from support.loads import built, changed, edit, racedata, refused, run_loader, select, signals_kept
 from support.processes import run_racedata
 from support.refreshes import F1DB
 
@@ -22,9 +22,15 @@ from racedata.loader.same_bytes import SAMPLE_TIME, build_time
 BUILD = "SELECT builtAt, storeId, revision FROM build"
 
 
-def loaded(database, *sources, **environ):
+@pytest.fixture
+def fixed_time(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
+def loaded(database, *sources):
+    """The bytes of a database that a process of its own builds, at a fixed time."""
     words = ["load", *map(str, sources), "--database", str(database)]
-    run = run_racedata(*words, **environ)
+    run = run_racedata(*words, SOURCE_DATE_EPOCH="1700000000")
     assert (run.returncode, run.stderr) == (0, "")
     return database.read_bytes()
 
@@ -43,8 +49,7 @@ def test_the_sample_has_the_same_bytes_in_each_build(tmp_path):
 
 
 def test_the_sample_has_the_same_bytes_if_the_package_is_elsewhere(tmp_path):
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, tmp_path / "other" / "racedata", ignore=ignored)
+    shutil.copytree(PACKAGE, tmp_path / "other" / "racedata")
     subprocess.run(
         [sys.executable, "-m", "racedata", "load", "--database", tmp_path / "x.db"],
         cwd=tmp_path / "other",
@@ -84,46 +89,41 @@ def test_the_sample_has_the_same_bytes_even_if_it_replaces_an_earlier_one(tmp_pa
     assert built(SAMPLE, database).read_bytes() == fresh.read_bytes()
 
 
-def test_with_a_fixed_time_two_builds_of_the_same_sources_have_the_same_bytes(source, tmp_path):
-    fixed = dict(SOURCE_DATE_EPOCH="1700000000")
-    one, two = (loaded(tmp_path / name, source, F1DB, **fixed) for name in ("x.db", "y.db"))
+def test_with_a_fixed_time_two_builds_of_the_same_sources_have_the_same_bytes(
+    source, tmp_path, fixed_time
+):
+    one, two = (loaded(tmp_path / name, source, F1DB) for name in ("x.db", "y.db"))
     assert one == two
     ((at, id, revision),) = select(tmp_path / "x.db", BUILD)
     assert (at, revision) == ("2023-11-14T22:13:20Z", 1)
     assert select(tmp_path / "x.db", "SELECT DISTINCT readAt FROM sources") == [(at,)]
-    assert loaded(tmp_path / "x.db", source, F1DB, **fixed) == one
+    assert built([source, F1DB], tmp_path / "x.db").read_bytes() == one
     # other sources are another store, even at the same time
-    loaded(tmp_path / "z.db", F1DB, **fixed)
-    assert select(tmp_path / "z.db", BUILD)[0][1] != id
+    assert select(built(F1DB, tmp_path / "z.db"), BUILD)[0][1] != id
 
 
-def test_with_a_fixed_time_a_build_that_replaces_another_has_the_next_revision(source, tmp_path):
-    before = tmp_path / "before.db"
-    fixed = dict(SOURCE_DATE_EPOCH="1700000000")
-    loaded(before, source, **fixed)
+def test_with_a_fixed_time_a_build_that_replaces_another_has_the_next_revision(
+    source, tmp_path, fixed_time
+):
+    before = built(source, tmp_path / "before.db")
     ((_, id, _),) = select(before, BUILD)
     edit(source / "drivers.csv", ",Leclerc,", ",Leclercq,")
-    built = []
-    for name in ("x.db", "y.db"):
-        shutil.copy(before, tmp_path / name)
-        built.append(loaded(tmp_path / name, source, **fixed))
-    assert built[0] == built[1]
+    one, two = (shutil.copy(before, tmp_path / name) for name in ("x.db", "y.db"))
+    assert loaded(one, source) == loaded(two, source)
     assert select(tmp_path / "x.db", "SELECT storeId, revision FROM build") == [(id, 2)]
     what = "SELECT revision, key, columnName, oldValue, value FROM changes"
     assert select(tmp_path / "x.db", what) == [(2, "leclerc", "surname", "Leclerc", "Leclercq")]
 
 
-def test_a_build_with_a_fixed_time_is_in_step_with_its_store(source, tmp_path):
-    loaded(tmp_path / "x.db", source, SOURCE_DATE_EPOCH="1700000000")
-    before = (tmp_path / "x.db").read_bytes()
-    run = subprocess.run(
-        [sys.executable, "-m", "racedata", "build", "--database", tmp_path / "x.db"],
-        capture_output=True,
-        text=True,
-    )
-    assert run.stdout == f"{tmp_path / 'x.db'}: nothing new\n"
-    assert (tmp_path / "x.db").read_bytes() == before
-    assert store_path(tmp_path / "x.db").exists()
+def test_a_build_with_a_fixed_time_is_in_step_with_its_store(
+    source, tmp_path, fixed_time, monkeypatch
+):
+    database = built(source, tmp_path / "x.db")
+    before = database.read_bytes()
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
+    assert database.read_bytes() == before
+    assert store_path(database).exists()
 
 
 def test_without_a_fixed_time_it_is_now(monkeypatch):

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import pytest
 import webtest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import ROOT
 from support.answers import Counted, client, request, settings_of
@@ -73,7 +73,8 @@ QUERIES = st.sampled_from(
 REQUESTS = st.tuples(SCHEMES, HOSTS, st.sampled_from(PATHS.split()), QUERIES, CODINGS, METHODS)
 
 
-@given(st.lists(REQUESTS, max_size=25))
+@settings(max_examples=40)
+@given(st.lists(REQUESTS, min_size=10, max_size=25))
 def test_no_request_gets_the_answer_of_another(sample_database, requests):
     apps = [
         without_cache(sample_database),

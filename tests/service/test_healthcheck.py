@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from support.apis import served
+from support.loads import racedata
 from support.processes import run_racedata, service
 
 
@@ -35,7 +36,7 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
         "refused": "It is damaged.",
     }
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
-        checked = run_racedata("healthcheck", "--url", server.url)
+        checked = racedata("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stderr) == (0, "")
     assert (
         checked.stdout == "ok: data.zip and f1db, built at 2026-11-22; "
@@ -64,7 +65,7 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
 )
 def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, body, line):
     with served(lambda path: (status, {}, body)) as server:
-        checked = run_racedata("healthcheck", "--url", server.url)
+        checked = racedata("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stdout) == (1, "")
     assert checked.stderr == f"racedata healthcheck: {server.url}: {line}\n"
 
@@ -104,7 +105,7 @@ def test_stale_after_fails_if_a_followed_source_has_not_been_refreshed_for_that_
     dump = {"name": "dump", "readAt": ago(built)}
     health = {"status": "ok", "builtAt": ago(built), "sources": [dump, *listed]}
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
-        checked = run_racedata("healthcheck", "--stale-after", "2", "--url", server.url)
+        checked = racedata("healthcheck", "--stale-after", "2", "--url", server.url)
     assert checked.returncode == (stale is not None)
     assert checked.stdout.startswith("ok: dump") == (stale is None)
     assert (f"{stale} has not been refreshed since 2" in checked.stderr) == (stale is not None)
@@ -119,7 +120,7 @@ def test_stale_after_fails_for_the_sample_even_if_it_is_new(running):
 
 @pytest.mark.parametrize("days", ["0", "1000", "two", "-1", "nan"])
 def test_stale_after_is_a_whole_number_of_days(days):
-    checked = run_racedata("healthcheck", f"--stale-after={days}")
+    checked = racedata("healthcheck", f"--stale-after={days}")
     assert (checked.returncode, checked.stdout) == (2, "")
     assert f"{days!r}; expected a whole number from 1 to 999" in checked.stderr
 
@@ -132,8 +133,12 @@ def test_stale_after_is_a_whole_number_of_days(days):
         ([], {"PORT": "http"}, "PORT='http': expected a whole number from 1 to 65535"),
     ],
 )
-def test_healthcheck_fails_in_one_line_if_no_service_is_running(arguments, environ, line):
-    checked = run_racedata("healthcheck", *arguments, **environ)
+def test_healthcheck_fails_in_one_line_if_no_service_is_running(
+    arguments, environ, line, monkeypatch
+):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    checked = racedata("healthcheck", *arguments)
     assert (checked.returncode, checked.stdout) == (1, "")
     assert checked.stderr.startswith(f"racedata healthcheck: {line}")
     assert checked.stderr.count("\n") == 1

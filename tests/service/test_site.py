@@ -11,7 +11,7 @@ import pytest
 import webtest
 from support import SAMPLE
 from support.answers import client, links_of, settings_of
-from support.loads import add_laps, built, csv_rows, edited, race_ids
+from support.loads import add_laps, built, race_ids, racedata
 from support.processes import run_racedata
 
 from racedata.service import site
@@ -69,27 +69,6 @@ def copied(sample_database, tmp_path_factory):
 @pytest.fixture(scope="module")
 def files(copied):
     return files_of(copied)
-
-
-@pytest.fixture(scope="module")
-def small_dump(tmp_path_factory):
-    """A dump of one race, of which a copy has few files."""
-    of_race = [row for row in csv_rows(SAMPLE, "results") if row["raceId"] == AUSTRIA]
-    (race,) = [row for row in csv_rows(SAMPLE, "races") if row["raceId"] == AUSTRIA]
-    used = {
-        "drivers": ("driverId", {row["driverId"] for row in of_race}),
-        "constructors": ("constructorId", {row["constructorId"] for row in of_race}),
-        "circuits": ("circuitId", {race["circuitId"]}),
-        "seasons": ("year", {race["year"]}),
-        "status": ("statusId", {row["statusId"] for row in of_race}),
-    }
-
-    def edit_of(table):
-        name, ids = used.get(table, ("raceId", {AUSTRIA}))
-        return lambda row: row if row[name] in ids else None
-
-    edits = {path.stem: edit_of(path.stem) for path in SAMPLE.glob("*.csv")}
-    return edited(SAMPLE, tmp_path_factory.mktemp("small") / "dump", **edits)
 
 
 @pytest.mark.long(6)
@@ -216,9 +195,13 @@ def test_a_second_export_writes_nothing_and_another_database_only_what_differs(
         (["--database", "none.db"], {}, "none.db"),
     ],
 )
-def test_a_wrong_setting_or_database_is_one_line_and_no_folder(tmp_path, options, environ, said):
+def test_a_wrong_setting_or_database_is_one_line_and_no_folder(
+    tmp_path, options, environ, said, monkeypatch
+):
     folder = tmp_path / "copy"
-    ended = run_racedata("export", "site", folder, *options, **environ)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    ended = racedata("export", "site", folder, *options)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("racedata export site: ") and said in ended.stderr
     assert ended.stderr.count("\n") == 1
@@ -226,11 +209,11 @@ def test_a_wrong_setting_or_database_is_one_line_and_no_folder(tmp_path, options
 
 
 def test_help_and_an_unknown_option():
-    shown = run_racedata("export", "site", "--help")
+    shown = racedata("export", "site", "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith("usage: racedata export site")
-    assert "export site" in " ".join(run_racedata("export", "--help").stdout.split())
-    assert run_racedata("export", "site", "folder", "--none").returncode == 2
+    assert "export site" in " ".join(racedata("export", "--help").stdout.split())
+    assert racedata("export", "site", "folder", "--none").returncode == 2
 
 
 @pytest.mark.long(40)

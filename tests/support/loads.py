@@ -87,7 +87,7 @@ def next_version(folder: Path) -> Path:
 
     Its circuits have a further column.
     """
-    shutil.copytree(PACKAGE, folder / "racedata", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, folder / "racedata")
     schema = folder / "racedata" / "schema.sql"
     version = "PRAGMA user_version = {};".format
     edit(schema, version(SCHEMA_VERSION), version(SCHEMA_VERSION + 1))
@@ -316,6 +316,26 @@ def race_ids(source: Path, year: int) -> dict[int, str]:
         for row in csv_rows(source, "races")
         if row["year"] == str(year)
     }
+
+
+def of_one_race(target: Path, race: str) -> Path:
+    """The sample without all that is not about one race."""
+    results = [row for row in csv_rows(SAMPLE, "results") if row["raceId"] == race]
+    (facts,) = [row for row in csv_rows(SAMPLE, "races") if row["raceId"] == race]
+    used = {
+        "drivers": ("driverId", {row["driverId"] for row in results}),
+        "constructors": ("constructorId", {row["constructorId"] for row in results}),
+        "circuits": ("circuitId", {facts["circuitId"]}),
+        "seasons": ("year", {facts["year"]}),
+        "status": ("statusId", {row["statusId"] for row in results}),
+    }
+
+    def edit_of(table: str) -> Edit:
+        name, ids = used.get(table, ("raceId", {race}))
+        return lambda row: row if row[name] in ids else None
+
+    edits = {path.stem: edit_of(path.stem) for path in SAMPLE.glob("*.csv")}
+    return edited(SAMPLE, target, **edits)
 
 
 def without(source: Path, folder: Path, year: int, *rounds: int, **edits: Edit) -> Path:
