@@ -17,14 +17,7 @@ from support import SAMPLE
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
-from support.loads import (  # noqa: E402
-    built,
-    built_with_corrections,
-    changed,
-    edit,
-    of_one_race,
-    race_ids,
-)
+from support.loads import built, built_with_corrections, changed, edit, of_one_race  # noqa: E402
 from support.network import isolated  # noqa: E402
 
 from racedata.service.snapshot import return_large_blocks  # noqa: E402
@@ -113,7 +106,7 @@ def sample_database(tmp_path_factory):
 @pytest.fixture(scope="session")
 def small_dump(tmp_path_factory):
     """A dump of one race, of which the service has few addresses."""
-    return of_one_race(tmp_path_factory.mktemp("small") / "dump", race_ids(SAMPLE, 2023)[9])
+    return of_one_race(tmp_path_factory.mktemp("small") / "dump")
 
 
 @pytest.fixture

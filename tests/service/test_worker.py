@@ -47,9 +47,8 @@ def with_one_worker(database, folder, listens_at):
 
 @pytest.fixture(scope="module", params=["tcp", "unix"])
 def one_worker(request, sample_database, tmp_path_factory):
-    with with_one_worker(
-        sample_database, tmp_path_factory.mktemp("worker"), request.param
-    ) as running:
+    folder = tmp_path_factory.mktemp("worker")
+    with with_one_worker(sample_database, folder, request.param) as running:
         yield running
 
 

@@ -318,24 +318,22 @@ def race_ids(source: Path, year: int) -> dict[int, str]:
     }
 
 
-def of_one_race(target: Path, race: str) -> Path:
-    """The sample without all that is not about one race."""
-    results = [row for row in csv_rows(SAMPLE, "results") if row["raceId"] == race]
-    (facts,) = [row for row in csv_rows(SAMPLE, "races") if row["raceId"] == race]
-    used = {
-        "drivers": ("driverId", {row["driverId"] for row in results}),
-        "constructors": ("constructorId", {row["constructorId"] for row in results}),
-        "circuits": ("circuitId", {facts["circuitId"]}),
-        "seasons": ("year", {facts["year"]}),
-        "status": ("statusId", {row["statusId"] for row in results}),
-    }
+def of_one_race(target: Path) -> Path:
+    """The sample without all that is not about one race, in Austria in 2023."""
+    race = race_ids(SAMPLE, 2023)[9]
+    rows = [row for name in ("results", "races") for row in csv_rows(SAMPLE, name)]
+    used = [row for row in rows if row["raceId"] == race]
+    ids = dict(drivers="driverId", constructors="constructorId", circuits="circuitId")
+    ids |= dict(seasons="year", status="statusId")
 
     def edit_of(table: str) -> Edit:
-        name, ids = used.get(table, ("raceId", {race}))
-        return lambda row: row if row[name] in ids else None
+        name = ids.get(table, "raceId")
+        kept = {row.get(name) for row in used}
+        return lambda row: row if row[name] in kept else None
 
-    edits = {path.stem: edit_of(path.stem) for path in SAMPLE.glob("*.csv")}
-    return edited(SAMPLE, target, **edits)
+    return edited(
+        SAMPLE, target, **{path.stem: edit_of(path.stem) for path in SAMPLE.glob("*.csv")}
+    )
 
 
 def without(source: Path, folder: Path, year: int, *rounds: int, **edits: Edit) -> Path:
