@@ -5,8 +5,6 @@ sources.
 """
 
 import argparse
-import atexit
-import gc
 import io
 import os
 import signal
@@ -142,7 +140,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports prints no traceback
-    atexit.register(gc.freeze)  # otherwise, Python looks for cycles among all objects as it ends
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for encodings that lack a character
     words = sys.argv[1:] if arguments is None else arguments
