@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,31 @@ from racedata.statements import Bounds, StatementError
 BOUNDS = Bounds(rows=200, size=100_000)
 
 
+def process(database, seconds):
+    statements = StatementProcess(str(database), BOUNDS, seconds)
+    yield statements
+    statements.close()
+
+
 @pytest.fixture(scope="module")
 def statements(sample_database):
-    process = StatementProcess(str(sample_database), BOUNDS, seconds=0.2)
-    yield process
-    process.close()
+    yield from process(sample_database, seconds=60)
+
+
+@pytest.fixture(scope="module")
+def impatient(sample_database):
+    yield from process(sample_database, seconds=0.2)
 
 
 def races(statements):
     return statements.run("SELECT count(*) AS n FROM races").rows
+
+
+def goes_on(statements):
+    """Whether the next statement is answered: on a busy machine, even that may take too long."""
+    with suppress(StatementError):
+        return races(statements) == [{"n": 88}]
+    return False
 
 
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -57,22 +73,20 @@ HUGE = {
 
 
 @pytest.mark.parametrize("sql", HUGE, ids=lambda sql: f"{sql[:60]}… {len(sql)}")
-def test_a_huge_statement_ends_soon_with_one_line_and_little_memory(statements, sql):
-    assert races(statements)
-    start = time.monotonic()
+def test_a_huge_statement_ends_with_one_line_and_little_memory(statements, impatient, sql):
+    asked = impatient if STOPPED in HUGE[sql] else statements
     with pytest.raises(StatementError, match=HUGE[sql]) as refused:
-        statements.run(sql)
-    print(f"{time.monotonic() - start:.2f} s: {refused.value}")
+        asked.run(sql)
     assert "\n" not in str(refused.value)
-    assert races(statements) == [{"n": 88}]
-    assert memory(statements.process.pid) < 30 + (MAX_HEAP >> 20)
+    until(lambda: goes_on(asked))
+    assert memory(asked.process.pid) < 30 + (MAX_HEAP >> 20)
 
 
-def test_a_statement_that_was_stopped_leaves_no_process(statements):
-    before = statements.process
+def test_a_statement_that_was_stopped_leaves_no_process(impatient):
+    before = impatient.process
     with pytest.raises(StatementError, match="stopped"):
-        statements.run(f"{NUMBERS} SELECT count(*) FROM n")
-    assert statements.process.pid != before.pid and not before.is_alive()
+        impatient.run(f"{NUMBERS} SELECT count(*) FROM n")
+    assert impatient.process.pid != before.pid and not before.is_alive()
 
 
 def test_a_process_that_was_killed_is_replaced(statements):
@@ -83,7 +97,7 @@ def test_a_process_that_was_killed_is_replaced(statements):
 
 
 def test_a_process_that_cannot_start_is_named(tmp_path):
-    statements = StatementProcess(str(tmp_path / "none.db"), BOUNDS, seconds=2)
+    statements = StatementProcess(str(tmp_path / "none.db"), BOUNDS, seconds=60)
     for _ in range(2):
         with pytest.raises(StatementError, match="does not start; start racedata mcp again"):
             races(statements)
