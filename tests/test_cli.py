@@ -133,15 +133,8 @@ def test_serve_ends_with_one_line_if_it_cannot_start(arguments, environ, line):
 
 def test_serve_imports_nothing_from_the_current_folder(sample_database, tmp_path):
     (tmp_path / "racedata").mkdir()
-    for name in (
-        "falcon.py",
-        "gunicorn.py",
-        "json.py",
-        "resource.py",
-        "setproctitle.py",
-        "racedata/__init__.py",
-    ):
-        (tmp_path / name).write_text("raise SystemExit(__file__)")
+    for name in ["falcon", "gunicorn", "json", "resource", "setproctitle", "racedata/__init__"]:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(__file__)")
     (tmp_path / "link").symlink_to(tmp_path)
     environ = {
         "PATH": os.environ["PATH"],
@@ -176,14 +169,11 @@ class Starting(NamedTuple):
             "XDG_DATA_HOME": str(self.database.parent.parent),
         }
         command = [RACEDATA, "serve", "--workers", "1", "--port", str(self.port)]
+        environ = {"PATH": os.environ["PATH"], **paths}
         with (
             open("/dev/full", "w") as full,
             subprocess.Popen(
-                command,
-                env={"PATH": os.environ["PATH"], **paths},
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
+                command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True
             ) as process,
         ):
             try:

@@ -110,11 +110,8 @@ def was_there_a_penalty_after_a_race_and_what_changed(ask):
     result = ask("ask", address="/2023/18/drivers/hamilton/results")
     (race,) = result["MRData"]["RaceTable"]["Races"]
     status = race["Results"][0]["status"]
-    return (about["positionText"], about["points"], status), (
-        ("2", "D"),
-        ("18", "0"),
-        "Disqualified",
-    )
+    expected = ("2", "D"), ("18", "0"), "Disqualified"
+    return (about["positionText"], about["points"], status), expected
 
 
 def the_grid_of_the_last_race(ask):
@@ -123,10 +120,8 @@ def the_grid_of_the_last_race(ask):
     (race,) = answer["MRData"]["RaceTable"]["Races"]
     grid = sorted((int(each["grid"]), each["Driver"]["code"]) for each in race["Results"])
     first = [code for place, code in grid if place][:3]
-    return (coverage["lastRaceWithResults"], first), (
-        "2023-10-22: 2023/18 United States Grand Prix",
-        ["LEC", "NOR", "HAM"],
-    )
+    expected = "2023-10-22: 2023/18 United States Grand Prix", ["LEC", "NOR", "HAM"]
+    return (coverage["lastRaceWithResults"], first), expected
 
 
 def sprint_weekends_of_a_season(ask):
@@ -353,18 +348,9 @@ def post(port, body=b"{}", **headers):
         connection.close()
 
 
-HELLO = json.dumps(
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
-).encode()
+CLIENT = {"name": "test", "version": "1"}
+FIRST = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT}
+HELLO = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": FIRST}).encode()
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,8 @@ def test_healthcheck_asks_the_service_at_host_and_port(running, host):
 def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path):
     read = {"readAt": "2026-11-22T10:00:00Z"}
     sources = [{"name": "data.zip", **read}, {"name": "f1db", **read}, {"name": "openf1"}]
-    health = {
-        "status": "ok",
-        "sources": sources,
-        "builtAt": "2026-11-22",
-        "refused": "It is damaged.",
-    }
+    health = {"status": "ok", "sources": sources, "builtAt": "2026-11-22"}
+    health["refused"] = "It is damaged."
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
         checked = racedata("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -44,23 +40,18 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
     )
 
 
+NO_REPORT = "not a health report; expected the address of racedata's /healthz"
+
+
 @pytest.mark.parametrize(
     ("status", "body", "line"),
     [
         (503, b"{}", "status 503; expected 200"),
-        (200, b"<html>", "not a health report; expected the address of racedata's /healthz"),
-        (200, b"[]", "not a health report; expected the address of racedata's /healthz"),
-        (200, b"{}", "not a health report; expected the address of racedata's /healthz"),
-        (
-            200,
-            b'{"status":"fail","sources":[],"builtAt":1}',
-            "not a health report; expected the address of racedata's /healthz",
-        ),
-        (
-            200,
-            b'{"status":"ok","sources":[{"name":1,"readAt":1}],"builtAt":1}',
-            "not a health report; expected the address of racedata's /healthz",
-        ),
+        (200, b"<html>", NO_REPORT),
+        (200, b"[]", NO_REPORT),
+        (200, b"{}", NO_REPORT),
+        (200, b'{"status":"fail","sources":[],"builtAt":1}', NO_REPORT),
+        (200, b'{"status":"ok","sources":[{"name":1,"readAt":1}],"builtAt":1}', NO_REPORT),
     ],
 )
 def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, body, line):
@@ -91,15 +82,9 @@ def test_stale_after_fails_if_a_followed_source_has_not_been_refreshed_for_that_
     def ago(days):
         return f"{datetime.now(UTC) - timedelta(days):%Y-%m-%dT%H:%M:%SZ}"
 
+    keys = ("followedSince", "refreshedAt")
     listed = [
-        {
-            "name": name,
-            **{
-                key: ago(days)
-                for key, days in zip(("followedSince", "refreshedAt"), times)
-                if days is not None
-            },
-        }
+        {"name": name} | {key: ago(days) for key, days in zip(keys, times) if days is not None}
         for name, times in sources.items()
     ]
     dump = {"name": "dump", "readAt": ago(built)}

@@ -128,19 +128,10 @@ def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
         return db.execute(sql).fetchall()
 
 
-# The dump's ids of rows, which only number them.
 # The tables about sources, and about what they say and have said.
-ABOUT_SOURCES = {
-    "build",
-    "sources",
-    "origins",
-    "corrections",
-    "changes",
-    "coverage",
-    "discrepancies",
-    "discrepancy_values",
-    "ids",
-}
+ABOUT_SOURCES = {"build", "sources", "origins", "corrections", "changes", "coverage", "ids"}
+ABOUT_SOURCES |= {"discrepancies", "discrepancy_values"}
+# The dump's ids of rows, which only number them.
 ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId")
 
 
@@ -228,10 +219,7 @@ def expected_lines(name: str) -> list[str]:
     return [*map(str.strip, path.read_text(encoding="utf-8").splitlines())]
 
 
-Planted = list[tuple[str, str, str]]
-
-
-def planted(name: str) -> list[Planted]:
+def planted(name: str) -> list[list[tuple[str, str, str]]]:
     """From a file in tests/expected/: the faults of each database, which an empty line ends. Of
     each fault: the beginning of a title, SQL that plants it, its report.
     """

@@ -307,15 +307,8 @@ class Redis:
         self.start()
 
     def start(self) -> None:
-        command = [
-            "redis-server",
-            "--port",
-            str(self.port),
-            "--dir",
-            str(self.folder),
-            "--save",
-            "",
-        ]
+        place = ["--port", str(self.port), "--dir", str(self.folder)]
+        command = ["redis-server", *place, "--save", ""]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         until(lambda: listens(("127.0.0.1", self.port)))
 
