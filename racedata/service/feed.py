@@ -199,10 +199,10 @@ def place_in_words(text: str) -> str:
     return f"{number}{ending}"
 
 
-def content_of(changes: Sequence[Json], names: Names) -> str:
-    """All changed values with their reasons, one in each line."""
+def content_of(changes: Sequence[Json], names: Names, limit: int = MAX_LINES) -> str:
+    """The first changed values with their reasons, one in each line."""
     lines = []
-    for change in changes[:MAX_LINES]:
+    for change in changes[:limit]:
         old, new = change.get("oldValue", "unknown"), change.get("value", "unknown")
         if is_new(change):
             old, new = "none", f"{new} records"

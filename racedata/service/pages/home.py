@@ -3,20 +3,17 @@
 Which weekend is next depends on the data, not on a clock; script.js says in how long a session is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby, islice
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
-from racedata.service import feed
-from racedata.service.catalogue import full_name
-from racedata.service.pages import races
+from racedata.service.pages import races, values
 from racedata.service.pages.ask import ALL, Ask
 
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session
 NEWS = 6  # races in whose records something changed lately
-CHANGES = 2000  # values of which these are chosen
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source
 
 
@@ -28,13 +25,6 @@ class Newest(NamedTuple):
     anchor: str  # of all its places on the page of the race
     places: list[Json]  # the first
     is_provisional: bool
-
-
-class News(NamedTuple):
-    """What changed at a time, in words: `Monaco Grand Prix 2026: Gasly 3rd → 7th`."""
-
-    title: str
-    race: tuple[str, str] | None  # season and round
 
 
 def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
@@ -59,7 +49,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         "provisional": provisional,
         # If the last race has no standings yet, those after an earlier one.
         "championships": [*races.championships(ask, ("current", "last"), ("current", None))],
-        "news": [*news(ask)],
+        "news": [*values.news(ask, NEWS)],
         "decades": decades(ask.catalogue.rounds),
     }
 
@@ -99,19 +89,3 @@ def decades(seasons: Iterable[int]) -> list[tuple[int, list[int]]]:
         (decade, [*of_decade])
         for decade, of_decade in groupby(latest_first, key=lambda season: season // 10 * 10)
     ]
-
-
-def news(ask: Ask) -> Iterator[News]:
-    """What changed lately in the records of races and in names, the newest first."""
-    names = {
-        **{each["driverId"]: full_name(each) for each in ask.catalogue.drivers.values()},
-        **{each["constructorId"]: each["name"] for each in ask.catalogue.constructors.values()},
-    }
-    by_subject = groupby(
-        ask("changes", CHANGES), key=lambda each: (each["revision"], *feed.subject(each))
-    )
-    for _, group in islice(by_subject, NEWS):
-        of_subject = [*group]
-        first = of_subject[0]
-        race = (first["season"], first["round"]) if "round" in first else None
-        yield News(feed.title_of(of_subject, names), race)

@@ -35,6 +35,7 @@ from racedata.service.pages import (
     race,
     races,
     season,
+    values,
 )
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
@@ -67,6 +68,8 @@ PAGES = (
     Page("/drivers", "directory.html", directory.drivers),
     Page("/constructors", "directory.html", directory.constructors),
     Page("/circuits", "directory.html", directory.circuits),
+    Page("/discrepancies", "discrepancies.html", values.discrepancies),
+    Page("/changes", "changes.html", values.changes),
     Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
     Page(
         "/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault

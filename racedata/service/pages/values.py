@@ -1,0 +1,94 @@
+"""The pages at `/discrepancies` and `/changes`: what sources disagree about, and what changed."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from racedata.formats import Json
+from racedata.service import feed
+from racedata.service.addresses import Value
+from racedata.service.catalogue import full_name
+from racedata.service.pages.ask import Ask
+
+# With more, the pages would be longer than 15 KB.
+DOUBTS = 400
+NEWS = 30
+LINES = 20  # of each
+
+CHANGES = 2000  # values of which these are chosen
+OPEN: dict[str, Value] = {"?state": "open"}
+
+
+class Doubt(NamedTuple):
+    """An open discrepancy, of a race or else of a driver, constructor or circuit."""
+
+    name: str
+    link: str  # to the page of what has the name; empty without one
+    race: Json | None
+    value: str  # `qualifying, q1`
+    sources: str  # what each of them says
+
+
+class News(NamedTuple):
+    """What changed at a time, in words: `Monaco Grand Prix 2026: Gasly 3rd → 7th`."""
+
+    title: str
+    race: tuple[str, str] | None  # season and round
+    lines: list[str]  # the values with their reasons
+
+
+def discrepancies(ask: Ask) -> dict[str, Any]:
+    names = links_and_names(ask)
+    found = ask.content("discrepancies", DOUBTS, None, None, **OPEN)
+    doubts: dict[str, list[Doubt]] = {}
+    for record in found.objects:
+        doubts.setdefault(record["explanation"], []).append(doubt(record, names))
+    return {
+        "doubts": doubts,  # by what would settle them
+        "shown": len(found.objects),
+        "open": found.total,
+        "total": ask.content("discrepancies", 0).total,
+    }
+
+
+def doubt(record: Json, names: dict[str, str]) -> Doubt:
+    kinds = ("driver", "constructor", "circuit")
+    links = (f"{kind}s/{record[f'{kind}Id']}" for kind in kinds if f"{kind}Id" in record)
+    link = next(links, "")
+    return Doubt(
+        names.get(link, record["key"]),
+        link,
+        record if "round" in record else None,
+        f"{feed.kind_in_words(record['kind'])}, {feed.column_in_words(record['column'])}",
+        ", ".join(f"{of['source']} {of.get('value', 'none')}" for of in record["Sources"]),
+    )
+
+
+def links_and_names(ask: Ask) -> dict[str, str]:
+    """The names of all drivers, constructors and circuits, by the links to their pages."""
+    drivers, constructors, circuits = (
+        each.values()
+        for each in (ask.catalogue.drivers, ask.catalogue.constructors, ask.catalogue.circuits)
+    )
+    return {
+        **{f"drivers/{each['driverId']}": each["familyName"] for each in drivers},
+        **{f"constructors/{each['constructorId']}": each["name"] for each in constructors},
+        **{f"circuits/{each['circuitId']}": each["circuitName"] for each in circuits},
+    }
+
+
+def changes(ask: Ask) -> dict[str, Any]:
+    return {"news": [*news(ask, NEWS)]}
+
+
+def news(ask: Ask, limit: int) -> Iterator[News]:
+    """What changed lately in the records of races and in names, the newest first."""
+    names = {
+        **{each["driverId"]: full_name(each) for each in ask.catalogue.drivers.values()},
+        **{each["constructorId"]: each["name"] for each in ask.catalogue.constructors.values()},
+    }
+    for of_entry in islice(feed.by_entry(ask("changes", CHANGES)), limit):
+        first = of_entry[0]
+        race = (first["season"], first["round"]) if "round" in first else None
+        lines = feed.content_of(of_entry, names, LINES).splitlines()
+        yield News(feed.title_of(of_entry, names), race, lines)
