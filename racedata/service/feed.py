@@ -26,6 +26,7 @@ MAX_PLACES = 4  # drivers in a title
 
 # The words for columns that people would not understand.
 COLUMNS = {
+    "dob": "date of birth",
     "milliseconds": "milliseconds of the time",
     "positionOrder": "place in the order",
     "positionText": "place",

@@ -25,6 +25,7 @@ GOLDEN = {
     "race-2023-19": "/2023/19",
     "drivers": "/drivers",
     "circuits": "/circuits",
+    "changes": "/changes",
     "driver-alonso": "/drivers/alonso",
     "driver-moss": "/drivers/moss",
     "constructor-vanwall": "/constructors/vanwall",

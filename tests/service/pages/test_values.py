@@ -1,0 +1,86 @@
+"""racedata.service.pages.values: what sources disagree about, and what changed, for people."""
+
+import pytest
+from support import SAMPLE
+from support.answers import client, links_of, request, words_of
+from support.loads import built, changed, select
+from support.refreshes import F1DB
+
+CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value,
+        source, reason, year, round, raceName, driverId)
+    SELECT {revision}, '2026-11-20T10:00:00Z', 'results', '', 'positionText', '7', '6', 'f1db',
+        'a decision', 2023, 18, 'United States Grand Prix', driverId FROM drivers {which}"""
+
+
+@pytest.fixture(scope="module")
+def two_sources(tmp_path_factory):
+    """The sample and what f1db says about two of its races."""
+    return built([SAMPLE, F1DB], tmp_path_factory.mktemp("two") / "racedata.db")
+
+
+def test_each_open_discrepancy_is_there_with_what_sources_say_and_what_would_settle_it(two_sources):
+    html = client(two_sources).get("/discrepancies").text
+    page = words_of(html)
+    assert "One of the two is wrong, or it is another person." in page
+    assert "Gould drivers, date of birth sample 1918-09-20, f1db 1921-09-20" in page
+    assert "./drivers/gould" in links_of(html)
+    ((total, open),) = select(
+        two_sources, "SELECT count(*), sum(state = 'open') FROM discrepancies"
+    )
+    assert f"Sources disagree about {total} facts. {open} of them are open" in page
+    assert html.count('<tr><th scope="row">') == open
+
+
+def test_a_discrepancy_in_a_race_has_a_link_to_the_race(two_sources, tmp_path):
+    path = tmp_path / "racedata.db"
+    path.write_bytes(two_sources.read_bytes())
+    in_race = """UPDATE discrepancies SET year = 2023,
+        raceId = (SELECT raceId FROM races WHERE RACE(2023/18))
+        WHERE key = 'gould'"""
+    html = client(changed(path, in_race)).get("/discrepancies").text
+    assert 'Gould <small><a href="./2023/18">United States</a> 2023</small>' in html
+
+
+def test_without_a_discrepancy_or_change_the_pages_say_so_and_no_page_links_to_them(sample):
+    page = words_of(sample.get("/discrepancies").text)
+    assert "Sources disagree about 0 facts." in page and "most doubtful" not in page
+    assert "Nothing has changed since the first load." in words_of(sample.get("/changes").text)
+    for address in ("/", "/data", "/2023"):
+        links = {*links_of(sample.get(address).text)}
+        assert not links & {"changes", "discrepancies"}
+
+
+def test_pages_link_to_what_changed_and_to_what_sources_disagree_about(two_sources, tmp_path):
+    path = tmp_path / "racedata.db"
+    path.write_bytes(two_sources.read_bytes())
+    app = client(changed(path, CHANGE.format(revision=9, which="WHERE DRIVER(gasly)")))
+    assert {"changes", "discrepancies"} <= {*links_of(app.get("/data").text)}
+    assert "changes" in links_of(app.get("/").text)
+
+
+def test_a_change_is_there_with_its_values_its_reason_and_its_race(database):
+    html = client(changed(database, CHANGE.format(revision=2, which="WHERE DRIVER(gasly)")))
+    html = html.get("/changes").text
+    said = "United States Grand Prix 2023: Pierre Gasly 7th → 6th (f1db, 20 November)"
+    assert f"<summary>{said}</summary>" in html
+    assert "<li>results, Pierre Gasly, place: 7 → 6; a decision</li>" in html
+    assert '<a href="./2023/18">The race</a>' in html
+
+
+def test_only_the_latest_changes_are_there_with_their_first_values(database):
+    changes = [CHANGE.format(revision=revision, which="LIMIT 25") for revision in range(2, 42)]
+    html = client(changed(database, *changes)).get("/changes").text
+    assert html.count("<summary>") == 30
+    assert html.count("and 5 other values") == 30
+    assert compressed_size(database, "/changes") < 15_000
+
+
+def test_the_page_of_a_full_database_is_less_than_15_kb(full_database):
+    assert compressed_size(full_database, "/discrepancies") < 15_000
+
+
+def compressed_size(database, address):
+    asked = {"PATH_INFO": address, "HTTP_ACCEPT_ENCODING": "gzip"}
+    answer = request(client(database), **asked)
+    assert answer.headers["Content-Encoding"] == "gzip"
+    return int(answer.headers["Content-Length"])
