@@ -53,10 +53,10 @@ def discrepancies(ask: Ask) -> dict[str, Any]:
 
 def doubt(record: Json, names: dict[str, str]) -> Doubt:
     kinds = ("driver", "constructor", "circuit")
-    links = (f"{kind}s/{record[f'{kind}Id']}" for kind in kinds if f"{kind}Id" in record)
-    link = next(links, "")
+    links = [f"{kind}s/{record[f'{kind}Id']}" for kind in kinds if f"{kind}Id" in record]
+    link = links[0] if links else ""
     return Doubt(
-        names.get(link, record["key"]),
+        names[link] if link else record["key"],
         link,
         record if "round" in record else None,
         f"{feed.kind_in_words(record['kind'])}, {feed.column_in_words(record['column'])}",
