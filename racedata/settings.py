@@ -105,7 +105,10 @@ def rate(name: str) -> Parse:
 
 FILE = matching(r".+", "the path of a file")
 # Addresses that begin with a year or with one of these words are those of pages.
-OF_PAGES = "[1-9][0-9]{3}|(?i:circuits|constructors|current|data|docs|drivers|find|healthz)"
+OF_PAGES = (
+    "[1-9][0-9]{3}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
+    "healthz)"
+)
 PATH = matching(
     rf"(?!/({OF_PAGES})(/|$))(/[\w.~-]+)*",
     "nothing, or a path such as /ergast, without a slash at the end, and in front neither a year "
