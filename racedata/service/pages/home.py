@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
-from racedata.service.pages import races, values
+from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import ALL, Ask
 
 PLACES = 10  # how many places of a result the page shows
@@ -49,7 +49,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         "provisional": provisional,
         # If the last race has no standings yet, those after an earlier one.
         "championships": [*races.championships(ask, ("current", "last"), ("current", None))],
-        "news": [*values.news(ask, NEWS)],
+        "news": [*differing_values.news(ask, NEWS)],
         "decades": decades(ask.catalogue.rounds),
     }
 

@@ -26,6 +26,7 @@ from racedata.service.pages import (
     circuit,
     constructor,
     data,
+    differing_values,
     directory,
     driver,
     find,
@@ -35,7 +36,6 @@ from racedata.service.pages import (
     race,
     races,
     season,
-    values,
 )
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
@@ -68,8 +68,8 @@ PAGES = (
     Page("/drivers", "directory.html", directory.drivers),
     Page("/constructors", "directory.html", directory.constructors),
     Page("/circuits", "directory.html", directory.circuits),
-    Page("/discrepancies", "discrepancies.html", values.discrepancies),
-    Page("/changes", "changes.html", values.changes),
+    Page("/discrepancies", "discrepancies.html", differing_values.discrepancies),
+    Page("/changes", "changes.html", differing_values.changes),
     Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
     Page(
         "/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault
