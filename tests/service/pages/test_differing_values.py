@@ -1,4 +1,4 @@
-"""racedata.service.pages.differing_values: what sources disagree about, and what changed, for people."""
+"""racedata.service.pages.differing_values: what sources disagree about, and what changed."""
 
 import pytest
 from support import SAMPLE
