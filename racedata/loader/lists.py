@@ -187,8 +187,8 @@ class Lists:
                     drivers[id]["number"] = row["number"]
 
     def keep_statuses(self) -> None:
-        """Writes the ids of statuses into the store, which keeps also those of statuses that no
-        record has any more: addresses have them.
+        """Writes the ids of statuses into the store. Ids of statuses that no record has any more
+        stay, because addresses have them.
         """
         rows = self.merged["status"].rows
         ids = {str(row["status"]): id for id, row in rows.items()}

@@ -1,6 +1,6 @@
 """The pages at `/drivers`, `/constructors` and `/circuits`: all names, and who has won most races.
 
-Of a driver, the list has only a short name: with more, the page would be longer than 15 KB.
+The list of drivers has only short names: with more, the page would be longer than 15 KB.
 """
 
 from collections import Counter
