@@ -90,7 +90,7 @@ class Column(NamedTuple):
     path: str = ""  # of its value in an object of an API: `Time.millis`
     api_parser: Parser | None = None  # if an API writes the value in another way
     is_compared: bool = False  # whether sources that differ in it disagree: see discrepancies.py
-    is_usual: bool = False  # whether the report counts its unknown values
+    counts_unknown: bool = False  # whether the report counts its unknown values
     # What schema.sql says.
     type: str = "INTEGER"  # or TEXT
     required: bool = False
@@ -201,7 +201,7 @@ CONSTRUCTOR = Column(
 NUMBER = Column("number", whole_number, "number", is_compared=True)
 POSITION = Column("position", whole_number, "position", is_compared=True)
 URL = Column("url", plain_text, "url")
-POINTS = Column("points", points, "points", is_compared=True, is_usual=True)
+POINTS = Column("points", points, "points", is_compared=True, counts_unknown=True)
 # The letters that a result may have as its positionText, in the order of the page of a race.
 LETTERS = {
     "R": "retired",
@@ -213,16 +213,16 @@ LETTERS = {
 }
 # The order of the columns that are compared is that of the report.
 RESULT = (
-    Column("positionText", plain_text, "positionText", is_compared=True, is_usual=True),
+    Column("positionText", plain_text, "positionText", is_compared=True, counts_unknown=True),
     Column("positionOrder", whole_number, "position", is_compared=True),
     POINTS,
-    Column("grid", whole_number, "grid", is_compared=True, is_usual=True),
-    Column("laps", whole_number, "laps", is_compared=True, is_usual=True),
+    Column("grid", whole_number, "grid", is_compared=True, counts_unknown=True),
+    Column("laps", whole_number, "laps", is_compared=True, counts_unknown=True),
     Column("milliseconds", whole_number, "Time.millis", is_compared=True),
     NUMBER,
     DRIVER,
     CONSTRUCTOR,
-    Column("statusId", whole_number, "status", status_text, is_usual=True),
+    Column("statusId", whole_number, "status", status_text, counts_unknown=True),
 )
 FASTEST = (
     Column("fastestLap", whole_number, "FastestLap.lap", is_compared=True),
@@ -231,15 +231,18 @@ FASTEST = (
 )
 QUALIFYING = (
     POSITION,
-    *(Column(name, lap_time, name.upper(), short_lap_time, True) for name in ("q1", "q2", "q3")),
+    *(
+        Column(name, lap_time, name.upper(), short_lap_time, is_compared=True)
+        for name in ("q1", "q2", "q3")
+    ),
     NUMBER,
     DRIVER,
     CONSTRUCTOR,
 )
 STANDING = (
-    Column("positionText", plain_text, "positionText", is_usual=True),
+    Column("positionText", plain_text, "positionText", counts_unknown=True),
     POINTS,
-    Column("wins", whole_number, "wins", is_compared=True, is_usual=True),
+    Column("wins", whole_number, "wins", is_compared=True, counts_unknown=True),
     POSITION,
 )
 # The keys down to the records.
@@ -413,7 +416,7 @@ DECLARED = (
             DRIVER._replace(path="driverId"),
             Column("lap", whole_number, "lap"),
             POSITION,
-            Column("time", lap_time, "time", short_lap_time, is_compared=True, is_usual=True),
+            Column("time", lap_time, "time", short_lap_time, is_compared=True, counts_unknown=True),
         ),
         order="lap, position NULLS LAST, driverId",
         endpoint="laps",
@@ -428,8 +431,8 @@ DECLARED = (
         facts=(
             DRIVER._replace(path="driverId"),
             Column("stop", whole_number, "stop"),
-            Column("lap", whole_number, "lap", is_compared=True, is_usual=True),
-            Column("time", time_of_day, "time", is_compared=True, is_usual=True),
+            Column("lap", whole_number, "lap", is_compared=True, counts_unknown=True),
+            Column("time", time_of_day, "time", is_compared=True, counts_unknown=True),
             Column("milliseconds", whole_number, "duration", duration, is_compared=True),
         ),
         order="time NULLS LAST, lap NULLS LAST, stop, driverId",

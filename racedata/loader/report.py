@@ -51,7 +51,7 @@ def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
     """A line that counts the unknown values of columns that are usually known, if there are any."""
     counts = []
     for table in TABLES:
-        for column in [column.name for column in table.facts if column.is_usual]:
+        for column in [column.name for column in table.facts if column.counts_unknown]:
             rows, last = db.execute(
                 f"""SELECT count(*), max(year * 1000 + round)
                     FROM {table.name} JOIN races USING (raceId)

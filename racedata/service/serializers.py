@@ -177,7 +177,7 @@ def result(
 ) -> Json:
     """A row of a race or sprint classification; `winner` is the winner's time in milliseconds.
 
-    Columns are taken by their position in schema.sql, as in all records of large pages.
+    Columns are taken by their position in RecordTable.columns, as in all records of large pages.
     """
     # fmt: off
     (

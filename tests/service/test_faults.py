@@ -1,5 +1,5 @@
-"""The whole service while its database file is damaged, deleted or replaced: clients always get
-good data.
+"""racedata.service.reload, racedata.service.snapshot: the whole service while its database file is
+damaged, deleted or replaced. Clients always get good data.
 """
 
 import os
