@@ -10,7 +10,6 @@ from itertools import takewhile
 
 from racedata.loader.allowed import check_licence
 from racedata.loader.sources import DEFAULT_LIST, addresses_in, source_at
-from racedata.loader.stage import is_api
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 
@@ -68,11 +67,18 @@ def names_at(store: Store, address: str) -> list[str]:
 
 
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
-    """The list after a load: what was loaded is in the place of its dumps."""
-    kept = [address for address in addresses if address not in loaded]
-    ahead = list(takewhile(is_api, kept))
-    behind = kept[len(ahead) :]
-    return [*ahead, *loaded, *(each for each in behind if not source_at(each).is_dump)]
+    """The list after a load: what was loaded is in the place of its dumps. A load of exactly these
+    leaves the list as it is.
+    """
+    if [*loaded] == dumps_in(addresses):
+        return [*addresses]
+    ahead = list(takewhile(is_api, addresses))
+    kept = [address for address in addresses[len(ahead) :] if not source_at(address).is_dump]
+    return [*(each for each in ahead if each not in loaded), *loaded, *kept]
+
+
+def is_api(address: str) -> bool:
+    return source_at(address).is_api
 
 
 def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
-from racedata.formats import HTTP, in_utf8, without_query
+from racedata.formats import in_utf8
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import HAS_FASTEST_LAP
 from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
@@ -165,20 +165,12 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
     sources = []
     for number, *facts, is_loaded, is_provisional in rows:
         source = StoredSource(*facts)._replace(
-            is_loaded=bool(is_loaded), is_provisional=bool(is_provisional)
+            is_loaded=bool(is_loaded),
+            is_provisional=bool(is_provisional),
         )
-        # The address alone is not enough: a load may have read the zip of a dump at any URL.
-        may_be = not (is_loaded or is_provisional)
-        sources.append((number, source._replace(is_api=may_be and is_api(source.address))))
+        is_api = source.checksum is None and not is_provisional  # a dump has a checksum
+        sources.append((number, source._replace(is_api=is_api)))
     return sources
-
-
-def is_api(address: str) -> bool:
-    """Whether an address in the list of sources is that of an API with final records, not a dump's.
-
-    An API with provisional records has a name in the list instead.
-    """
-    return bool(HTTP.match(address)) and not without_query(address).endswith(".zip")
 
 
 def of_kind(kind: str, schema: str) -> str:

@@ -55,7 +55,7 @@ class StoredSource(NamedTuple):
     reading: int = 0  # the number of the reading, set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
-    is_api: bool = False  # with final records: see stage.is_api
+    is_api: bool = False  # with final records
     is_provisional: bool = False
     is_sample: bool = False
     has_ids: bool = False

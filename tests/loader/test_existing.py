@@ -36,23 +36,17 @@ from racedata.loader.rebuild import rebuild
 # Whether an API is asked for laps.
 
 
-@pytest.mark.parametrize(
-    ("address", "is_api"),
-    [
-        ("https://example.org/ergast/f1", True),
-        ("https://example.org/dump.zip?key=x", False),
-        ("/dumps/ergast", False),
-    ],
-)
-def test_an_api_is_told_by_its_address_whatever_its_name_is(database, address, is_api):
+@pytest.mark.parametrize("checksum", [None, "0" * 64], ids=["an API", "a dump"])
+def test_a_source_without_a_checksum_is_an_api_whatever_its_address_is(database, checksum):
+    value = f"'{checksum}'" if checksum else "NULL"
     changed(
         database,
-        f"UPDATE sources SET name = 'https://example.org', address = '{address}', isLoaded = 0",
+        f"UPDATE sources SET address = 'https://example.org', checksum = {value}, isLoaded = 0",
         "UPDATE origins SET fetchedAt = '2023-07-02T13:00:00Z'",
     )
     with closing(ExistingDatabase(database)) as existing:
         assert existing.without_laps(also_from_apis=True)
-        assert bool(existing.without_laps(also_from_apis=False)) is not is_api
+        assert bool(existing.without_laps(also_from_apis=False)) is bool(checksum)
 
 
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"

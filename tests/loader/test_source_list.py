@@ -31,6 +31,9 @@ OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
         ([JOLPICA, OTHER, OPENF1], [RELEASE], [JOLPICA, RELEASE, OPENF1]),
         ([JOLPICA, OPENF1], [OTHER], [JOLPICA, OTHER, OPENF1]),
         ([OTHER, JOLPICA], [RELEASE], [RELEASE, JOLPICA]),
+        ([OTHER, JOLPICA], [OTHER], [OTHER, JOLPICA]),
+        ([OTHER, JOLPICA, RELEASE], [OTHER, RELEASE], [OTHER, JOLPICA, RELEASE]),
+        ([OTHER, JOLPICA, RELEASE], [RELEASE, OTHER], [RELEASE, OTHER, JOLPICA]),
         ([], [OTHER], [OTHER]),
     ],
 )
@@ -75,6 +78,14 @@ def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkey
     database.unlink()
     store_path(database).unlink()
     assert unread(F1DB).endswith(f" from {F1DB}")
+
+
+def test_a_dump_stays_ahead_of_an_api_that_is_behind_it_in_the_list(tmp_path, monkeypatch):
+    database = tmp_path / "x.db"
+    monkeypatch.setenv("RACEDATA_SOURCES", f"{F1DB} {API}")
+    load_unread(str(database), None, lambda text: None)
+    with closing(Store(store_path(database))) as store:
+        assert source_list.list_that_counts(store) == [str(F1DB), API]
 
 
 def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path, monkeypatch):

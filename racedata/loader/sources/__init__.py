@@ -8,7 +8,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
 from racedata.loader.sources.database import DatabaseSource
-from racedata.loader.sources.dump import PUBLISHED, DumpSource
+from racedata.loader.sources.dump import LAYOUTS, PUBLISHED, DumpSource
 from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
 from racedata.loader.sources.ergast_files import TITLES as EXPORT_TITLES
 from racedata.loader.sources.ergast_files import Add, write_dump
@@ -54,8 +54,8 @@ NAMES = (*PUBLISHED, OPENF1)  # never the address of a file, which is an absolut
 # The default list of sources, the most trusted first.
 DEFAULT_LIST = (JOLPICA, PUBLISHED["tracinginsights"], PUBLISHED["f1db"], OPENF1)
 
-# The sources that do not descend from Ergast.
-INDEPENDENT = ("f1db", OPENF1)
+# The sources whose facts do not descend from Ergast's.
+INDEPENDENT = (*(layout.name for layout in LAYOUTS if not layout.is_of_ergast), OPENF1)
 
 
 def family(name: str) -> str:

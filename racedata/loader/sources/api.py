@@ -9,7 +9,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from racedata import values
-from racedata.formats import counted
+from racedata.formats import HTTP, counted, without_query
 from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import RACES, ExistingDatabase
@@ -20,7 +20,7 @@ from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_c
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
-from racedata.loader.stage import Fill, is_api
+from racedata.loader.stage import Fill
 from racedata.model import BY_NAME, KINDS, RECORDS
 
 
@@ -31,10 +31,12 @@ class ApiSource(Source):
     # the race.
     kinds = tuple(kind for kind in RECORDS if KINDS[kind].is_in_every_api)
     publishes_after_race = False
+    is_api = True
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
-        return cls(address, pace) if is_api(address) else None
+        is_zip = without_query(address).endswith(".zip")
+        return cls(address, pace) if HTTP.match(address) and not is_zip else None
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.rstrip("/"), pace)

@@ -28,13 +28,14 @@ class Layout(NamedTuple):
 
     recognised_by: str  # a file that only this layout has
     read: Callable[[Dump, Stage], SourceFacts]  # fills the Stage
+    is_of_ergast: bool  # whether its facts descend from Ergast's
     name: str = ""  # the source of every dump in this layout; empty if there are several
 
 
 LAYOUTS = (
-    Layout(jolpica.RECOGNISED_BY, jolpica.read, "jolpica"),
-    Layout(f1db.RECOGNISED_BY, f1db.read, "f1db"),
-    Layout(ergast.RECOGNISED_BY, ergast.read),
+    Layout(jolpica.RECOGNISED_BY, jolpica.read, is_of_ergast=True, name="jolpica"),
+    Layout(f1db.RECOGNISED_BY, f1db.read, is_of_ergast=False, name="f1db"),
+    Layout(ergast.RECOGNISED_BY, ergast.read, is_of_ergast=True),
 )
 RECOGNISED_BY = [layout.recognised_by for layout in LAYOUTS]
 

@@ -59,6 +59,8 @@ class Source:
     after_end: ClassVar[timedelta | None] = None
     # whether another source's records replace its own as soon as they exist
     is_provisional: ClassVar[bool] = False
+    # whether it is an API with final records
+    is_api: ClassVar[bool] = False
     # whether it is a dump, which a load reads whole
     is_dump: ClassVar[bool] = False
     # whether it is a whole database, which replaces ours as it is
