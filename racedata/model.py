@@ -469,6 +469,8 @@ DECLARED = (
 )
 TABLES = tuple(table for table in DECLARED if not table.part_of)
 BY_NAME = {table.name: table for table in TABLES}
+# The table with the rows of a kind, or of a list: the fastest laps are in `results`.
+TABLE_OF = {kind.name: BY_NAME[kind.part_of or kind.name] for kind in DECLARED}
 # The tables, and the part of one, that have records of races, in the order of lists for people.
 KINDS = {
     kind.name: kind

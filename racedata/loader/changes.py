@@ -17,7 +17,7 @@ from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import column_names
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store, StoredChange
-from racedata.model import BY_NAME, FASTEST_LAP, KINDS, Table
+from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, Table
 from racedata.values import Value
 
 # The words for a change of a whole row, and for one of all records of a kind in a race.
@@ -284,7 +284,7 @@ class ChangeFinder:
 
     def races_that_differ(self, kind: str) -> list[Race]:
         """The races whose rows may not say the same in both files."""
-        table = table_of(kind)
+        table = TABLE_OF[kind]
         if not self.columns(table):
             return []
         if not self.has_same_ids:
@@ -348,7 +348,7 @@ class ChangeFinder:
         return new, self.rows(kind, "old", race.old) if race.old else {}
 
     def rows(self, kind: str, schema: str, race: int | None = None) -> Rows:
-        table = table_of(kind)
+        table = TABLE_OF[kind]
         names = names_in_key(table)
         columns = facts_of(kind, self.columns(table), schema)
         # the number of the car, where several rows may have a key
@@ -397,7 +397,7 @@ class ChangeFinder:
             for round in (race.about.round, race.old_round)
         ]
         columns = (change.column, "driver") if change.column == ROW else (change.column,)
-        table = table_of(change.kind).name
+        table = TABLE_OF[change.kind].name
         for column in columns:
             new, old = (
                 found.get((table, key, column))
@@ -423,11 +423,6 @@ class ChangeFinder:
         return self.why(race.new or 0, kind, source, old_source)
 
 
-def table_of(kind: str) -> Table:
-    """The table with the rows of a kind, or of a list."""
-    return BY_NAME[KINDS[kind].part_of or kind if kind in KINDS else kind]
-
-
 def names_in_key(table: Table) -> list[str]:
     """The columns that name a row of a list, or one within its race."""
     return [name for name in table.key if name != "raceId" and table.name != "races"]
@@ -442,7 +437,7 @@ def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
     """The SQL of the facts about a row `corrected` of a kind, by name, if these columns are
     stored: what can be corrected, and what follows from that or comes with a calendar.
     """
-    table = table_of(kind)
+    table = TABLE_OF[kind]
     facts = {
         name: column.shown
         for name, column in correctable_columns(table.name, schema).items()
@@ -494,7 +489,7 @@ def about(kind: str, race: Race, key: Key) -> About:
     """What a row is about: its race, and what the key names."""
     named = {
         ABOUT[name]: value
-        for name, value in zip(names_in_key(table_of(kind)), key)
+        for name, value in zip(names_in_key(TABLE_OF[kind]), key)
         if name in ABOUT
     }
     return race.about._replace(**named)  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
-from racedata.model import KINDS
+from racedata.model import KINDS, TABLE_OF
 
 ROWS_SHOWN = 10
 
@@ -206,8 +206,7 @@ def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Secti
             ORDER BY record""",
         names,
     ):
-        table = KINDS[kind].part_of or kind if kind in KINDS else kind
-        by_doubt.setdefault(doubt, []).append((race, line_of(table, *fact)))
+        by_doubt.setdefault(doubt, []).append((race, line_of(TABLE_OF[kind].name, *fact)))
     return [Section(GROUPS[doubt - 1], rows) for doubt, rows in by_doubt.items()]
 
 

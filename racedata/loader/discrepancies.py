@@ -43,7 +43,7 @@ from racedata.loader.source_rows import Key, SourceRows, source_rows
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
 from racedata.loader.store import StoredPart, unpacked
-from racedata.model import BY_NAME, FASTEST_LAP, KINDS, STANDINGS, Table
+from racedata.model import FASTEST_LAP, KINDS, STANDINGS, TABLE_OF, Table
 from racedata.values import Value
 
 NOT_CORRECTED = Path(__file__).with_name("not_corrected.csv")
@@ -79,7 +79,7 @@ class Subject(NamedTuple):
 
     @property
     def table(self) -> Table:
-        return BY_NAME["results" if self.kind == "fastest_laps" else self.kind]
+        return TABLE_OF[self.kind]
 
     @property
     def names(self) -> list[str]:

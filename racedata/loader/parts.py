@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from racedata.loader.sql import column_names
-from racedata.model import BY_NAME, FASTEST_LAP, RECORDS
+from racedata.model import BY_NAME, FASTEST_LAP, RECORDS, TABLE_OF
 from racedata.values import Value
 
 Row = dict[str, Value]
@@ -69,6 +69,11 @@ def columns_of(kind: str, has_ids: bool) -> tuple[str, ...]:
     if not has_ids:
         skipped.add(table.id)
     return tuple(name for name in table.names if name not in skipped)
+
+
+def condition_of(kind: str) -> str:
+    """Which rows of its table are of a kind, as SQL."""
+    return HAS_FASTEST_LAP if kind == "fastest_laps" else "TRUE"
 
 
 def parts_of(season: int, round: int, kind: str, rows: Sequence[Row]) -> list[Part]:
@@ -193,10 +198,8 @@ class Tables:
     def parts_of(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
         """All parts of a kind, with their raceId."""
         columns = columns_of(kind, has_ids)
-        table, where = BY_NAME["results" if kind == "fastest_laps" else kind], "TRUE"
-        order = "raceId"
+        table, where, order = TABLE_OF[kind], condition_of(kind), "raceId"
         if kind == "fastest_laps":
-            where = HAS_FASTEST_LAP
             order = "raceId, positionOrder"
         elif kind == "entries":  # a database has those with a result too
             where = f"""(raceId, driverId, constructorId) NOT IN (

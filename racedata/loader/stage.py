@@ -9,12 +9,12 @@ from typing import NamedTuple
 from racedata.database import SCHEMA
 from racedata.formats import in_utf8
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.parts import HAS_FASTEST_LAP
+from racedata.loader.parts import condition_of
 from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
-from racedata.model import BY_NAME, COMPUTED, KINDS, RECORDS, TABLES
+from racedata.model import BY_NAME, COMPUTED, KINDS, RECORDS, TABLE_OF, TABLES
 from racedata.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
@@ -175,9 +175,7 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
 
 def of_kind(kind: str, schema: str) -> str:
     """The rows with the records of a kind: what follows FROM in a query."""
-    if kind == "fastest_laps":
-        return f"{schema}.results WHERE {HAS_FASTEST_LAP}"
-    return f"{schema}.{kind}"
+    return f"{schema}.{TABLE_OF[kind].name} WHERE {condition_of(kind)}"
 
 
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import groupby
 from sqlite3 import Row
 
-from racedata.model import FASTEST_LAP, KINDS, Table
+from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
@@ -375,7 +375,7 @@ def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Row
                  AND discrepancies.kind = origins.kind AND state = 'open') AS disputed
             FROM origins JOIN sources USING (sourceId)
             WHERE kind = ? AND raceId IN ({marks})""",
-        (KINDS[kind].part_of or kind, *FASTEST_LAP, kind, *races),
+        (TABLE_OF[kind].name, *FASTEST_LAP, kind, *races),
     )
     return {row["raceId"]: row for row in rows}
 

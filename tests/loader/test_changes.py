@@ -19,11 +19,11 @@ from support.three_sources import season_of_three
 from racedata.database import store_path
 from racedata.formats import milliseconds
 from racedata.loader import changes, store
-from racedata.loader.changes import ChangeFinder, facts_of, table_of
+from racedata.loader.changes import ChangeFinder, facts_of
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import rebuild
-from racedata.model import KINDS, SESSIONS
+from racedata.model import KINDS, SESSIONS, TABLE_OF
 
 
 def compared(new, old):
@@ -104,7 +104,7 @@ def test_rows_records_and_values_of_every_kind_are_found_once(database, copy, id
 def test_any_single_value_that_differs_is_the_only_change(database, copy):
     """Of each kind, drawn at random."""
     for kind in [*KINDS, "drivers", "constructors", "circuits", "races"]:
-        table = table_of(kind)
+        table = TABLE_OF[kind]
         key = "record" if table.is_numbered else table.names[0]
         # The number of a car names the row of a driver with two cars.
         of_one_car = "SELECT raceId FROM races WHERE year <> 1957"
@@ -510,7 +510,7 @@ LISTS = {
 
 def facts_answered(name, rows):
     """The facts about the objects of a list, by id."""
-    table = table_of(name)
+    table = TABLE_OF[name]
     paths = {column.name: column.path for column in table.facts if column.path}
     for row in rows:
         id = row[{"seasons": "season"}.get(name, f"{name[:-1]}Id")]

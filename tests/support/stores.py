@@ -21,7 +21,7 @@ def a_source(name: str = "dump", **facts: Any) -> StoredSource:
         name=name,
         address=f"/{name}",
         licence=None,
-        checksum=None,
+        checksum="0" * 64,
         read_at=READ_AT,
         reading=1,
         place=1,
@@ -35,7 +35,7 @@ def a_source(name: str = "dump", **facts: Any) -> StoredSource:
 
 
 def an_api(name: str = "api", **facts: Any) -> StoredSource:
-    return a_source(name, is_loaded=False, is_api=True)._replace(**facts)
+    return a_source(name, checksum=None, is_loaded=False, is_api=True)._replace(**facts)
 
 
 def a_race(round: int, **facts: Any) -> dict[str, Any]:
