@@ -13,7 +13,7 @@ from racedata.formats import Json, without_accents
 from racedata.model import BY_NAME, STANDINGS
 from racedata.service import serializers
 from racedata.service.addresses import ICS, Address, Round, Season, Value
-from racedata.service.queries import Filters
+from racedata.service.queries import Wanted
 from racedata.service.serializers import Shared
 from racedata.service.snapshot import Snapshot
 
@@ -26,12 +26,12 @@ class NoLastRound(LookupError):
 class Selection:
     """The season, the round and the records that an address selects.
 
-    `filters` is None if nothing can match, because an id or a round does not exist.
+    `wanted` is None if nothing can match, because an id or a round does not exist.
     """
 
     season: int | None
     round: int | None
-    filters: Filters | None
+    wanted: Wanted | None
 
 
 class Catalogue:
@@ -99,23 +99,23 @@ class Catalogue:
         if address.season == "current" and lists_races(address) and not goes_on:
             # D9: clients look for the next race in the current season, even in winter
             season = self.calendar_season
-        filters: dict[str, Value] = {}
+        wanted: dict[str, Value] = {}
         if season is not None and round is not None:
             race = self.id_of_round.get((season, round))
             if race is None:
                 return Selection(season, round, None)  # an empty list, not an error (D6)
-            filters["race"] = race
+            wanted["race"] = race
         elif season is not None:
-            filters["from_season" if goes_on else "season"] = season
+            wanted["from_season" if goes_on else "season"] = season
         for name, value in address.filters.items():
             if name in self.ids:
                 id = self.ids[name].get(str(value))
                 if id is None:
                     return Selection(season, round, None)
-                filters[name] = id
+                wanted[name] = id
             elif name != "fastest" or value != 0:  # D18: rank 0 is not a rank
-                filters[name] = value
-        return Selection(season, round, filters)
+                wanted[name] = value
+        return Selection(season, round, wanted)
 
     def season_and_round(
         self, season: Season | None, round: Round | None
@@ -143,19 +143,19 @@ class Catalogue:
         """Sorts raceIds by year and round."""
         return sorted(race_ids, key=self.race_order.__getitem__)
 
-    def standings_filters(self, table: str, filters: Filters) -> Filters | None:
-        """Filters that choose lists of standings: a race or `final` replaces the season.
+    def wanted_lists(self, table: str, wanted: Wanted) -> Wanted | None:
+        """What chooses lists of standings: a race or `final` replaces the season.
 
         A season has many lists, one after each race. With a round, this chooses the list after that
         round; with only a season, the latest list; without a season, the `final` list of each
         finished season. None if the season has no standings.
         """
-        if "race" in filters:
-            return filters
-        if "season" not in filters:
-            return {**filters, "final": 1}  # of all seasons (D12)
-        others = {name: value for name, value in filters.items() if name != "season"}
-        latest = self.latest_with[table].get(int(filters["season"]))
+        if "race" in wanted:
+            return wanted
+        if "season" not in wanted:
+            return {**wanted, "final": 1}  # of all seasons (D12)
+        others = {name: value for name, value in wanted.items() if name != "season"}
+        latest = self.latest_with[table].get(int(wanted["season"]))
         return None if latest is None else {**others, "race": latest}
 
 

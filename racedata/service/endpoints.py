@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from racedata import model
 from racedata.formats import Json
 from racedata.service import queries, serializers
-from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
+from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules, Value
 from racedata.service.catalogue import Catalogue, Selection
-from racedata.service.queries import RESULT_COLUMNS, Filters, RecordTable
+from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
 from racedata.service.request import PROVENANCE, ParsedRequest
 from racedata.service.serializers import Objects, Row
 from racedata.service.snapshot import Snapshot
@@ -35,12 +35,13 @@ class Served(NamedTuple):
 
 # the number of all records that match, and the objects of the page
 TotalAndPage = tuple[int, list[Json]]
-# One page of the records that match: `page(served, filters, limit, offset)`.
-Page = Callable[[Served, Filters, int, int], TotalAndPage]
-# The part of a table that repeats the request: `echo(catalogue, selection, filters)`.
-Echo = Callable[[Catalogue, Selection, Filters], Json]
+# One page of the records that match: `page(served, wanted, limit, offset)`.
+Page = Callable[[Served, Wanted, int, int], TotalAndPage]
+# The part of a table that repeats the request, with filters of its address: `echo(catalogue,
+# selection, filters)`.
+Echo = Callable[[Catalogue, Selection, Mapping[str, Value]], Json]
 # The ids of the objects that match.
-Ids = Callable[[Served, Filters], Collection[int]]
+Ids = Callable[[Served, Wanted], Collection[int]]
 # The records that the rows of one race become, and the one that a row of standings becomes.
 RecordsOfRace = Callable[[Served, Sequence[Row]], list[Json]]
 Standing = Callable[[Catalogue, Row], Json]
@@ -54,7 +55,7 @@ class Content(NamedTuple):
     objects: list[Json]  # the objects of the page
 
 
-def echo_request(_: Catalogue, selection: Selection, filters: Filters) -> Json:
+def echo_request(_: Catalogue, selection: Selection, filters: Mapping[str, Value]) -> Json:
     return serializers.echo(selection.season, selection.round, filters)
 
 
@@ -100,12 +101,12 @@ class Endpoint:
     def content(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""
         selection = served.catalogue.select(request.address)
-        if selection.filters is None:
+        if selection.wanted is None:
             return Content(selection, 0, [])
-        filters = {**selection.filters, **self.parameter_filters(request)}
-        return Content(selection, *self.page(served, filters, request.limit, request.offset))
+        wanted = {**selection.wanted, **self.own_parameters(request)}
+        return Content(selection, *self.page(served, wanted, request.limit, request.offset))
 
-    def parameter_filters(self, request: ParsedRequest) -> Filters:
+    def own_parameters(self, request: ParsedRequest) -> Wanted:
         """The endpoint's own parameters that select records."""
         own = {*self.rules.parameters} - {PROVENANCE}
         return {f"?{name}": value for name, value in request.parameters if name in own}
@@ -159,98 +160,98 @@ def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Js
 def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
     """An endpoint of the objects in the catalogue's list of this name: all, or those that match."""
 
-    def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         objects: Mapping[int, Json] = getattr(served.catalogue, name)
-        matching = ids(served, filters) if filters else objects
+        matching = ids(served, wanted) if wanted else objects
         found = [each for id, each in objects.items() if id in matching]
         return len(found), found[offset : offset + limit]
 
     return Endpoint(name, keys, page=page, **facts)
 
 
-def ids_of_seasons(served: Served, filters: Filters) -> set[int]:
+def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
     """The seasons with a matching race, or a matching standing."""
 
     def years(races: Iterable[int]) -> set[int]:
         return {served.catalogue.race_rows[id]["year"] for id in races}
 
-    if "driverstandings" in filters or "constructorstandings" in filters:
+    if "driverstandings" in wanted or "constructorstandings" in wanted:
         # Compared by season, because its two championships may end with different races.
         return set.intersection(
             *(
-                years(ids_in_chosen_standings(served, standings, "raceId", filters))
+                years(ids_in_chosen_standings(served, standings, "raceId", wanted))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
-                if any(name in filters for name in standings.filter_columns)
+                if any(name in wanted for name in standings.filter_columns)
             )
         )
-    return years(queries.ids_of_races(served.data, filters))
+    return years(queries.ids_of_races(served.data, wanted))
 
 
-def ids_of_circuits(served: Served, filters: Filters) -> set[int]:
+def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
     """The circuitIds of matching races."""
     races = served.catalogue.race_rows
-    return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, filters)}
+    return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
 
 
 def ids_of_entrants(name: str, standings: RecordTable) -> Ids:
     """The driverIds or constructorIds of matching results, or in matching standings."""
     column = RESULT_COLUMNS[name]
 
-    def matching(served: Served, filters: Filters) -> Collection[int]:
-        if standings.kind.endpoint in filters:
-            return ids_in_chosen_standings(served, standings, column, filters)
-        if set(filters) == {name}:  # a driver who never raced is in the answer too
-            return [int(filters[name])]
-        return queries.ids_of_entrants(served.data, column, filters)
+    def matching(served: Served, wanted: Wanted) -> Collection[int]:
+        if standings.kind.endpoint in wanted:
+            return ids_in_chosen_standings(served, standings, column, wanted)
+        if set(wanted) == {name}:  # a driver who never raced is in the answer too
+            return [int(wanted[name])]
+        return queries.ids_of_entrants(served.data, column, wanted)
 
     return matching
 
 
 def ids_in_chosen_standings(
-    served: Served, standings: RecordTable, column: str, filters: Filters
+    served: Served, standings: RecordTable, column: str, wanted: Wanted
 ) -> set[int]:
     """The driverIds, constructorIds or raceIds in the standings that an address selects."""
-    lists = served.catalogue.standings_filters(standings.name, filters)
+    lists = served.catalogue.wanted_lists(standings.name, wanted)
     return queries.ids_in_standings(served.data, standings, column, lists) if lists else set()
 
 
-def scheduled_races(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def scheduled_races(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """Matching races, with their sessions."""
     catalogue = served.catalogue
     ids = (
-        catalogue.in_order_of_races(queries.ids_of_races(served.data, filters))
-        if filters
+        catalogue.in_order_of_races(queries.ids_of_races(served.data, wanted))
+        if wanted
         else list(catalogue.races)
     )
     return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
 
-def statuses(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """The statuses of matching results with their counts, the most frequent first."""
     texts = served.catalogue.statuses
     counts = sorted(
-        queries.status_counts(served.data, filters), key=lambda each: (-each[1], texts[each[0]])
+        queries.status_counts(served.data, wanted), key=lambda each: (-each[1], texts[each[0]])
     )
     page = counts[offset : offset + limit]
     return len(counts), [serializers.status(id, count, texts[id]) for id, count in page]
 
 
-def corrections(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def corrections(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """Matching corrections."""
-    total, rows = queries.notes(served.data, "corrections", filters, limit, offset)
+    total, rows = queries.notes(served.data, "corrections", wanted, limit, offset)
     races = served.catalogue.race_rows
     return total, [serializers.correction(row, races.get(row["raceId"])) for row in rows]
 
 
-def changes(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def changes(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """Matching changes, the newest first."""
-    total, rows = queries.notes(served.data, "changes", filters, limit, offset)
+    total, rows = queries.notes(served.data, "changes", wanted, limit, offset)
     return total, [serializers.change(row, ids_of_note(served, row)) for row in rows]
 
 
-def discrepancies(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def discrepancies(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """Matching facts about which sources disagree, the most doubtful first."""
-    total, rows = queries.notes(served.data, "discrepancies", filters, limit, offset)
+    total, rows = queries.notes(served.data, "discrepancies", wanted, limit, offset)
     values = queries.values_of_sources(served.data, rows)
     races = served.catalogue.race_rows
     return total, [
@@ -268,13 +269,13 @@ def ids_of_note(served: Served, row: Row) -> dict[str, str | None]:
     )
 
 
-def discrepancy_counts(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def discrepancy_counts(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """How many facts sources disagree about, by kind, season and state."""
-    total, rows = queries.discrepancy_counts(served.data, filters, limit, offset)
+    total, rows = queries.discrepancy_counts(served.data, wanted, limit, offset)
     return total, list(map(serializers.discrepancy_count, rows))
 
 
-def source_ids(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """What sources call matching drivers, constructors and circuits.
 
     If a filter names one, the others do not match.
@@ -295,12 +296,12 @@ def source_ids(served: Served, filters: Filters, limit: int, offset: int) -> Tot
         "circuits": ("circuit", catalogue.circuits, ids_of_circuits),
     }
     rows = queries.ids_of_sources(served.data)
-    if filters:
-        named = [name for name in lists if name in filters]
+    if wanted:
+        named = [name for name in lists if name in wanted]
         matching = {
             (kind, objects[id][f"{kind}Id"])
             for kind, objects, ids in (lists[name] for name in named or lists)
-            for id in ids(served, filters)
+            for id in ids(served, wanted)
         }
         rows = [row for row in rows if (row["kind"], row["reference"]) in matching]
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
@@ -334,8 +335,8 @@ def of_races(
     """
     key = table.kind.keys[2]
 
-    def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        total, rows = table.page(served.data, filters, limit, offset)
+    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+        total, rows = table.page(served.data, wanted, limit, offset)
         races = served.catalogue.races
         return total, [
             {**races[id], key: records(served, list(of_race))}
@@ -380,8 +381,8 @@ def of_championship(table: RecordTable, summary: str, schema: str, record: Stand
     """Standings in a championship: one list per season, or the one after a round."""
     key = table.kind.keys[2]
 
-    def page(served: Served, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        lists = served.catalogue.standings_filters(table.name, filters)
+    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+        lists = served.catalogue.wanted_lists(table.name, wanted)
         if lists is None:
             return 0, []
         total, rows = table.page(served.data, lists, limit, offset)
@@ -394,7 +395,7 @@ def of_championship(table: RecordTable, summary: str, schema: str, record: Stand
             for id, of_race in groupby(rows, itemgetter("raceId"))
         ]
 
-    def echo(catalogue: Catalogue, selection: Selection, filters: Filters) -> Json:
+    def echo(catalogue: Catalogue, selection: Selection, filters: Mapping[str, Value]) -> Json:
         echoed = echo_request(catalogue, selection, filters)
         latest = catalogue.latest_with[table.name]
         if selection.round is None and selection.season is not None and selection.season in latest:

@@ -20,7 +20,7 @@ from racedata.service.snapshot import Snapshot
 #   later seasons match too;
 # - `final`, in their place, for the standings at the end of each season;
 # - an endpoint's own parameters, with a question mark before their names: `?since`, `?state`.
-Filters = Mapping[str, Value]
+Wanted = Mapping[str, Value]
 
 # The filters for a row of `results`, which is one driver in one race, and the column that each
 # filter compares.
@@ -50,21 +50,21 @@ class Where:
         self.terms.append(term)
         self.values.extend(values)
 
-    def equal(self, columns: Mapping[str, str], filters: Filters) -> None:
+    def equal(self, columns: Mapping[str, str], wanted: Wanted) -> None:
         """Adds `column = value` for each filter that is given."""
         for name, column in columns.items():
-            if name in filters:
-                self.add(f"{column} = ?", [filters[name]])
+            if name in wanted:
+                self.add(f"{column} = ?", [wanted[name]])
 
-    def race(self, filters: Filters) -> None:
+    def race(self, wanted: Wanted) -> None:
         """Adds the conditions for season, round and circuit."""
-        self.equal({"race": "raceId"}, filters)
-        if "final" in filters:
+        self.equal({"race": "raceId"}, wanted)
+        if "final" in wanted:
             self.add("final = 1", [])
         calendar = Where()
-        calendar.equal(CALENDAR_COLUMNS, filters)
-        if "from_season" in filters:
-            calendar.add("year >= ?", [filters["from_season"]])
+        calendar.equal(CALENDAR_COLUMNS, wanted)
+        if "from_season" in wanted:
+            calendar.add("year >= ?", [wanted["from_season"]])
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 
@@ -104,20 +104,20 @@ class RecordTable:
         """The filters of the table itself, of `results` and of `races`, such as `circuits`."""
         return frozenset({*self.filter_columns, *self.result_filters, *self.race_filters})
 
-    def where(self, filters: Filters) -> Where:
+    def where(self, wanted: Wanted) -> Where:
         where = Where()
-        where.race(filters)
-        where.equal(self.filter_columns, filters)
+        where.race(wanted)
+        where.equal(self.filter_columns, wanted)
         # The other filters must all match the same row of `results`, so they go into one subquery.
         result_columns = {
             name: RESULT_COLUMNS[name]
             for name in self.result_filters
-            if name in filters and name not in self.filter_columns
+            if name in wanted and name not in self.filter_columns
         }
         if result_columns:
             same_row = Where()
-            same_row.race(filters)
-            same_row.equal({"drivers": "driverId", **result_columns}, filters)
+            same_row.race(wanted)
+            same_row.equal({"drivers": "driverId", **result_columns}, wanted)
             where.add(
                 f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})",
                 same_row.values,
@@ -125,19 +125,19 @@ class RecordTable:
         return where
 
     def page(
-        self, data: Snapshot, filters: Filters, limit: int, offset: int
+        self, data: Snapshot, wanted: Wanted, limit: int, offset: int
     ) -> tuple[int, list[Row]]:
         """The number of rows that match, and those of a page."""
-        if self.kind.is_numbered_by_race and "race" not in filters:
-            return self.page_of_races(data, filters, limit, offset)
-        where = self.where(filters)
+        if self.kind.is_numbered_by_race and "race" not in wanted:
+            return self.page_of_races(data, wanted, limit, offset)
+        where = self.where(wanted)
         if self.has_no_gaps(where):
             return self.page_of_numbered(data, where, limit, offset)
         (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
         # Few rows of a season match. The plus makes SQLite find and sort these.
-        order = "+record" if "season" in filters else "record"
+        order = "+record" if "season" in wanted else "record"
         sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
 
@@ -168,12 +168,12 @@ class RecordTable:
         return data.rows(sql, tuple(where.values))
 
     def page_of_races(
-        self, data: Snapshot, filters: Filters, limit: int, offset: int
+        self, data: Snapshot, wanted: Wanted, limit: int, offset: int
     ) -> tuple[int, list[Row]]:
         """Like `page`, race by race of a season (D19). Races on other pages are only counted."""
         calendar = Where()
-        calendar.equal(CALENDAR_COLUMNS, filters)
-        others = {name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS}
+        calendar.equal(CALENDAR_COLUMNS, wanted)
+        others = {name: value for name, value in wanted.items() if name not in CALENDAR_COLUMNS}
         # as in `page_of_numbered`, the last number is the number of rows
         last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
         sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
@@ -257,36 +257,36 @@ def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> in
     return time
 
 
-def entries_or_results(filters: Filters) -> str:
+def entries_or_results(wanted: Wanted) -> str:
     """The table to search for drivers in races."""
-    return "entries" if filters.keys() <= ENTRY_FILTERS else "results"
+    return "entries" if wanted.keys() <= ENTRY_FILTERS else "results"
 
 
-def where_results(filters: Filters) -> Where:
+def where_results(wanted: Wanted) -> Where:
     """The conditions for rows of `results`; or of `entries`, if no filter needs other columns."""
-    where = RESULTS.where(filters)
-    if "qualifying" in filters:
+    where = RESULTS.where(wanted)
+    if "qualifying" in wanted:
         qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
-        where.add(f"(raceId, driverId) IN ({qualifying})", [filters["qualifying"]])
+        where.add(f"(raceId, driverId) IN ({qualifying})", [wanted["qualifying"]])
     return where
 
 
-def ids_of_races(data: Snapshot, filters: Filters) -> set[int]:
+def ids_of_races(data: Snapshot, wanted: Wanted) -> set[int]:
     """The raceIds that match. Without a filter on drivers, every race in the calendar (D22)."""
     table = (
-        entries_or_results(filters) if any(name in filters for name in RESULT_COLUMNS) else "races"
+        entries_or_results(wanted) if any(name in wanted for name in RESULT_COLUMNS) else "races"
     )
-    return distinct(data, "raceId", table, where_results(filters))
+    return distinct(data, "raceId", table, where_results(wanted))
 
 
-def ids_of_entrants(data: Snapshot, column: str, filters: Filters) -> set[int]:
+def ids_of_entrants(data: Snapshot, column: str, wanted: Wanted) -> set[int]:
     """The driverIds or constructorIds that match."""
-    return distinct(data, column, entries_or_results(filters), where_results(filters))
+    return distinct(data, column, entries_or_results(wanted), where_results(wanted))
 
 
-def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
+def status_counts(data: Snapshot, wanted: Wanted) -> list[tuple[int, int]]:
     """`(statusId, count)` of the rows of `results` that match."""
-    where = where_results(filters)
+    where = where_results(wanted)
     where.add("statusId IS NOT NULL", [])
     rows = data.rows(
         f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values)
@@ -305,10 +305,10 @@ NOTE_COLUMNS: Mapping[str, str] = {
 
 
 def notes(
-    data: Snapshot, table: str, filters: Filters, limit: int, offset: int
+    data: Snapshot, table: str, wanted: Wanted, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
     """The number of `corrections`, `changes` or `discrepancies` that match, and those of a page."""
-    where = where_notes(filters)
+    where = where_notes(wanted)
     (total,) = data.row(f"SELECT count(*) FROM {table}{where}", tuple(where.values))
     sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
     if limit == 0 or offset >= total:
@@ -316,16 +316,16 @@ def notes(
     return total, data.rows(sql, (*where.values, limit, offset))
 
 
-def where_notes(filters: Filters) -> Where:
+def where_notes(wanted: Wanted) -> Where:
     where = Where()
-    where.equal(NOTE_COLUMNS, filters)
-    if "constructors" in filters:
+    where.equal(NOTE_COLUMNS, wanted)
+    if "constructors" in wanted:
         by_entry = (
             "(raceId, driverId) IN (SELECT raceId, driverId FROM entries WHERE constructorId = ?)"
         )
-        where.add(f"(constructorId = ? OR {by_entry})", [filters["constructors"]] * 2)
-    if "?since" in filters:
-        where.add("changedAt >= ?", [filters["?since"]])
+        where.add(f"(constructorId = ? OR {by_entry})", [wanted["constructors"]] * 2)
+    if "?since" in wanted:
+        where.add("changedAt >= ?", [wanted["?since"]])
     return where
 
 
@@ -347,12 +347,12 @@ def sources_compared(data: Snapshot) -> list[str]:
 
 
 def discrepancy_counts(
-    data: Snapshot, filters: Filters, limit: int, offset: int
+    data: Snapshot, wanted: Wanted, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
     """How many discrepancies there are of each kind, season and state: the number of these counts,
     and those of a page.
     """
-    where = where_notes(filters)
+    where = where_notes(wanted)
     groups = f"FROM discrepancies{where} GROUP BY kind, year, state"
     rows = data.rows(
         f"SELECT kind, year, state, count(*) AS count {groups} ORDER BY kind, year, state",
@@ -386,10 +386,10 @@ def ids_of_sources(data: Snapshot) -> list[Row]:
 
 
 def ids_in_standings(
-    data: Snapshot, standings: RecordTable, column: str, filters: Filters
+    data: Snapshot, standings: RecordTable, column: str, wanted: Wanted
 ) -> set[int]:
     """The driverIds, constructorIds or raceIds in the matching rows of standings."""
-    return distinct(data, column, standings.name, standings.where(filters))
+    return distinct(data, column, standings.name, standings.where(wanted))
 
 
 def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
