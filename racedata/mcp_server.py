@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from racedata import __version__
 from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused, views
 from racedata.database import DatabaseError
+from racedata.service.endpoints import BY_NAME
 from racedata.settings import SettingError, SharedSettings, host_name, whole_number
 
 if TYPE_CHECKING:
@@ -24,6 +25,39 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
+
+# What assistants read about each tool and its argument. Every conversation pays for these.
+ASK = f"""\
+The answer at an address: [/season[/round]][/filter/value …]/endpoint[?limit=…&offset=…].
+
+Endpoints: {", ".join(BY_NAME)}. changes takes ?since=2026-09-01, discrepancies ?state=open (what is
+disputed, and what each source says); ids are those of drivers, constructors and circuits in each
+source. ?provenance=1 adds the source of each race. season: a year or current; round: a number, last
+or next (the first race without results here, which may be past). Large answers are shortened, with
+a note."""
+ADDRESS = (
+    "Such as /2023/18/results, /2023/drivers/alonso/qualifying, /current/last/results, "
+    "/current/next, /2023/driverstandings, /2023/18/laps?limit=20&offset=40, "
+    "/circuits/monza/results/1."
+)
+SQL = """\
+The rows of one SELECT: at most 200 rows and 2 seconds. Best for counting and comparing. seconds are
+seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a start isStart = 1, the
+first on the grid grid = 1 AND isStart, the fastest in qualifying position = 1 in
+qualifying_results; the resources have the comments of each column, and the tables. Find ids first,
+with LIKE on driverRef or circuitRef: verstappen is Jos, max_verstappen is Max, and names of races
+have changed. Season points are in driver_championship. disputed and corrected are about all rows of
+the tables, not only yours. Views: {views}. Also the tables drivers (driverRef, forename, surname,
+dob, nationality), races (year, round, name, date), sessions, corrections, changes, coverage,
+discrepancies, discrepancy_values."""
+SELECT = "One SELECT in the dialect of SQLite."
+COVERAGE = """\
+What is loaded: seasons, the last and the next race, how complete each kind of records is, sources
+with licences and times, what is provisional, and what is not here at all."""
+CHANGES = """\
+The values that later builds altered, such as after penalties and corrections: old and new value,
+sources, reason; the newest first."""
+SINCE = "A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z."
 
 
 def server_of(assistant: Assistant) -> "MCPServer":
@@ -39,74 +73,31 @@ def server_of(assistant: Assistant) -> "MCPServer":
     )
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
-    def tool(function: Callable[..., str]) -> None:
-        server.tool(annotations=reads, structured_output=False)(function)
-
     def answer(function: Callable[..., str], *arguments: str) -> str:
         try:
             return function(*arguments)
         except Refused as error:
             raise ToolError(str(error)) from None
 
-    @tool
-    def ask(
-        address: Annotated[
-            str,
-            Field(
-                description="Such as /2023/18/results, /2023/drivers/alonso/qualifying, "
-                "/current/last/results, /current/next, /2023/driverstandings, "
-                "/2023/18/laps?limit=20&offset=40, /circuits/monza/results/1."
-            ),
-        ],
-    ) -> str:
-        """The answer at an address: [/season[/round]][/filter/value …]/endpoint[?limit=…&offset=…].
-
-        Endpoints: seasons, circuits, races, constructors, drivers, results, qualifying, sprint,
-        sprintqualifying, practice, pitstops, laps, driverstandings, constructorstandings, status,
-        corrections, changes (?since=2026-09-01), discrepancies (?state=open: what is disputed, and
-        what each source says), discrepancycounts, ids (of drivers, constructors and circuits in
-        each source). ?provenance=1 adds the source of each race. season: a year or current; round:
-        a number, last or next (the first race without results here, which may be past). Large
-        answers are shortened, with a note.
-        """
+    def ask(address: Annotated[str, Field(description=ADDRESS)]) -> str:
         return answer(assistant.ask, address)
 
-    def sql(
-        select: Annotated[str, Field(description="One SELECT in the dialect of SQLite.")],
-    ) -> str:
+    def sql(select: Annotated[str, Field(description=SELECT)]) -> str:
         return answer(assistant.sql, select)
 
-    sql.__doc__ = (
-        "The rows of one SELECT: at most 200 rows and 2 seconds. Best for counting and comparing. "
-        "seconds are seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a "
-        "start isStart = 1, the first on the grid grid = 1 AND isStart, the fastest in qualifying "
-        "position = 1 in qualifying_results; the resources have the comments of each "
-        "column, and the tables. Find ids first, with LIKE on driverRef or circuitRef: verstappen "
-        "is Jos, max_verstappen is Max, and names of races have changed. Season points are in "
-        "driver_championship. disputed and corrected are about all rows of the tables, not only "
-        f"yours. Views: {'; '.join(views())}. Also the tables drivers (driverRef, forename, "
-        "surname, dob, nationality), races (year, round, name, date), sessions, corrections, "
-        "changes, coverage, discrepancies, discrepancy_values."
-    )
-    tool(sql)
-
-    @tool
     def coverage() -> str:
-        """What is loaded: seasons, the last and the next race, how complete each kind of records
-        is, sources with licences and times, what is provisional, and what is not here at all.
-        """
         return answer(assistant.coverage)
 
-    @tool
-    def changes(
-        since: Annotated[
-            str, Field(description="A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z.")
-        ],
-    ) -> str:
-        """The values that later builds altered, such as after penalties and corrections: old and
-        new value, sources, reason; the newest first.
-        """
+    def changes(since: Annotated[str, Field(description=SINCE)]) -> str:
         return answer(assistant.changes, since)
+
+    for function, description in (
+        (ask, ASK),
+        (sql, SQL.format(views="; ".join(views()))),
+        (coverage, COVERAGE),
+        (changes, CHANGES),
+    ):
+        server.tool(description=description, annotations=reads, structured_output=False)(function)
 
     for uri, (description, text) in RESOURCES.items():
         name = uri.rpartition("/")[2]
