@@ -37,6 +37,11 @@ for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
 DUMPS = {"dump", "jolpica", "f1db", "f1db_2026", "recorded", "openf1_recorded", "full_database"}
 
 
+def pytest_addoption(parser):
+    help = "write the expected words of pages again, to be read with git diff"
+    parser.addoption("--write-pages", action="store_true", help=help)
+
+
 def pytest_collection_modifyitems(items):
     """Marks the tests with a full dump, and puts the longest tests first. Otherwise, one of them
     would run alone at the end.
