@@ -29,5 +29,5 @@ REPLACE = (
     "to build a new one (records added by refreshes are lost), run: "
     f"{COMMAND} load SOURCE --replace --database FILE"
 )
-MOVE = "remove it, or name another file"  # no load replaces a file that racedata has not built
+MOVE = "move it away, or name another file"  # no load replaces a file that racedata has not built
 WAIT = ""  # the same file may be readable later

@@ -28,10 +28,10 @@ from racedata.hints import COMMAND
         (spoiling.loop, "cannot be read (Too many levels of symbolic links)"),
         (spoiling.unreadable, "cannot be read ("),
         (spoiling.emptied, "is not an SQLite database; to build it"),
-        (spoiling.text, "is not an SQLite database; remove it"),
-        (spoiling.endless, "is not an SQLite database; remove it"),
-        (spoiling.overwritten, "is not an SQLite database; remove it"),
-        (spoiling.foreign, "is an SQLite database, but not a racedata database; remove it"),
+        (spoiling.text, "is not an SQLite database; move it away"),
+        (spoiling.endless, "is not an SQLite database; move it away"),
+        (spoiling.overwritten, "is not an SQLite database; move it away"),
+        (spoiling.foreign, "is an SQLite database, but not a racedata database; move it away"),
         (
             spoiling.version(0),
             f"has schema version 0, which is older than this program's ({SCHEMA_VERSION}); to "

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from racedata import database
+from racedata.hints import MOVE
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import first_line, unzipped
 from racedata.loader.program import add_database_argument, path_of_file, run
@@ -65,8 +66,8 @@ class Target:
             what = f"not a folder; expected an existing folder for {self.old.name}"
             raise LoadError(f"{self.old.parent}: {what}")
         if os.path.lexists(self.old) and not is_our_zip(self.old):
-            what = "exists and is not a zip that racedata has exported; remove it, or name another"
-            raise LoadError(f"{self.old}: {what} file")
+            what = "exists and is not a zip that racedata has exported"
+            raise LoadError(f"{self.old}: {what}; {MOVE}")
 
     @contextmanager
     def adding(self, new: Path) -> Iterator[Add]:

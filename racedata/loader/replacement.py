@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from racedata.database import file_state, is_replaceable
+from racedata.hints import MOVE
 from racedata.loader.errors import LoadError, no_space_for_temporary_files
 from racedata.loader.temporary import remove_left
 from racedata.loader.threads import Sleep
@@ -28,9 +29,7 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
     """
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
-        raise LoadError(
-            f"{old}: exists and is not a racedata database; remove it, or name another file"
-        )
+        raise LoadError(f"{old}: exists and is not a racedata database; {MOVE}")
     with locked(old.parent, sleep):
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed

@@ -51,7 +51,7 @@ class SiteFolder:
         new = {*names} - self.known
         for name in new:
             if os.path.lexists(self.path / name):
-                what = "is not a file that racedata has exported; remove it"
+                what = "is not a file that racedata has exported; move it away"
                 raise FolderError(f"{self.path / name}: {what}")
         self.known |= new
         for name in self.known:

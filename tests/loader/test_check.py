@@ -215,8 +215,8 @@ def test_a_check_shows_ten_doubts_and_all_on_request(many):
     ("fault", "hint"),
     [
         (spoiling.missing, "racedata load SOURCE --database {}"),
-        (spoiling.fifo, "remove it, or name another file"),
-        (spoiling.zeros, "remove it, or name another file"),
+        (spoiling.fifo, "move it away, or name another file"),
+        (spoiling.zeros, "move it away, or name another file"),
         (spoiling.truncated, "racedata load SOURCE --replace --database {}"),
     ],
 )

@@ -351,7 +351,7 @@ def test_an_export_replaces_only_an_earlier_export(sample_database, tmp_path, ma
     with pytest.raises(LoadError) as refused:
         exported(sample_database, target)
     assert str(refused.value) == (
-        f"{target}: exists and is not a zip that racedata has exported; remove it, or name "
+        f"{target}: exists and is not a zip that racedata has exported; move it away, or name "
         "another file"
     )
 

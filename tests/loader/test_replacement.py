@@ -233,7 +233,7 @@ def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     before = path.lstat()
     run = run_loader(source, path)
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
-    said = f"{path}: exists and is not a racedata database; remove it, or name another file"
+    said = f"{path}: exists and is not a racedata database; move it away, or name another file"
     assert said in run.stderr
     after = path.lstat()
     names = ("st_ino", "st_mode", "st_mtime_ns")
