@@ -284,7 +284,9 @@ def variable_of(declared: "Field[Any]") -> str:
 
 
 # Both halves share a file of settings. Any other variable that begins with RACEDATA_ is an error.
-KNOWN = [variable_of(each) for half in (Settings, LoaderSettings) for each in fields(half)]
+KNOWN = dict.fromkeys(
+    variable_of(each) for half in (Settings, LoaderSettings) for each in fields(half)
+)
 
 
 def option(name: str) -> str:

@@ -102,8 +102,9 @@ def test_the_default_limit_is_at_most_the_largest_limit(largest, default, used):
 def test_a_misspelt_setting_is_refused_with_the_known_names():
     with pytest.raises(
         SettingError, match="RACEDATA_DATABSE='x': no such setting; expected one of RACEDATA_DATAB"
-    ):
+    ) as refused:
         Settings.read({"RACEDATA_DATABSE": "x"})
+    assert str(refused.value).count("RACEDATA_DATABASE") == 1  # though both halves have it
 
 
 def test_settings_of_both_halves_may_be_in_the_same_file():
