@@ -190,8 +190,8 @@ def main(arguments: Sequence[str]) -> None:
         nargs="*",
         metavar="SOURCE",
         help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
-        f"{', '.join(PUBLISHED)}. Name the most trusted source first: of each race and kind of "
-        "records, the first that has it counts. A file or URL that ends with .db is a database, "
+        f"{', '.join(PUBLISHED)}. Name the most trusted source first: for each race and kind of "
+        "records, the first that has them counts. A file or URL that ends with .db is a database, "
         "which is copied unchanged. By default, load reads the dumps of the list of sources, or "
         "else the sample",
     )
