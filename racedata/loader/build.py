@@ -73,7 +73,8 @@ class Report(NamedTuple):
     """The report of a build."""
 
     rows: Mapping[str, int]  # how many each table has
-    lines: list[str]  # about all sources
+    lines: list[str]  # about all sources, with the misfits
+    misfits: list[str]  # corrections that do not fit
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
     amounts: Amounts  # how much of each source was compared with another
@@ -213,15 +214,16 @@ def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | Non
 def report_of(
     db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], amounts: Amounts
 ) -> Report:
+    misfits = [*chain(*(each.remarks for each in applied))]
     about = [
         *summary_of(applied),
-        *chain(*(each.remarks for each in applied)),
+        *misfits,
         *contributions(db),
         licence(db),
         *unknown_values(db),
     ]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
-    return Report(rows, about, remarks_of(choice), seasons_of(db), amounts)
+    return Report(rows, about, misfits, remarks_of(choice), seasons_of(db), amounts)
 
 
 def remarks_of(choice: Choice) -> list[str]:

@@ -32,7 +32,7 @@ def build_again(database: str, corrections: Named, progress: Progress) -> list[s
     with rebuilding(database) as new:
         report = new.build(corrections, progress, may_stay=True, others=["corrections"])
     if not report.differences:
-        return [f"{database}: nothing new"]
+        return [*report.misfits, f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons}"]
 
 

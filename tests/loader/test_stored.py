@@ -68,6 +68,19 @@ def test_a_wrong_race_or_kind_is_refused_with_what_is_expected(database, race, k
     assert status == 1 and fault in error
 
 
+def test_a_build_that_changes_nothing_names_the_corrections_that_do_not_fit(tmp_path):
+    database = built(SAMPLE, tmp_path / "x.db", None)
+    corrections = tmp_path / "mine.csv"
+    corrections.write_text(
+        "table,key,column,wrong,right,source\nresults,2023/18/alonso,grid,17,16,two tests\n",
+        encoding="utf-8",
+    )
+    assert said("build", database, "--corrections", str(corrections))[1] == [
+        "obsolete correction, not applied: results 2023/18/alonso grid is 0, not 17",
+        f"{database}: nothing new",
+    ]
+
+
 def test_a_build_needs_no_source_and_leaves_an_equal_database_as_it_is(tmp_path):
     database = built(SAMPLE, tmp_path / "x.db", None)
     before = database.read_bytes()
