@@ -153,6 +153,7 @@ class Grammar:
         segments = path.split("/")[1:]
         season, round, rest = split_front(segments)
         if not rest:
+            self.check_ending("races", ending)
             path = "/".join([*segments, "races"])
             return Address(path, "races", season, round, ending=ending)
         if rest[0].isdigit():  # no filter or endpoint is a number

@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from racedata.service.addresses import (
-    ENDINGS,
+    ATOM,
+    CSV,
     FILTERS,
+    ICS,
+    JSON,
     AddressError,
     Grammar,
     RefusedAddress,
@@ -17,7 +20,8 @@ from racedata.service.addresses import (
 GRAMMAR = Grammar(
     "/ergast/f1",
     {
-        "races": Rules(frozenset({"circuits", "drivers"}), endings=ENDINGS),
+        "races": Rules(frozenset({"circuits", "drivers"}), endings=(JSON, CSV, ICS)),
+        "changes": Rules(frozenset(), endings=(JSON, CSV, ATOM)),
         "results": Rules(
             frozenset(
                 {"circuits", "constructors", "drivers", "grid", "fastest", "results", "status"}
@@ -42,6 +46,15 @@ def test_only_races_have_calendars(path):
         match=r"does not accept the ending \.ics, which is only for races\. Try .*/races\.ics",
     ):
         GRAMMAR.parse(f"{path}.ics")
+
+
+@pytest.mark.parametrize("path", ["", "/2023", "/2023/18", "/current/last", "/races", "/results"])
+def test_only_changes_have_a_feed(path):
+    with pytest.raises(
+        UnknownAddress,
+        match=r"does not accept the ending \.atom, which is only for changes\. Try .*changes\.atom",
+    ):
+        GRAMMAR.parse(f"{path}.atom")
 
 
 UNREADABLE = """

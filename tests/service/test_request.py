@@ -224,7 +224,7 @@ def test_parsing_long_requests_takes_no_memory(sample_database, change):
 WORDS = st.sampled_from(
     ["ergast", "f1", "2023", "1957", "18", "races", "results", "laps", "sprint", "..", ""]
 )
-ENDINGS = st.sampled_from(["", "", ".json", ".csv", ".ics", ".CSV", ".xml", "."])
+ENDINGS = st.sampled_from(["", "", ".json", ".csv", ".ics", ".atom", ".CSV", ".xml", "."])
 SEGMENTS = st.one_of(WORDS, st.from_regex("[0-9]{1,20}", fullmatch=True), st.text(max_size=12))
 STARTS = st.sampled_from(["/", "/ergast/f1/"])
 PATHS = st.tuples(STARTS, st.lists(SEGMENTS, max_size=6).map("/".join), ENDINGS).map("".join)
