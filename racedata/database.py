@@ -46,8 +46,14 @@ class OpenFile:
     """A file that stays open, even after another one has replaced it at its path."""
 
     def __init__(self, descriptor: int) -> None:
-        self.size = os.fstat(descriptor).st_size
+        status = os.fstat(descriptor)
+        self.size, self.modified = status.st_size, status.st_mtime_ns
         self.descriptor = os.dup(descriptor)
+
+    def has_changed(self) -> bool:
+        """Whether something has written into the file since it was opened."""
+        status = os.fstat(self.descriptor)
+        return (status.st_size, status.st_mtime_ns) != (self.size, self.modified)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import falcon
 
 from racedata.database import OpenFile
-from racedata.service.answers import has_known
+from racedata.service.answers import RETRY_SECONDS, has_known
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -22,12 +22,18 @@ CONTENT_TYPE = "application/vnd.sqlite3"
 NOT_OFFERED = "This service does not offer its database for download"
 HOW_TO_OFFER = f"{NOT_OFFERED}. Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
 
+CHANGED = "Something has written into the database file, so it cannot be sent; try again later."
+
 
 class Download:
-    """`/racedata.db`: the file that was read, even while another one replaces it."""
+    """`/racedata.db`: the file that was read, even while another one replaces it.
+
+    If something has written into that file, its bytes are no longer those of its ETag, and requests
+    are refused until `data` has a good file again.
+    """
 
     def __init__(self, data: Snapshot, last_modified: str) -> None:
-        self.file = data.file
+        self.data = data
         self.tag = f'"{data.checksum.hex()}"'
         self.last_modified = last_modified
         self.headers = [
@@ -39,14 +45,17 @@ class Download:
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        file, is_known = self.data.file, has_known(req.env, self.tag, self.last_modified)
+        if file.has_changed() and not is_known:
+            raise falcon.HTTPServiceUnavailable(description=CHANGED, retry_after=RETRY_SECONDS)
         resp.set_headers(self.headers)
-        if has_known(req.env, self.tag, self.last_modified):
+        if is_known:
             resp.status = falcon.HTTP_304
             return
         resp.content_type = CONTENT_TYPE
-        resp.content_length = self.file.size
+        resp.content_length = file.size
         if req.method == "GET":
-            resp.stream = FileBody(self.file)
+            resp.stream = FileBody(file)
 
     on_head = on_get
 
@@ -63,9 +72,9 @@ class FileBody:
 
     def send_to(self, sock: "socket") -> bool:
         """Sends the next bytes to a socket; returns whether that was all. Raises OSError."""
+        if self.file.has_changed():
+            raise OSError("the file has changed")
         sent = os.sendfile(sock.fileno(), self.file.descriptor, self.sent, self.AT_ONCE)
-        if not sent:
-            raise OSError("the file has become shorter")
         self.sent += sent
         return self.sent >= self.file.size
 

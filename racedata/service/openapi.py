@@ -287,7 +287,11 @@ def download_operation() -> dict[str, Any]:
         "tags": ["about the service"],
         "summary": "The database, as an SQLite file",
         "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
-        "responses": answers | {each: reference("responses", each) for each in ("429", "431")},
+        "responses": {
+            **answers,
+            **{status: reference("responses", status) for status in COUNTED},
+            "503": problem("Something has written into the file.", "Retry-After"),
+        },
     }
 
 

@@ -383,7 +383,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 connection.file = None
         except BlockingIOError:
             pass
-        # The client has closed the connection, or the file has become shorter.
+        # The client has closed the connection, or something has written into the file.
         except OSError:
             self.close(connection)
             return

@@ -3,10 +3,15 @@
 import socket
 
 import pytest
+import webtest
+from support import spoiling
 from support.answers import Description, client, links_of
 
 from racedata.database import OpenFile
+from racedata.service.app import create_app
 from racedata.service.download import FileBody
+from racedata.service.reload import ReloadingApp
+from racedata.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +83,7 @@ def test_the_file_is_sent_whole_and_has_its_checksum_as_the_etag(sample_database
     assert head.headers["ETag"] == f'"{content[-32:].hex()}"'
 
 
-def test_a_socket_gets_the_file_in_pieces_and_an_error_if_it_has_become_shorter(tmp_path):
+def test_a_socket_gets_the_file_in_pieces_and_an_error_if_it_has_changed(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(bytes(range(250)) * 1200)
     sender, receiver = socket.socketpair()
@@ -90,8 +95,32 @@ def test_a_socket_gets_the_file_in_pieces_and_an_error_if_it_has_become_shorter(
                 received += receiver.recv(1 << 16)
         assert received == path.read_bytes()
         path.write_bytes(b"")
-        with pytest.raises(OSError, match="the file has become shorter"):
+        with pytest.raises(OSError, match="the file has changed"):
             FileBody(body.file).send_to(sender)
+
+
+@pytest.mark.parametrize("spoil", [spoiling.flipped, spoiling.truncated])
+def test_a_file_into_which_something_has_written_is_not_sent_until_it_is_good_again(
+    database, sample_database, spoil
+):
+    reloading = ReloadingApp(
+        str(database), lambda data: create_app(Settings(download=True), data, None)
+    )
+    app, good = webtest.TestApp(reloading), sample_database.read_bytes()
+    tag = app.get("/racedata.db", status=200).headers["ETag"]
+    spoil(database)
+    reloading.check()
+    refused = app.get("/racedata.db", status=503)
+    assert refused.json["detail"] == (
+        "Something has written into the database file, so it cannot be sent; try again later."
+    )
+    assert refused.headers["Retry-After"] == "10" and "ETag" not in refused.headers
+    Description(app).hold(refused, "/racedata.db")
+    app.get("/racedata.db", headers={"If-None-Match": tag}, status=304)
+    database.unlink()
+    database.write_bytes(good)
+    reloading.check()
+    assert app.get("/racedata.db", status=200).body == good
 
 
 def test_a_file_that_was_replaced_is_sent_as_it_was(database, other_database):
