@@ -96,10 +96,11 @@ class Statements:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Raises StatementError for the errors of SQLite."""
+        """Raises StatementError for the errors of SQLite, and for what it cannot be given."""
         try:
             yield
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        # The last two: numbers of more than 64 bits, and texts that have no form in UTF-8.
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeEncodeError) as error:
             text = str(error)
             if "authoriz" in text or "vtable constructor" in text:
                 text = "only a SELECT that reads is allowed"

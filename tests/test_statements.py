@@ -65,6 +65,7 @@ def test_anything_but_reading_is_refused_in_one_line(statements, sample_database
         ("SELECT ?", "Incorrect number of bindings supplied. "),
         ("SELECT CAST(x'ff' AS TEXT)", "Could not decode to UTF-8 "),
         ("SELECT 1 \0 2", "the query contains a null character"),
+        ("SELECT '\ud800'", "'utf-8' codec can't encode character "),
     ],
 )
 def test_a_wrong_statement_is_refused_in_one_line(statements, sql, said):
@@ -72,6 +73,12 @@ def test_a_wrong_statement_is_refused_in_one_line(statements, sql, said):
         statements.run(sql)
     assert str(refused.value).startswith(said)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", [2**63, "\ud800", []])
+def test_a_value_that_sqlite_cannot_have_is_refused(statements, value):
+    with pytest.raises(StatementError):
+        statements.run("SELECT ?", [value])
 
 
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
