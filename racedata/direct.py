@@ -55,7 +55,7 @@ class Database:
         self.served.data.close()
 
     def ask(
-        self, address: str, *, limit: int | None = None, offset: int = 0, **parameters: str
+        self, address: str, *, limit: int | None = None, offset: int = 0, **parameters: int | str
     ) -> Json:
         """The answer of the service, as a dict: `db.ask("/2023/18/results")["MRData"]`.
 
@@ -120,7 +120,7 @@ class Database:
 
 
 def parsed_parameters(
-    endpoint: Endpoint, parameters: Mapping[str, str]
+    endpoint: Endpoint, parameters: Mapping[str, int | str]
 ) -> Iterator[tuple[str, str]]:
     """The parameters that only some endpoints have. Raises ValueError."""
     for name, value in parameters.items():
@@ -129,6 +129,6 @@ def parsed_parameters(
             raise ValueError(f"{endpoint.name} does not accept {name}; expected only {expected}")
         parse = OWN_PARAMETERS[name]
         try:
-            yield name, str(parse(value))
+            yield name, str(parse(str(value)))
         except ValueError:
-            raise ValueError(f"{name} is {value[:50]!r}; expected {parse.expected}") from None
+            raise ValueError(f"{name} is {str(value)[:50]!r}; expected {parse.expected}") from None

@@ -70,11 +70,18 @@ def test_an_answer_belongs_to_the_caller(db):
         ("/changes", {"since": "2023"}, "since is '2023'; expected a day or a time in UTC"),
         ("/races", {"state": "open"}, "races does not accept state; expected only limit, offset"),
         ("/ids.csv", {"provenance": "1"}, "is not JSON"),
+        ("/2023/results", {"provenance": 2}, "provenance is '2'; expected 1"),
+        ("/discrepancies", {"state": None}, "state is 'None'; expected open, explained"),
     ],
 )
 def test_an_address_that_the_service_refuses_is_a_value_error(db, address, page, said):
     with pytest.raises(ValueError, match=said.replace("?", r"\?")):
         db.ask(address, **page)
+
+
+def test_a_parameter_may_be_a_number_as_over_http(db):
+    of_text = db.ask("/2023/18/results", provenance="1")
+    assert db.ask("/2023/18/results", provenance=1) == of_text != db.ask("/2023/18/results")
 
 
 def test_a_season_without_results_has_no_last_round(db):
