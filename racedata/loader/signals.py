@@ -1,6 +1,7 @@
 """Signals that end a program of the loader: the first one interrupts it, later ones are ignored."""
 
 import signal
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ def interrupt(number: int, frame: FrameType | None) -> Never:
 def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     """Handles an exception that Python would only print.
 
-    A signal may arrive in a `__del__`, which cannot raise.
+    A signal may arrive in a `__del__`, which cannot raise. Or it arrives in a function that SQLite
+    calls, and becomes another error there.
     """
     if unraisable.exc_type is KeyboardInterrupt:
         signal.signal(signal.SIGALRM, interrupt)
@@ -45,11 +47,17 @@ def interrupted_by_end_signals() -> Iterator[None]:
     Later signals, even after the block, are ignored.
     """
     hook, sys.unraisablehook = sys.unraisablehook, interrupt_again
+    sqlite3.enable_callback_tracebacks(True)  # SQLite then gives errors of functions to the hook
     try:
         for number in END_SIGNALS:
             signal.signal(number, interrupt)
         yield
     finally:
         ignore_end_signals()
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        sqlite3.enable_callback_tracebacks(False)
         sys.unraisablehook = hook
+        # The error that SQLite made may end the block before the alarm.
+        if signal.getsignal(signal.SIGALRM) is interrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            raise KeyboardInterrupt

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 IN_DEL = """
 import os, signal, time
 from racedata.loader.signals import interrupted_by_end_signals
@@ -20,9 +22,29 @@ except KeyboardInterrupt:
     print("interrupted")
 """
 
+IN_FUNCTION = """
+import os, signal, sqlite3, time
+from racedata.loader.signals import interrupted_by_end_signals
 
-def test_a_signal_to_end_is_obeyed_even_if_it_arrives_where_python_swallows_exceptions():
+db = sqlite3.connect(":memory:")
+db.create_function("end", 0, lambda: os.kill(os.getpid(), signal.SIGTERM))
+try:
+    with interrupted_by_end_signals():
+        try:
+            db.execute("SELECT end()")
+        except sqlite3.Error:
+            {then}
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [IN_DEL, IN_FUNCTION.format(then="time.sleep(600)"), IN_FUNCTION.format(then="raise")],
+)
+def test_a_signal_to_end_is_obeyed_even_if_it_arrives_where_exceptions_are_swallowed(program):
     ended = subprocess.run(
-        [sys.executable, "-c", IN_DEL], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
     assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
