@@ -6,10 +6,11 @@ import sqlite3
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
+from pathlib import Path
 
 from racedata.formats import printable
 from racedata.loader.errors import FAULTS, Progress
-from racedata.loader.replacement import replaced_file
+from racedata.loader.replacement import full_disk_named, replaced_file
 from racedata.loader.signals import interrupted_by_end_signals
 from racedata.settings import LoaderSettings, SettingError
 
@@ -52,7 +53,8 @@ def run(
     lines: list[str] = []
     fault = ""
     try:
-        with interrupted_by_end_signals():
+        folder = Path(os.path.realpath(database)).parent
+        with interrupted_by_end_signals(), full_disk_named(folder):
             lines = work(progress)
     except KeyboardInterrupt:
         fault = "interrupted"
@@ -74,8 +76,8 @@ def fault_text(error: Exception, database: str) -> str:
             text = f"{database}: not enough memory"
         case sqlite3.Error():
             text = f"{database}: {error}"
-        case OSError() if error.filename:
-            text = f"{error.filename}: {error.strerror}"
+        case OSError() if error.strerror:  # without a name, it is about an open file
+            text = f"{error.filename or database}: {error.strerror}"
         case _:
             text = str(error)
     text += what_to_do(error, os.path.dirname(os.path.realpath(database)))

@@ -3,8 +3,9 @@
 import errno
 import os
 import pty
+import sqlite3
 import subprocess
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 from support.loads import LOAD, edit, rows_of, run_loader, signals_kept, with_many_lap_times
@@ -31,6 +32,17 @@ def test_a_link_or_another_mode_is_not_a_new_database(database, tmp_path):
 
     with signals_kept(), pytest.raises(SystemExit, match="a fault; nothing was changed"):
         program.run("load", str(database), work)
+
+
+def test_a_full_disk_of_temporary_files_is_named(database):
+    def work(progress):
+        with closing(sqlite3.connect(":memory:")) as db:
+            db.execute("PRAGMA max_page_count = 1")
+            db.execute("CREATE TABLE a (b)")
+
+    said = "no space left for temporary files; set TMPDIR to another folder"
+    with signals_kept(), pytest.raises(SystemExit, match=said):
+        program.run("check", str(database), work, replaces=False)
 
 
 def test_a_load_needs_no_stderr(source, tmp_path):

@@ -56,6 +56,8 @@ def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, data
         small = shutil.copy(sample_database, folder / "racedata.db")
         said = f"{small}: database or disk is full; free some space in {folder}"
         assert_refused(source, small, said)
+        said = f"{small}: No space left on device; free some space in {folder}"
+        assert_refused(built(source, tmp_path / "large.db"), small, said)
     with small_disk(tmp_path / "temporary", 100_000) as folder:
         said = f"{folder}: no space left for temporary files; set TMPDIR to another folder"
         environ = {**os.environ, "TMPDIR": str(folder)}
