@@ -14,7 +14,7 @@ import sqlite3
 import stat
 import struct
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,19 +163,23 @@ def store_path(database: str | Path) -> Path:
     return path.with_name(f"{path.name.removesuffix('.db')}.sources.db")
 
 
-def refresh_times(database: str | Path) -> dict[str, dict[str, Any]]:
+def refresh_times(database: str | Path) -> dict[str, dict[str, Any]] | None:
     """When each source was last asked (`refreshedAt`), and since when it is followed
-    (`followedSince`): in the store. Empty if it cannot be read.
+    (`followedSince`): in the store. Empty if it cannot be read; None if the loader is writing to it
+    for longer than a moment.
     """
     path, times = store_path(database), dict[str, dict[str, Any]]()
-    with suppress(OSError, ValueError, sqlite3.Error):
+    try:
         if path.is_file():  # a FIFO would block
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as db:
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.1)) as db:
                 for source, key, value in db.execute(
                     """SELECT source, key, value FROM memory
                        WHERE key IN ('refreshedAt', 'followedSince')"""
                 ):
                     times.setdefault(source, {})[key] = json.loads(value)
+    except (OSError, ValueError, sqlite3.Error) as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            return None
     return times
 
 

@@ -92,7 +92,8 @@ class Snapshot:
         state = file_state(str(database.store_path(self.path)))
         if state != self._refresh_times[0]:
             found = database.refresh_times(self.path)
-            self._refresh_times = state, {in_utf8(name): times for name, times in found.items()}
+            if found is not None:  # else the next request asks again
+                self._refresh_times = state, {in_utf8(name): times for name, times in found.items()}
         return self._refresh_times[1]
 
     def licence(self) -> str:

@@ -1,6 +1,9 @@
 """racedata.service.health: what `/healthz` says of the database, its sources and a refused file."""
 
 import csv
+import os
+import sqlite3
+from contextlib import closing
 
 import pytest
 from support import SAMPLE
@@ -83,6 +86,26 @@ def test_it_answers_even_if_the_store_is_damaged(several_sources, content):
     store_path(several_sources).write_bytes(content)
     answer = client(several_sources).get("/healthz", status=200).json
     assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
+
+
+def test_it_has_the_last_times_known_while_the_loader_writes_to_the_store(several_sources):
+    remember(several_sources, {"f1db": {"refreshedAt": AT}})
+    app = client(several_sources)
+    before = app.get("/healthz").json
+    with closing(sqlite3.connect(store_path(several_sources), isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        os.utime(store_path(several_sources), (0, 0))  # as if some of it were written
+        assert app.get("/healthz").json == before
+    assert before["sources"][1]["refreshedAt"] == AT
+
+
+def test_a_store_that_could_not_be_read_for_a_moment_is_read_later(several_sources):
+    remember(several_sources, {"f1db": {"refreshedAt": AT}})
+    app = client(several_sources)
+    with closing(sqlite3.connect(store_path(several_sources), isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        assert "refreshedAt" not in app.get("/healthz").json["sources"][1]
+    assert app.get("/healthz").json["sources"][1]["refreshedAt"] == AT
 
 
 def test_it_says_what_has_changed_since_the_database_was_read(several_sources):
