@@ -126,10 +126,10 @@ def names_others(
     store: Store, sources: Sequence[StoredSource], old: ExistingDatabase | None
 ) -> bool:
     """Whether the changes would have values of sources other than these, perhaps not open ones."""
-    named = {name for each in store.changes() for name in (each.old_source, each.source) if name}
+    named = {*store.db.execute("SELECT oldSource FROM changes UNION SELECT source FROM changes")}
     if old:
-        named |= {name for (name,) in old.db.execute("SELECT name FROM sources")}
-    return not named <= {source.name for source in sources}
+        named |= {*old.db.execute("SELECT name FROM sources")}
+    return not named <= {(None,), *((source.name,) for source in sources)}
 
 
 def create_tables(db: sqlite3.Connection) -> list[tuple[str, str]]:

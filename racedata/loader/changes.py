@@ -14,9 +14,9 @@ from racedata.loader.correction_lines import correctable_columns, known_facts, s
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
-from racedata.loader.sql import column_names
+from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import of_kind
-from racedata.loader.store import Store, StoredChange
+from racedata.loader.store import Store
 from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, Table
 from racedata.values import Value
 
@@ -45,10 +45,10 @@ OTHER_ROW = """
 # The rows of the table, with ids instead of references: the newest build and race first.
 FILL = """
     INSERT INTO changes
-    SELECT NULL, revision, changed_at, kind,
+    SELECT NULL, revision, changedAt, kind,
         CASE WHEN season IS NULL OR kind = 'seasons' THEN key ELSE season
             || ifnull('/' || stored.round, '') || iif(key = '', '', '/' || key) END,
-        stored.name, old, new, old_source, source, reason, season, stored.round, race,
+        columnName, oldValue, value, oldSource, source, reason, season, stored.round, race,
         raceId, driverId, constructorId, circuits.circuitId
     FROM stored LEFT JOIN races ON races.year = season AND races.round = stored.round
         LEFT JOIN drivers ON driverRef = driver
@@ -97,13 +97,12 @@ class Change(NamedTuple):
     source: str | None = None
     reason: str = ""
 
-    def stored(self, revision: int, now: str) -> StoredChange:
-        """The row of the store."""
-        old, new = (None if value is None else str(value) for value in (self.old, self.new))
+    @property
+    def row(self) -> tuple[Value, ...]:
+        """The columns of the store that have it."""
+        texts = (None if value is None else str(value) for value in (self.old, self.new))
         fact = (self.kind, *self.about, self.key, self.column)
-        return StoredChange(
-            revision, now, *fact, old, new, self.old_source, self.source, self.reason
-        )
+        return (*fact, *texts, self.old_source, self.source, self.reason)
 
 
 class Race(NamedTuple):
@@ -145,7 +144,7 @@ def put_changes(
     # If there are too many, those of the oldest races go.
     changes.sort(key=lambda change: (change.about.season or 0, change.about.round or 0))
     now, revision = build_time(), store.state[1]
-    store.put_changes(change.stored(revision, now) for change in changes)
+    store.put_changes((revision, now, *change.row) for change in changes)
 
 
 def summed(changes: Sequence[Change]) -> list[Change]:
@@ -182,10 +181,9 @@ def summed_up(about: About, changes: Sequence[Change]) -> Change:
 
 def fill_changes(store: Store, db: sqlite3.Connection) -> None:
     """Copies the changes of the store into the database, with ids instead of references."""
-    names = StoredChange._fields
-    db.execute(f"CREATE TEMP TABLE stored (number INTEGER PRIMARY KEY, {', '.join(names)})")
-    marks = ", ".join("?" * len(names))
-    db.executemany(f"INSERT INTO stored VALUES (NULL, {marks})", store.changes())
+    names = column_names(store.db, "changes")
+    db.execute(f"CREATE TEMP TABLE stored ({', '.join(names)})")
+    db.executemany(insertion("stored", len(names)), store.changes())
     db.execute(FILL)
     db.execute("DROP TABLE stored")
 
@@ -194,7 +192,7 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
     """Replaces the changes of the store with those of a database."""
     store.drop_changes()
     if column_names(db, "changes"):  # not of an earlier version
-        store.put_changes(StoredChange(*row) for row in db.execute(TAKE))
+        store.put_changes(db.execute(TAKE))
 
 
 class ChangeFinder:

@@ -24,6 +24,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, days_between, match_with_earlier
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
+from racedata.loader.sql import column_names, insertion
 from racedata.values import Value
 
 STORE = Path(__file__).with_name("store.sql").read_text(encoding="utf-8")
@@ -84,27 +85,6 @@ class StoredPart(NamedTuple):
     confirmed_at: str
     reading: int  # the number of the one that confirmed it
     entrants: int
-
-
-class StoredChange(NamedTuple):
-    """A value that a build altered. changes.py says what the fields are."""
-
-    revision: int
-    changed_at: str
-    kind: str
-    season: int | None
-    round: int | None
-    race: str | None
-    driver: str | None
-    constructor: str | None
-    circuit: str | None
-    key: str
-    name: str  # of the column
-    old: str | None
-    new: str | None
-    old_source: str | None
-    source: str | None
-    reason: str
 
 
 class NotAStore(Exception):
@@ -353,15 +333,14 @@ class Store:
 
     # Changes.
 
-    def changes(self) -> list[StoredChange]:
-        """The values that builds have altered, the oldest first."""
-        rows = self.db.execute("SELECT * FROM changes ORDER BY number")
-        return [StoredChange(*row) for _, *row in rows]
+    def changes(self) -> list[Sequence[Value]]:
+        """The rows of `changes`: the values that builds have altered, the oldest first."""
+        return self.db.execute("SELECT * FROM changes ORDER BY number").fetchall()
 
-    def put_changes(self, changes: Iterable[StoredChange]) -> None:
-        """Adds changes. The oldest go if there are too many."""
-        marks = ", ".join("?" * len(StoredChange._fields))
-        self.db.executemany(f"INSERT INTO changes VALUES (NULL, {marks})", changes)
+    def put_changes(self, changes: Iterable[Sequence[Value]]) -> None:
+        """Adds such rows, without their numbers. The oldest go if there are too many."""
+        columns = tuple(column_names(self.db, "changes")[1:])
+        self.db.executemany(insertion("changes", columns), changes)
         self.db.execute(
             "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
             (MAX_CHANGES,),
