@@ -14,13 +14,12 @@ from racedata.loader.matching import (
     days_between,
     match_across_sources,
 )
-from racedata.loader.store import StoredCalendar, StoredPart, StoredSource
+from racedata.loader.store import Races, StoredCalendar, StoredPart, StoredSource
 
 DAYS_FROM_RACE = 4  # maximum between a session and its race
 # An API's part that is not confirmed for this time comes after a later dump.
 CONFIRMED_DAYS = 30
 
-Races = Sequence[dict[str, Any]]
 # by source, season and the key of the race
 PartsOfRaces = dict[tuple[str, int, str], list[StoredPart]]
 

@@ -206,9 +206,7 @@ def store_of(database: Path) -> Iterator[Store]:
 def take_apart(existing: ExistingDatabase, store: Store) -> None:
     """Puts what a database has into the store, by source. The store has its state then."""
     tables = Tables(existing.db, "main")
-    for source in store.known_sources():
-        store.forget(source.name)
-    store.db.execute("DELETE FROM sources")
+    store.clear()
     sources = [
         (number, source._replace(has_ids=number == 1))
         for number, source in sources_in(existing.db, "main")

@@ -68,9 +68,9 @@ class StoredCalendar(NamedTuple):
     source: str
     season: int
     fetched_at: str | None  # when a refresh read it; None: a load did
-    races: Sequence[dict[str, Any]]  # the latest: see parts.Calendar
+    races: Races  # the latest: see parts.Calendar
     # the latest races that may count, which are older if `races` has lost some; None if none may
-    counting: Sequence[dict[str, Any]] | None
+    counting: Races | None
     lacks: Mapping[str, str]  # since when `races` has lacked races, by their name
 
 
@@ -193,7 +193,7 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that have parts, those of the list first."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
-        return [with_booleans(StoredSource(*row)) for row in rows]
+        return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)
@@ -232,27 +232,20 @@ class Store:
     def calendars(self, source: str = "") -> list[StoredCalendar]:
         """All calendars, or those of a source."""
         rows = self.db.execute("SELECT * FROM calendars WHERE ?1 = '' OR source = ?1", (source,))
-        return [stored_calendar(*row) for row in rows]
+        return [
+            StoredCalendar(*row[:3], *(text and orjson.loads(text) for text in row[3:]))
+            for row in rows
+        ]
 
     def calendar(self, source: str, season: int) -> StoredCalendar | None:
-        row = self.db.execute(
-            "SELECT * FROM calendars WHERE source = ? AND season = ?", (source, season)
-        ).fetchone()
-        return row and stored_calendar(*row)
+        return next((each for each in self.calendars(source) if each.season == season), None)
 
     def put_calendar(self, calendar: StoredCalendar) -> None:
         """Replaces a calendar."""
-        self.db.execute(
-            "INSERT OR REPLACE INTO calendars VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                calendar.source,
-                calendar.season,
-                calendar.fetched_at,
-                as_json(calendar.races),
-                None if calendar.counting is None else as_json(calendar.counting),
-                as_json(calendar.lacks),
-            ),
-        )
+        *facts, races, counting, lacks = calendar
+        counts = None if counting is None else as_json(counting)
+        row = (*facts, as_json(races), counts, as_json(lacks))
+        self.db.execute("INSERT OR REPLACE INTO calendars VALUES (?, ?, ?, ?, ?, ?)", row)
 
     # Parts.
 
@@ -290,16 +283,9 @@ class Store:
             PUT_PART,
             (
                 (
-                    source,
-                    part.season,
-                    race,
-                    part.kind,
-                    fetched_at,
-                    fetched_at or read_at,
-                    reading,
-                    part.entrants,
-                    " ".join(part.columns),
-                    packed(part.rows),
+                    *(source, part.season, race, part.kind),
+                    *(fetched_at, fetched_at or read_at, reading),
+                    *(part.entrants, " ".join(part.columns), packed(part.rows)),
                 )
                 for race, part, fetched_at in parts
             ),
@@ -417,31 +403,6 @@ def opened_store(database: Path, checks: bool = True) -> Store:
     if is_new and database.exists():
         copy_attributes(database, path)
     return store
-
-
-def with_booleans(row: StoredSource) -> StoredSource:
-    """A row of `sources`, in which 1 is true."""
-    return row._replace(
-        is_loaded=bool(row.is_loaded),
-        is_api=bool(row.is_api),
-        is_provisional=bool(row.is_provisional),
-        is_sample=bool(row.is_sample),
-        has_ids=bool(row.has_ids),
-    )
-
-
-def stored_calendar(
-    source: str, season: int, fetched_at: str | None, races: str, counts: str | None, lacks: str
-) -> StoredCalendar:
-    """A row of `calendars`."""
-    return StoredCalendar(
-        source,
-        season,
-        fetched_at,
-        orjson.loads(races),
-        None if counts is None else orjson.loads(counts),
-        orjson.loads(lacks),
-    )
 
 
 def packed(rows: Sequence[Sequence[Value]]) -> bytes:
