@@ -4,10 +4,11 @@ differences.py has the groups to which they belong, with the sentences.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from racedata.formats import milliseconds
+from racedata.loader.parts import Row
 from racedata.loader.source_rows import Key, SourceRows
 from racedata.values import Value
 
@@ -24,16 +25,25 @@ class Case(NamedTuple):
 
     column: str
     key: Key  # of the row
-    one: SourceRows
-    other: SourceRows
+    rows: Sequence[Row]  # the row in each source; twice the same if one of them lacks it
+    sources: Sequence[SourceRows]
     season: int | None
     race: str  # its name
     results: SourceRows | None  # of the first source, in this race
 
     @property
-    def sides(self) -> tuple[tuple[SourceRows, SourceRows], tuple[SourceRows, SourceRows]]:
-        """Both sources, each with the other one."""
-        return (self.one, self.other), (self.other, self.one)
+    def values(self) -> Sequence[Value]:
+        return [row.get(self.column) for row in self.rows]
+
+    @property
+    def distance(self) -> float:
+        """How far apart two numbers or times are; 0 if they are something else."""
+        texts = map(str, self.values)
+        try:
+            first, second = (milliseconds(text) if ":" in text else float(text) for text in texts)
+        except ValueError:
+            return 0
+        return abs(first - second)
 
 
 def is_of_relief(case: Case) -> bool:
@@ -44,7 +54,7 @@ def is_of_relief(case: Case) -> bool:
         with_place.column("grid")[case.key]
         and without.column("grid")[case.key] == 0
         and shares_car(with_place, case.key)
-        for with_place, without in case.sides
+        for with_place, without in permutations(case.sources)
     )
 
 
@@ -61,7 +71,7 @@ def is_counted_without(case: Case) -> bool:
     one: they only count places differently that are empty, or of a driver without a place in the
     other source.
     """
-    one, other = (places(rows.column("grid")) for rows in (case.one, case.other))
+    one, other = (places(rows.column("grid")) for rows in case.sources)
     return is_same_place(case.key, one, other)
 
 
@@ -84,7 +94,7 @@ def is_with_formula_2(case: Case) -> bool:
     """Whether only one source lists the drivers of Formula 2, or counts them in the places."""
     if (case.season, case.race) not in WITH_FORMULA_2:
         return False
-    one, other = (places(rows.column("positionText")) for rows in (case.one, case.other))
+    one, other = (places(rows.column("positionText")) for rows in case.sources)
     return case.column == "row" or is_same_place(case.key, one, other)
 
 
@@ -92,7 +102,7 @@ def is_put_last(case: Case) -> bool:
     """Whether one source has put a few drivers behind all others, and otherwise has the order of
     the other source, in which their places follow from their times.
     """
-    return any(has_put_last(case, *sides) for sides in case.sides)
+    return any(has_put_last(case, *sides) for sides in permutations(case.sources))
 
 
 def has_put_last(case: Case, by_time: SourceRows, other: SourceRows) -> bool:
@@ -143,11 +153,12 @@ def is_not_listed(case: Case) -> bool:
     """Whether a row of qualifying that only one source has is of a driver without a time, of one
     who did not qualify, or of one at the end of the list, behind slower drivers.
     """
-    times, results = case.one.values(TIMES), case.results
+    (one, other), results = case.sources, case.results
+    times = one.values(TIMES)
     if times[case.key] == UNKNOWN or (
         results and results.column("positionText").get(case.key) == "F"
     ):
         return True
-    both = case.one.at.keys() & case.other.at.keys()
-    *_, before, last = (None, None, *ranked(case.one, both | {case.key}))
+    both = one.at.keys() & other.at.keys()
+    *_, before, last = (None, None, *ranked(one, both | {case.key}))
     return before is not None and last == case.key and is_faster(times[last], times[before])

@@ -2,7 +2,7 @@
 what would settle it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from itertools import permutations
 from typing import NamedTuple
@@ -18,9 +18,6 @@ from racedata.loader.conventions import (
 )
 from racedata.loader.matching import letters_of
 from racedata.model import KINDS, STANDINGS
-from racedata.values import Value
-
-Row = Mapping[str, Value]
 
 RESULT_TABLES = ("results", "sprint_results")
 QUALIFYING_TABLES = ("qualifying", "sprint_qualifying")
@@ -41,30 +38,16 @@ class Group(NamedTuple):
 
     title: str
     meaning: str  # what a difference can mean
-    tables: tuple[str, ...]
-    columns: tuple[str, ...]
-    # whether a difference fits, given the column and the two rows; and given the whole race
-    fits: Callable[[str, Row, Row], bool] = lambda column, ours, theirs: True
-    fits_race: Callable[[Case], bool] = lambda case: True
+    tables: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    fits: Callable[[Case], bool] = lambda case: True
     fits_unknown: bool = False  # whether a value of one of the rows may be unknown
     settles: str = ""  # what would settle it; nothing need settle a convention
 
 
-def distance(column: str, ours: Row, theirs: Row) -> float:
-    """How far apart two numbers or times are; 0 if they are something else."""
-    try:
-        first, second = (
-            milliseconds(text) if ":" in text else float(text)
-            for text in (str(ours[column]), str(theirs[column]))
-        )
-    except ValueError:
-        return 0
-    return abs(first - second)
-
-
-def is_cut(column: str, ours: Row, theirs: Row) -> bool:
+def is_cut(case: Case) -> bool:
     """Whether one of two times is the other one with fewer digits, cut or rounded."""
-    times = [str(ours[column]), str(theirs[column])]
+    times = map(str, case.values)
     first, second = (milliseconds(text) if ":" in text else int(text) for text in times)
     return any(
         abs(first - second) < unit and (first % unit == 0) != (second % unit == 0)
@@ -72,47 +55,41 @@ def is_cut(column: str, ours: Row, theirs: Row) -> bool:
     )
 
 
-def are_placed(column: str, ours: Row, theirs: Row) -> bool:
+def are_placed(case: Case) -> bool:
     """Whether both rows have a numeric place, or one does and the other is disqualified."""
-    texts = {str(row["positionText"]) for row in (ours, theirs)}
+    texts = {str(row["positionText"]) for row in case.rows}
     numbers = {text for text in texts if text.isdigit()}
     return bool(numbers) and texts - numbers <= {"D", "E"}
 
 
-def is_retired(column: str, ours: Row, theirs: Row) -> bool:
+def is_retired(case: Case) -> bool:
     """Whether neither row has a numeric place."""
-    return not any(str(row["positionText"]).isdigit() for row in (ours, theirs))
+    return not any(str(row["positionText"]).isdigit() for row in case.rows)
 
 
-def drove(column: str, ours: Row, theirs: Row) -> bool:
+def drove(case: Case) -> bool:
     """Whether neither row is of a driver who did not start."""
-    return not any(
-        row["positionText"] in ("E", "F", "W") and not row["laps"] for row in (ours, theirs)
-    )
+    return not any(row["positionText"] in ("E", "F", "W") and not row["laps"] for row in case.rows)
 
 
-def are_both_on_the_grid(column: str, ours: Row, theirs: Row) -> bool:
-    return 0 not in (ours["grid"], theirs["grid"])
-
-
-def is_only_disqualified(column: str, ours: Row, theirs: Row) -> bool:
+def is_only_disqualified(case: Case) -> bool:
     """Whether one row says of a driver without a place nothing but a disqualification."""
-    return is_retired(column, ours, theirs) and any(
-        row["positionText"] == "D" and row["laps"] is None and not row["grid"]
-        for row in (ours, theirs)
+    return is_retired(case) and any(
+        row["positionText"] == "D" and row["laps"] is None and not row["grid"] for row in case.rows
     )
 
 
-def is_other_word(column: str, ours: Row, theirs: Row) -> bool:
+def is_other_word(case: Case) -> bool:
     """Whether two nationalities are of one country, or one has the other, and a second one."""
-    words = [str(ours[column]), str(theirs[column])]
-    first, second = (COUNTRIES.get(word, word) for word in words)
-    return first == second or any(one in other.split("-") for one, other in permutations(words))
+    first, second = (COUNTRIES.get(word, word) for word in map(str, case.values))
+    return first == second or any(
+        one in other.split("-") for one, other in permutations(map(str, case.values))
+    )
 
 
-def is_another(column: str, ours: Row, theirs: Row) -> bool:
+def is_another(case: Case) -> bool:
     """Whether two names are of different people or things: neither is a part of the other."""
-    first, second = letters_of(str(ours[column])), letters_of(str(theirs[column]))
+    first, second = (letters_of(str(name)) for name in case.values)
     return first not in second and second not in first
 
 
@@ -138,7 +115,7 @@ DOUBTS = (
         "In degrees. One of the two has the coordinates of the city, or a wrong digit.",
         ("circuits",),
         ("lat", "lng"),
-        fits=lambda *facts: distance(*facts) > 0.02,  # two kilometres
+        fits=lambda case: case.distance > 0.02,  # two kilometres
         settles="A map would settle it.",
     ),
     Group(
@@ -163,8 +140,8 @@ DOUBTS = (
         "or does not know of a penalty or disqualification after the race.",
         RESULT_TABLES,
         ("positionText", "positionOrder"),
-        fits=lambda column, ours, theirs: (
-            are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
+        fits=lambda case: (
+            are_placed(case) and case.rows[0]["positionText"] != case.rows[1]["positionText"]
         ),
         settles="An official classification, or the decision of the stewards, would settle it.",
     ),
@@ -189,7 +166,7 @@ DOUBTS = (
         "or one of the two does not count an interruption of the race.",
         RESULT_TABLES,
         ("milliseconds",),
-        fits=lambda *facts: distance(*facts) % 60_000 == 0,
+        fits=lambda case: case.distance % 60_000 == 0,
         settles="The times in an official classification, or in a report, would settle it.",
     ),
     Group(
@@ -218,9 +195,7 @@ DOUBTS = (
         "Place 0 on the grid is the pit lane. Some sources write the last place instead.",
         RESULT_TABLES,
         ("grid",),
-        fits=lambda column, ours, theirs: (
-            0 in (ours["grid"], theirs["grid"]) and drove(column, ours, theirs)
-        ),
+        fits=lambda case: 0 in case.values and drove(case),
         settles="A report of the start, or the official starting grid, would settle it.",
     ),
     Group(
@@ -228,7 +203,7 @@ DOUBTS = (
         "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
         RESULT_TABLES,
         ("grid",),
-        fits=are_both_on_the_grid,
+        fits=lambda case: 0 not in case.values,
         settles="The official starting grid, or a plan of the grid in a report, would settle it.",
     ),
     Group(
@@ -302,22 +277,16 @@ DOUBTS = (
 LACKED_BY_OURS = Group(
     "The database lacks a value for one driver, but has it for others in the race.",
     "The value is missing, or the other source has one too many.",
-    (),
-    (),
     settles="An official classification or list of the session would settle it.",
 )
 LACKED_BY_THE_RACE = Group(
     "A whole race lacks a value in the database, but other races of the season have it.",
     "The values of that race are missing, or the other source has some that are not real.",
-    (),
-    (),
     settles="An official classification or list of the session would settle it.",
 )
 LACKED_BY_THEIRS = Group(
     "The other source lacks a value for one driver, but has it for others in the race.",
     "The value is missing in the other source, or the database has one too many.",
-    (),
-    (),
     settles="An official classification or list of the session would settle it.",
 )
 CONVENTIONS = (
@@ -327,7 +296,7 @@ CONVENTIONS = (
         "car, which has the same number and place.",
         RESULT_TABLES,
         ("grid",),
-        fits_race=is_of_relief,
+        fits=is_of_relief,
     ),
     Group(
         "A disqualified driver has laps or a place on the grid in only one of the two.",
@@ -344,8 +313,7 @@ CONVENTIONS = (
         "empty, and drivers whose place the other does not have.",
         RESULT_TABLES,
         ("grid",),
-        fits=are_both_on_the_grid,
-        fits_race=is_counted_without,
+        fits=is_counted_without,
     ),
     Group(
         "A driver in a Formula 2 car is in only one of the two, or counts in its places.",
@@ -353,7 +321,7 @@ CONVENTIONS = (
         "differ in whether they list and count them.",
         RESULT_TABLES,
         ("row", "positionText", "positionOrder"),
-        fits_race=is_with_formula_2,
+        fits=is_with_formula_2,
     ),
     Group(
         "A driver is last in the qualifying in only one of the two.",
@@ -361,7 +329,7 @@ CONVENTIONS = (
         "excluded, or whose times were deleted. Otherwise, their order is the same.",
         QUALIFYING_TABLES,
         ("position", "q1", "q2", "q3"),
-        fits_race=is_put_last,
+        fits=is_put_last,
         fits_unknown=True,
     ),
     Group(
@@ -370,7 +338,7 @@ CONVENTIONS = (
         "or were excluded.",
         QUALIFYING_TABLES,
         ("row",),
-        fits_race=is_not_listed,
+        fits=is_not_listed,
     ),
     Group(
         "A nationality has another word, or is one of two.",
@@ -393,7 +361,7 @@ CONVENTIONS = (
         "Most likely, one of the two has rounded times, or times from a different clock.",
         RESULT_TABLES,
         ("milliseconds",),
-        fits=lambda *facts: distance(*facts) < 1000,
+        fits=lambda case: case.distance < 1000,
     ),
     Group(
         "A driver who did not start is in only one of the two.",
@@ -401,7 +369,7 @@ CONVENTIONS = (
         "qualify.",
         RESULT_TABLES,
         ("row",),
-        fits=lambda *facts: not drove(*facts),
+        fits=lambda case: not drove(case),
     ),
     Group(
         "A driver has a place in only one of the two, or the two have different letters.",
@@ -409,23 +377,22 @@ CONVENTIONS = (
         "did not start or did not qualify.",
         RESULT_TABLES,
         ("positionText",),
-        fits=lambda *facts: not are_placed(*facts),
+        fits=lambda case: not are_placed(case),
     ),
     Group(
         "A driver who retired has one lap more, or one fewer.",
         "Sources differ on whether the lap on which the driver retired counts.",
         RESULT_TABLES,
         ("laps",),
-        fits=lambda *facts: is_retired(*facts) and distance(*facts) == 1,
+        fits=lambda case: is_retired(case) and case.distance == 1,
     ),
     Group(
         "The same fastest lap has a different number, up to three laps away.",
         "Some sources count the laps of the leader, even for drivers who are lapped.",
         RESULT_TABLES,
         ("fastestLap",),
-        fits=lambda column, ours, theirs: (
-            ours["fastestLapTime"] == theirs["fastestLapTime"]
-            and distance(column, ours, theirs) <= 3
+        fits=lambda case: (
+            case.rows[0]["fastestLapTime"] == case.rows[1]["fastestLapTime"] and case.distance <= 3
         ),
     ),
     Group(
@@ -434,7 +401,7 @@ CONVENTIONS = (
         "Some sources have only the sum.",
         ("qualifying",),
         ("q1",),
-        fits=lambda *facts: distance(*facts) > 60_000,
+        fits=lambda case: case.distance > 60_000,
     ),
     Group(
         "A race has a different name.",
@@ -447,7 +414,7 @@ CONVENTIONS = (
         "One of the two has only part of the name, or no accents.",
         ("drivers", "constructors"),
         ("surname", "name"),
-        fits=lambda *facts: not is_another(*facts),
+        fits=lambda case: not is_another(case),
     ),
     Group(
         "A driver has a different first name, or a constructor or circuit a different name.",

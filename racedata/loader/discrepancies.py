@@ -33,7 +33,6 @@ from racedata.loader.differences import (
     LACKED_BY_THEIRS,
     SETTLES,
     Group,
-    distance,
     groups_of,
 )
 from racedata.loader.fill import Filling
@@ -396,8 +395,9 @@ class Comparison:
         name = "constructor" if column == "constructorId" else column
         ours = next(iter(self.served(subject).get(key, ())), {}).get(name)
         cases = (
-            (self.case(sides, column, key, one, other), rows[one], rows[other])
+            self.case(sides, column, key, {one: rows[one], other: rows[other]})
             for one, other in combinations(values, 2)
+            if values[one] != values[other]
         )
         judgement = judgement_of(subject, cases)
         if not judgement and None in values.values():
@@ -408,12 +408,13 @@ class Comparison:
             shown = {source: self.shown(column, value) for source, value in values.items()}
             yield self.discrepancy(Fact(subject, key, name, ours, shown), judgement)
 
-    def case(self, sides: Sides, column: str, key: Key, one: str, other: str) -> Case:
+    def case(self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]) -> Case:
         """A difference between two sources, with what they say about the race."""
         race = sides.subject.race
-        results = self.results_of(race).get(one) if race else None
-        season, name = (race.season, str(race.facts["name"])) if race else (None, "")
-        return Case(column, key, sides.rows[one], sides.rows[other], season, name, results)
+        results = self.results_of(race).get(next(iter(rows))) if race else None
+        season, name = (race.season, race.name) if race else (None, "")
+        sources = [sides.rows[source] for source in rows]
+        return Case(column, key, [*rows.values()], sources, season, name, results)
 
     def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
         """Whether each source has the constructor that it has in its results."""
@@ -461,7 +462,7 @@ class Comparison:
         }
         # Each row is judged alone.
         cases = (
-            (self.case(sides, ROW, key, source, other), row, row)
+            self.case(sides, ROW, key, {source: row, other: row})
             for source, row in having.items()
             for other in lacking
         )
@@ -544,22 +545,16 @@ def sources_lacking(car: Value, cars: Cars) -> list[str]:
     return [source for source, rows in cars.items() if car not in rows and len(rows) < most]
 
 
-def judgement_of(subject: Subject, cases: Iterable[tuple[Case, Row, Row]]) -> Judgement | None:
+def judgement_of(subject: Subject, cases: Iterable[Case]) -> Judgement | None:
     """What differences between the rows of two sources can mean: the most doubtful group that fits
     one of them, and of those, the largest difference. None if no group fits.
     """
     judgements: list[Judgement] = []
-    for case, one, other in cases:
-        column = case.column
-        if column != ROW and one[column] == other[column]:
-            continue
-        is_lacking = column != ROW and None in (one[column], other[column])
-        for group in groups_of(subject.table.name, column):
-            if is_lacking and not group.fits_unknown:
-                continue
-            if group.fits(column, one, other) and group.fits_race(case):
-                size = 0 if column == ROW or is_lacking else distance(column, one, other)
-                judgements.append(Judgement(group, size))
+    for case in cases:
+        is_lacking = case.column != ROW and None in case.values
+        for group in groups_of(subject.table.name, case.column):
+            if (group.fits_unknown or not is_lacking) and group.fits(case):
+                judgements.append(Judgement(group, case.distance))
                 break
     return min(judgements, key=lambda judgement: (judgement.doubt, -judgement.size), default=None)
 
