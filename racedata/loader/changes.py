@@ -17,7 +17,7 @@ from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store
-from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, Table
+from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, TABLES, Table
 from racedata.values import Value
 
 # The words for a change of a whole row, and for one of all records of a kind in a race.
@@ -191,8 +191,7 @@ def fill_changes(store: Store, db: sqlite3.Connection) -> None:
 def take_changes(db: sqlite3.Connection, store: Store) -> None:
     """Replaces the changes of the store with those of a database."""
     store.drop_changes()
-    if column_names(db, "changes"):  # not of an earlier version
-        store.put_changes(db.execute(TAKE))
+    store.put_changes(db.execute(TAKE))
 
 
 class ChangeFinder:
@@ -204,7 +203,15 @@ class ChangeFinder:
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
         self.has_same_ids = self.are_ids_the_same()
-        self.columns_of_tables: dict[str, list[str]] = {}  # read once: rows are, race by race
+        # The columns that both files have: the old one may be of an earlier version.
+        self.columns = {
+            table.name: [
+                name
+                for name in column_names(db, table.name)
+                if name in column_names(db, table.name, "old")
+            ]
+            for table in TABLES
+        }
         # The drivers whose results have another constructor than before, each with the new id of
         # the race. Other records of their cars follow.
         self.moved: set[tuple[int | None, str | None]] = set()
@@ -283,12 +290,12 @@ class ChangeFinder:
     def races_that_differ(self, kind: str) -> list[Race]:
         """The races whose rows may not say the same in both files."""
         table = TABLE_OF[kind]
-        if not self.columns(table):
+        if not self.columns[table.name]:
             return []
         if not self.has_same_ids:
             return self.races
         ignored = ("record", "final", table.id)
-        names = [name for name in self.columns(table) if name not in ignored]
+        names = [name for name in self.columns[table.name] if name not in ignored]
         sides = [f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS]
         if table.is_numbered_by_race:
             # Very many rows, so they are not sorted.
@@ -309,14 +316,6 @@ class ChangeFinder:
         found = {id for (id,) in self.db.execute(sql)}
         return [race for race in self.races if race.new in found or race.old in found]
 
-    def columns(self, table: Table) -> list[str]:
-        """The columns of a table that both files have: the old one may be of an earlier version."""
-        if table.name not in self.columns_of_tables:
-            old = column_names(self.db, table.name, "old")
-            both = [name for name in column_names(self.db, table.name) if name in old]
-            self.columns_of_tables[table.name] = both
-        return self.columns_of_tables[table.name]
-
     def sources_in(self, schema: str) -> dict[tuple[int | None, str], str]:
         """The source of each kind of each race."""
         origins = self.db.execute(
@@ -331,8 +330,6 @@ class ChangeFinder:
 
     def corrections_in(self, schema: str) -> dict[tuple[str, str, str], tuple[Value, str]]:
         """The value and the witnesses of each correction, by what it corrects."""
-        if "witnesses" not in column_names(self.db, "corrections", schema):
-            return {}  # of an earlier version
         found = self.db.execute(
             f"SELECT tableName, key, columnName, value, witnesses FROM {schema}.corrections"
         )
@@ -348,7 +345,7 @@ class ChangeFinder:
     def rows(self, kind: str, schema: str, race: int | None = None) -> Rows:
         table = TABLE_OF[kind]
         names = names_in_key(table)
-        columns = facts_of(kind, self.columns(table), schema)
+        columns = facts_of(kind, self.columns[table.name], schema)
         # the number of the car, where several rows may have a key
         car = "number" if table.unique != table.key else "NULL"
         keys = [shown(name, schema) if name in REFERENCE else name for name in names]
