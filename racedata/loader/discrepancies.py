@@ -57,10 +57,6 @@ COUNTED = {
     "pit_stops": "stop",
 }
 IDS = ("driverId", "constructorId", "circuitId")
-COLUMNS = (
-    *("record", "kind", "key", "columnName", "year", "raceId", *IDS),
-    *("value", "state", "explanation", "doubt"),
-)
 
 Values = Mapping[str, Value]  # by source
 # The rows of a driver, by source and by the number of the car, or of the stop.
@@ -144,17 +140,9 @@ class Discrepancy(NamedTuple):
     @property
     def order(self) -> tuple[object, ...]:
         """The most doubtful first; of those that are alike, the newest."""
-        subject = self.fact.subject
-        race = subject.race
+        kind, race, _ = self.fact.subject
         at = (-race.season, int(race.facts["round"])) if race else (0, 0)
-        return (
-            self.judgement.doubt,
-            -self.judgement.size,
-            *at,
-            subject.kind,
-            self.key,
-            self.fact.column,
-        )
+        return (self.judgement.doubt, -self.judgement.size, *at, kind, self.key, self.fact.column)
 
 
 # How many races, or rows of a list, of a source were compared with another: by source and kind.
@@ -169,25 +157,15 @@ def put_discrepancies(
     discrepancies = sorted(comparison.discrepancies(), key=lambda discrepancy: discrepancy.order)
     places = {source.name: place for place, source in enumerate(comparison.sources, 1)}
     facts, values = [], []
-    for record, discrepancy in enumerate(discrepancies, 1):
-        fact, subject, doubt = (
-            discrepancy.fact,
-            discrepancy.fact.subject,
-            discrepancy.judgement.doubt,
-        )
-        year = subject.race and subject.race.season
-        facts.append(
-            (
-                *(record, subject.kind, discrepancy.key, fact.column, year, subject.id),
-                *map(discrepancy.ids.get, IDS),
-                *(text_of(fact.value), discrepancy.state, discrepancy.explanation, doubt),
-            )
-        )
+    for record, (fact, judgement, key, ids, *state) in enumerate(discrepancies, 1):
+        kind, race, race_id = fact.subject
+        about = (record, kind, key, fact.column, race and race.season, race_id)
+        facts.append((*about, *map(ids.get, IDS), text_of(fact.value), *state, judgement.doubt))
         values += [
             (record, places[source], public_name(source), text_of(value))
             for source, value in fact.values.items()
         ]
-    filling.db.executemany(insertion("main.discrepancies", COLUMNS), facts)
+    filling.db.executemany(insertion("main.discrepancies", 13), facts)
     filling.db.executemany(insertion("main.discrepancy_values", 4), values)
     return comparison.amounts
 
@@ -223,13 +201,13 @@ class Comparison:
             id = self.filling.race_ids[at]
             for sides in self.calendars_of(race, id):
                 yield from self.differences(sides)
-            for kind, first in race.parts.items():
-                parts = [first, *race.others.get(kind, ())]
+            for kind in race.parts:
+                parts = parts_of(race, kind)
                 if len(parts) > 1:
                     self.amounts.update((part.source, kind) for part in parts)
                     if len({self.store.content(part) for part in parts}) > 1:
-                        rows = {part.source: self.rows_of(part) for part in parts}
-                        yield from self.differences(Sides(Subject(kind, race, id), rows))
+                        sides = Sides(Subject(kind, race, id), self.rows_by_source(race, kind))
+                        yield from self.differences(sides)
 
     # What sources say.
 
@@ -290,11 +268,9 @@ class Comparison:
             self.parts[part] = SourceRows(columns, Subject(part.kind).names)
         return self.parts[part]
 
-    def results_of(self, race: ChosenRace) -> Mapping[str, SourceRows]:
-        """What all sources say about the results of a race."""
-        first = race.parts.get("results")
-        parts = [first, *race.others["results"]] if first else []
-        return {part.source: self.rows_of(part) for part in parts}
+    def rows_by_source(self, race: ChosenRace, kind: str) -> Mapping[str, SourceRows]:
+        """What all sources say about a kind of a race, that which counts first."""
+        return {part.source: self.rows_of(part) for part in parts_of(race, kind)}
 
     def is_known(self, subject: Subject, column: str) -> bool:
         """Whether the database has values in a column for other races of the season."""
@@ -343,7 +319,7 @@ class Comparison:
         }
         several = {key for rows in all_rows for key in rows.several}
         for key in sorted(differing - several, key=str):
-            rows = dict(self.rows_with(sides, key))
+            rows = self.rows_with(sides, key)
             for column in columns if len(rows) > 1 else ():
                 yield from self.difference(sides, column, key, rows)
         if subject.kind in COUNTED:
@@ -363,18 +339,20 @@ class Comparison:
             and self.is_known(sides.subject, column)
         )
 
-    def rows_with(self, sides: Sides, key: Key) -> Iterator[tuple[str, Row]]:
+    def rows_with(self, sides: Sides, key: Key) -> dict[str, Row]:
         """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
         subject, results = sides.subject, dict[str, SourceRows]()
         if subject.kind == "fastest_laps" and subject.race:
-            results |= self.results_of(subject.race)
+            results |= self.rows_by_source(subject.race, "results")
         if any(key in rows.several for rows in results.values()):
-            return  # who drove two cars
+            return {}  # who drove two cars
+        found: dict[str, Row] = {}
         for source, rows in sides.rows.items():
             if key in rows.at:
-                yield source, rows.row(rows.at[key], subject.compared)
+                found[source] = rows.row(rows.at[key], subject.compared)
             elif source in results and key in results[source].at:
-                yield source, dict.fromkeys(FASTEST_LAP)
+                found[source] = dict.fromkeys(FASTEST_LAP)
+        return found
 
     def difference(
         self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]
@@ -411,7 +389,7 @@ class Comparison:
     def case(self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]) -> Case:
         """A difference between two sources, with what they say about the race."""
         race = sides.subject.race
-        results = self.results_of(race).get(next(iter(rows))) if race else None
+        results = self.rows_by_source(race, "results").get(next(iter(rows))) if race else None
         season, name = (race.season, race.name) if race else (None, "")
         sources = [sides.rows[source] for source in rows]
         return Case(column, key, [*rows.values()], sources, season, name, results)
@@ -421,7 +399,7 @@ class Comparison:
         if subject.kind == "results" or "driverId" not in subject.names or not subject.race:
             return False
         driver = (key[subject.names.index("driverId")],)
-        results = self.results_of(subject.race)
+        results = self.rows_by_source(subject.race, "results")
         for source, constructor in values.items():
             rows = results.get(source)
             if not rows or driver not in rows.at or driver in rows.several:
@@ -496,14 +474,10 @@ class Comparison:
             "constructor": self.shown("constructorId", row.get("constructorId")),
             "status": row.get("statusId"),
         }
-        assert subject.race
-        laps = [subject.race.parts.get("fastest_laps")]
-        laps += subject.race.others.get("fastest_laps", ())
-        for part in laps if subject.kind == "results" else ():
-            if part and part.source == source and key in self.rows_of(part).at:
-                lap = self.rows_of(part).row(
-                    self.rows_of(part).at[key], Subject("fastest_laps").compared
-                )
+        if subject.kind == "results" and subject.race:
+            laps = self.rows_by_source(subject.race, "fastest_laps").get(source)
+            if laps and key in laps.at:
+                lap = laps.row(laps.at[key], FASTEST_LAP)
                 if lap["number"] == row.get("number"):
                     facts |= {name: lap[name] for name in FASTEST_LAP}
         return self.words(subject, facts)
@@ -516,12 +490,16 @@ class Comparison:
         return known_facts({name: facts.get(name) for name in names})
 
 
+def parts_of(race: ChosenRace, kind: str) -> list[StoredPart]:
+    """All parts of a kind of a race, that which counts first."""
+    return [race.parts[kind], *race.others.get(kind, ())] if kind in race.parts else []
+
+
 def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:
     """The drivers who have several rows, or of whom a source has no row that another has."""
     keys = {key for rows in all_rows for key in rows.several}
     for rows, other in combinations(all_rows, 2):
-        if rows.at.keys() != other.at.keys():  # which is faster, and usual
-            keys |= rows.at.keys() ^ other.at.keys()
+        keys |= rows.at.keys() ^ other.at.keys()
     return {driver for driver, *_ in keys}
 
 
