@@ -203,26 +203,18 @@ class OpenF1(Source):
                     (id,),
                 )
                 sources = dict(origins.fetchall())
-                kinds = []
-                for kind in (*self.kinds, "fastest_laps"):
-                    if sources.get(kind, NAME) == NAME and (
+                kinds = [
+                    kind
+                    for kind in (*self.kinds, "fastest_laps")
+                    if sources.get(kind, NAME) == NAME
+                    and (
                         season
                         or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
                         or self.is_long_ago(last_asked.get(f"{date} {kind}"))
-                    ):
-                        kinds.append(kind)
-                if kinds:
-                    races.append(
-                        Race(
-                            id=id,
-                            year=year,
-                            round=round,
-                            name=name,
-                            circuit=circuit,
-                            date=day,
-                            kinds=kinds,
-                        )
                     )
+                ]
+                if kinds:
+                    races.append(Race(year, round, name, circuit, day, kinds))
         return races
 
     def weekend(self, client: Client, race: Race) -> dict[str, HeldSession]:
@@ -243,12 +235,7 @@ class OpenF1(Source):
             what = "no race" if not meetings else f"{len(meetings)} races"
             raise Undecided(f"OpenF1 has {what} at {race.circuit} on {race.date:%Y-%m-%d}")
         return {
-            SESSION_NAMES[name]: HeldSession(
-                row.number("session_key"),
-                meetings[0],
-                SESSION_NAMES[name],
-                row,
-            )
+            SESSION_NAMES[name]: HeldSession(row.number("session_key"), meetings[0], row)
             for row in rows
             if row.get("meeting_key") == meetings[0]
             and (name := str(row.get("session_name"))) in SESSION_NAMES
@@ -341,14 +328,7 @@ class OpenF1(Source):
         if not results:
             return {}
         rows_of = partial(self.rows_of, client, meeting)
-        work = Weekend(
-            rows_of=rows_of,
-            url=client.url,
-            race=race,
-            sessions=weekend,
-            results=results,
-            entrants=entrants,
-        )
+        work = Weekend(rows_of, race, weekend, results, entrants)
         rows = work.fetch()
         remarks += [f"{NAME}: {remark}" for remark in work.remarks]
         for endpoint, session in work.published.items():

@@ -41,7 +41,6 @@ SESSION_NAMES = {
 class Race(NamedTuple):
     """A race of the database's calendar, and the kinds that are wanted of it."""
 
-    id: int
     year: int
     round: int
     name: str
@@ -59,7 +58,6 @@ class HeldSession(NamedTuple):
 
     key: int
     meeting: int
-    name: str  # as in the table `sessions`, or `race`
     row: OpenF1Row  # as OpenF1 has it
 
 
@@ -83,13 +81,12 @@ class Weekend:
     def __init__(
         self,
         rows_of: RowsOf,
-        url: str,
         race: Race,
         sessions: Mapping[str, HeldSession],
         results: Sequence[OpenF1Row],
         entrants: Entrants,
     ) -> None:
-        self.rows_of, self.url, self.race, self.sessions = rows_of, url, race, sessions
+        self.rows_of, self.race, self.sessions = rows_of, race, sessions
         self.results, self.entrants = results, entrants
         self.drivers = rows_of("drivers", None)
         self.remarks: list[str] = []
