@@ -16,9 +16,8 @@ def test_a_source_may_set_limits_larger_than_the_default_and_they_are_kept_to():
     pace.limits = ((1_000, 60),)
     times = []
     for _ in range(2_001):
-        pace.begin(lambda text: None)
-        times.append(clock[0])
-        pace.end()
+        with pace.turn(lambda text: None):
+            times.append(clock[0])
     assert times == [0.0] * 1_000 + [60.0] * 1_000 + [120.0]
 
 
@@ -33,17 +32,19 @@ def test_requests_of_an_earlier_run_count_for_limits_over_more_than_a_minute():
     """The program starts again after ten minutes: its clock has begun at zero again."""
     first = Pace(clock=lambda: 5000.0, sleep=lambda seconds: None, now=lambda: 1_800_000_000)
     first.limits = ((4, 1), (2, 3600))
-    first.end()
-    first.end()
+    for _ in range(2):
+        with first.turn(lambda text: None):
+            pass
     slept = []
     second = Pace(clock=lambda: 0.0, sleep=slept.append, now=lambda: 1_800_000_600)
     second.limits = first.limits
     second.resume(first.counted_requests())
-    second.begin(lambda text: None)
-    assert slept == [3000]
+    with second.turn(lambda text: None):
+        assert slept == [3000]
 
 
 def test_without_a_limit_over_more_than_a_minute_no_request_is_remembered():
     pace = Pace()
-    pace.end()
+    with pace.turn(lambda text: None):
+        pass
     assert pace.counted_requests() == []

@@ -78,15 +78,7 @@ class Pace:
 
     @contextmanager
     def turn(self, progress: Progress) -> Iterator[None]:
-        """Waits until one more request keeps to the limits, and counts that in the block."""
-        self.begin(progress)
-        try:
-            yield
-        finally:
-            self.end()
-
-    def begin(self, progress: Progress) -> None:
-        """Waits until one more request keeps to the limits.
+        """Waits until one more request keeps to the limits. The block sends it.
 
         It counts from the end of a request, because only then is it certain that the API has
         counted it.
@@ -106,6 +98,11 @@ class Pace:
                 progress(f"{requests}: waiting for {wait:,.0f} seconds")
             self.sleep(wait)
         self.requests += 1
+        try:
+            yield
+        finally:
+            self.ends.append(self.clock())
+            del self.ends[: -max(count for count, _ in self.limits)]
 
     def counted_requests(self) -> list[int]:
         """When the requests ended that a limit over more than a minute still counts: seconds since
@@ -136,7 +133,3 @@ class Pace:
             return None
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
         return min(max(0.0, date.timestamp() - self.now()), LONGEST_REFUSAL)
-
-    def end(self) -> None:
-        self.ends.append(self.clock())
-        del self.ends[: -max(count for count, _ in self.limits)]
