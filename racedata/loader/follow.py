@@ -61,22 +61,15 @@ class Preparation(NamedTuple):
     is_enough: Callable[[], bool]  # whether the sources can be followed even if it fails
 
 
+@dataclass
 class CheckLoop:
     """The loop of each source's thread. Everything outside it is passed in."""
 
-    def __init__(
-        self,
-        expected: Callable[[], list[Expected]],
-        clock: Callable[[], datetime],
-        wait: Sleep,
-        report: Callable[[str], object],
-        complain: Callable[[Exception, datetime], None],  # gets the time of the next try
-    ) -> None:
-        self.expected = expected
-        self.clock = clock
-        self.wait = wait
-        self.report = report
-        self.complain = complain
+    expected: Callable[[], list[Expected]]
+    clock: Callable[[], datetime]
+    wait: Sleep
+    report: Callable[[str], object]
+    complain: Callable[[Exception, datetime], None]  # gets the time of the next try
 
     def run(self, followed: FollowedSource) -> Never:
         """Checks a source again and again, until `wait` ends it."""

@@ -8,6 +8,7 @@ import gc
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -41,12 +42,14 @@ class NothingNew(Exception):
     """The new database has the same rows as the old one, so that stays."""
 
 
+@dataclass
 class Rebuild:
     """A new database at `path`, and the one that it replaces, if there is one."""
 
-    def __init__(self, path: Path, database: Path, existing: ExistingDatabase | None) -> None:
-        self.path, self.database, self.existing = path, database, existing
-        self.is_new = True  # whether it differs
+    path: Path
+    database: Path
+    existing: ExistingDatabase | None
+    is_new: bool = True  # whether it differs
 
     def build(
         self,

@@ -9,6 +9,7 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -70,24 +71,16 @@ class Field(NamedTuple):
         return lambda texts: list(map(value_of, texts))
 
 
+@dataclass
 class CsvFile:
-    """A CSV file, and the columns to read. `rows_read` counts its rows, without the header
-    and blank lines.
-    """
+    """A CSV file, and the columns to read."""
 
-    def __init__(
-        self,
-        path: AnyPath,
-        fields: Sequence[Field],
-        progress: Progress,
-        needs_all_columns: bool = False,
-    ) -> None:
-        self.path = path
-        self.fields = fields
-        self.progress = progress
-        self.needs_all_columns = needs_all_columns
-        self.header: list[str] = []
-        self.rows_read = 0
+    path: AnyPath
+    fields: Sequence[Field]
+    progress: Progress
+    needs_all_columns: bool = False
+    header: Sequence[str] = ()
+    rows_read: int = 0  # without the header and blank lines
 
     def batches(self) -> Iterator[list[Sequence[Value]]]:
         """The rows, up to BATCH at a time: for each of `fields`, its values."""
