@@ -102,7 +102,7 @@ class Lists:
                 name: IdsOf(
                     self.add(source, name, needed.get((source.name, name), set())),
                     self.merged[name].ids,
-                    nothing,
+                    lambda reference: None,
                 )
                 for name in LISTS
             }
@@ -205,7 +205,3 @@ class Lists:
         merged = self.merged[name]
         id = merged.find(row)
         return None if id is None else merged.rows[id][merged.reference]
-
-
-def nothing(reference: Value) -> None:
-    """The id of what nothing that was chosen refers to."""

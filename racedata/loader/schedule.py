@@ -148,15 +148,6 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
             )
             for year, round, date, time, is_stored, is_provisional in rows:
                 starts = datetime.fromisoformat(f"{date}T{time or '12:00:00'}").replace(tzinfo=UTC)
-                expected.append(
-                    Expected(
-                        year=year,
-                        round=round,
-                        session=session,
-                        kind=kind,
-                        starts=starts,
-                        is_stored=bool(is_stored),
-                        is_provisional=bool(is_stored and is_provisional),
-                    )
-                )
+                stored = bool(is_stored), bool(is_stored and is_provisional)
+                expected.append(Expected(year, round, session, kind, starts, *stored))
     return expected

@@ -49,17 +49,13 @@ class ApiSource(Source):
         """An API is not loaded whole: for a load, this is the URL of a zip."""
         return DumpSource(self.url_of_zip, self.pace).opened(progress)
 
-    def api(self, progress: Progress) -> Api:
-        """The API for one piece of work."""
-        return Api(self.address, progress, self.pace)
-
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
-        api = self.api(progress)
+        api = Api(self.address, progress, self.pace)
         return any(is_new(api, each, history) for each in expected)
 
     def bring(self, task: Task) -> str:
         requests = self.pace.requests
-        api = self.api(task.progress)
+        api = Api(self.address, task.progress, self.pace)
         listed = {str(season.get("season")): season for (season,) in api.records("seasons")}
         if not listed or not all(map(values.year.fullmatch, listed)):
             what = f"seasons {', '.join(listed)[:80]!r}; expected years from 1950 on"
@@ -73,7 +69,7 @@ class ApiSource(Source):
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
         seen = seen_before(task.history)
         # A season that is fetched whole asks again: the API may have learned an endpoint.
-        not_served = set() if task.season else not_served_before(task.history)
+        not_served = set() if task.season else {*task.history.notes().get("notServed", [])}
         years = [task.season] if task.season else [year for year in seasons if year >= first]
         announce(api, years, task)
         calendars = 0
@@ -131,11 +127,6 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
 def seen_before(history: History) -> dict[str, str]:
     """The digests of the lists that an API gave for this database, by race and endpoint."""
     return dict(history.notes().get("seen", {}))
-
-
-def not_served_before(history: History) -> set[str]:
-    """The endpoints that an API lacked when it was last asked for them."""
-    return {*history.notes().get("notServed", [])}
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:

@@ -123,10 +123,8 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     `offset`.
     """
     envelope = read_envelope(body)
-    limit, total = (
-        envelope_number(envelope, "limit", 1, PAGE_LIMIT),
-        envelope_number(envelope, "total", 0, MAX_RECORDS),
-    )
+    limit = envelope_number(envelope, "limit", 1, PAGE_LIMIT)
+    total = envelope_number(envelope, "total", 0, MAX_RECORDS)
     envelope_number(envelope, "offset", offset, offset)
     *place, endpoint = path.split("/")
     name, *keys = API_ENDPOINTS[endpoint].keys

@@ -90,9 +90,6 @@ class OpenF1(Source):
 
     # Requests.
 
-    def client(self, progress: Progress) -> Client:
-        return Client(self.address, progress, self.pace)
-
     def rows(self, client: Client, query: str) -> list[OpenF1Row]:
         """The rows of an answer; none if OpenF1 has nothing yet."""
         url = f"{client.url}/{query}"
@@ -136,7 +133,7 @@ class OpenF1(Source):
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         races = {(race.year, race.round): race for race in self.races_to_ask(history)}
-        client = self.client(progress)
+        client = Client(self.address, progress, self.pace)
         for question in self.questions(expected):
             race = races.get((question.year, question.round))
             if not race:
@@ -271,10 +268,11 @@ class OpenF1(Source):
         has_failed = False  # the race before
         with closing(ExistingDatabase(task.history.path)) as old:
             entrants = Entrants(old.db, year)
+        client = Client(self.address, task.progress, self.pace)
         try:
             for race in races:
                 try:
-                    rows = self.of_race(self.client(task.progress), race, entrants, remarks)
+                    rows = self.of_race(client, race, entrants, remarks)
                 except NotYet:
                     raise
                 except LoadError as error:
