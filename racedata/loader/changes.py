@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.formats import counted, public_name
-from racedata.loader.correction_lines import correctable_columns, known_facts, sql_of_text
+from racedata.loader.correction_lines import ROW, correctable_columns, known_facts, sql_of_text
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
@@ -20,8 +20,8 @@ from racedata.loader.store import Store
 from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, TABLES, Table
 from racedata.values import Value
 
-# The words for a change of a whole row, and for one of all records of a kind in a race.
-ROW, ALL_RECORDS, VALUES = "row", "records", "values"
+# The words for a change of all records of a kind in a race, and for a sum of changes.
+ALL_RECORDS, VALUES = "records", "values"
 # A build that alters more values has other sources: the record is of decisions about races.
 MANY = 5_000
 MAX_REASONS = 3  # in the sum of its changes about a race
@@ -348,7 +348,7 @@ class ChangeFinder:
         columns = facts_of(kind, self.columns[table.name], schema)
         # the number of the car, where several rows may have a key
         car = "number" if table.unique != table.key else "NULL"
-        keys = [shown(name, schema) if name in REFERENCE else name for name in names]
+        keys = [sql_of_text(name, schema) if name in REFERENCE else name for name in names]
         sql = f"""SELECT {", ".join((car, *keys, *columns.values()))}
             FROM (SELECT * FROM {of_kind(kind, schema)}) AS corrected
             {"" if race is None else "WHERE raceId = ?"}"""
@@ -423,11 +423,6 @@ def names_in_key(table: Table) -> list[str]:
     return [name for name in table.key if name != "raceId" and table.name != "races"]
 
 
-def shown(id: str, schema: str) -> str:
-    """The SQL of the reference for an id of the row `corrected`."""
-    return sql_of_text(id, LIST_OF[id], REFERENCE[id], schema)
-
-
 def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
     """The SQL of the facts about a row `corrected` of a kind, by name, if these columns are
     stored: what can be corrected, and what follows from that or comes with a calendar.
@@ -442,7 +437,7 @@ def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
         is_lap = kind == "fastest_laps"
         facts = {name: sql for name, sql in facts.items() if (name in FASTEST_LAP) == is_lap}
     if kind == "races":
-        facts["circuit"] = shown("circuitId", schema)
+        facts["circuit"] = sql_of_text("circuitId", schema)
     if kind == "driver_standings":
         facts["constructors"] = f"""(
             SELECT group_concat(constructorRef, ' ') FROM (

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from racedata.loader.correction_lines import (
     DRIVER,
-    IN_KEY,
     NOTED,
     REFERENCES,
     Facts,
@@ -19,6 +18,7 @@ from racedata.loader.correction_lines import (
     in_file,
 )
 from racedata.loader.errors import LoadError
+from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import Stage
 from racedata.values import Value
@@ -92,13 +92,22 @@ def store_corrections(stage: Stage) -> None:
     )
 
 
+def sql_of_id(name: str) -> str:
+    """The SQL of the value of a column in the stage, from the parts of a key that name it."""
+    if name == "raceId":
+        return "(SELECT raceId FROM stage.races WHERE year = ? AND round = ?)"
+    if name in REFERENCE:
+        return f"(SELECT {name} FROM stage.{LIST_OF[name]} WHERE {REFERENCE[name]} = ?)"
+    return "?"
+
+
 class Target:
     """The row that a line is about, with the driver in its key, or another one."""
 
     def __init__(self, db: sqlite3.Connection, line: Line, driver: str = "") -> None:
         self.db, self.line, self.name = db, line, line.table.name
         key = line.key | ({"driverId": [driver]} if driver else {})
-        ids = ", ".join(IN_KEY[name][0] if name in IN_KEY else "?" for name in key)
+        ids = ", ".join(map(sql_of_id, key))
         values = list(chain.from_iterable(key.values()))
         self.ids = dict(zip(key, db.execute(f"SELECT {ids}", values).fetchone()))
         self.where = " AND ".join(f"corrected.{name} = ?" for name in key)
@@ -269,10 +278,10 @@ class Target:
 
         An unknown status is added. A constructor or a driver has more facts, so it cannot be added.
         """
-        id, parent, column = {**REFERENCES, DRIVER: ("driverId", "drivers", "driverRef")}[name]
-        sql = f"SELECT min({id}) FROM stage.{parent} WHERE {column} = ? COLLATE NOCASE"
-        known: int | None = self.db.execute(sql, (text,)).fetchone()[0]
-        if known is None and parent == "status":
+        id = f"{name}Id"
+        where = f"stage.{LIST_OF[id]} WHERE {REFERENCE[id]} = ? COLLATE NOCASE"
+        known: int | None = self.db.execute(f"SELECT min({id}) FROM {where}", (text,)).fetchone()[0]
+        if known is None and name == "status":
             self.db.execute(
                 f"INSERT INTO stage.status SELECT ifnull(max({id}), 0) + 1, ? FROM stage.status",
                 (text,),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from racedata.formats import counted
 from racedata.loader.errors import LoadError
+from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.model import BY_NAME, Table
 from racedata.values import Parser, Value, number, plain_text, reference, round_number, year
 
@@ -18,25 +19,8 @@ Facts = Mapping[str, Value]  # by the name of a column in the file
 # The words for a column that are about the whole row: it is of another driver; it must not be in
 # the table, or is missing from it.
 DRIVER, ROW = "driver", "row"
-# A key has years, rounds and references instead of ids: `2023/18/alonso`. By column: the SQL of the
-# id in a stage, where corrections are applied, and how each part is read.
-IN_KEY = {
-    "raceId": (
-        "(SELECT raceId FROM stage.races WHERE year = ? AND round = ?)",
-        (year, round_number),
-    ),
-    "driverId": ("(SELECT driverId FROM stage.drivers WHERE driverRef = ?)", (reference,)),
-    "constructorId": (
-        "(SELECT constructorId FROM stage.constructors WHERE constructorRef = ?)",
-        (reference,),
-    ),
-}
-# Ids differ between dumps, so the file has a text instead. By the name in the file: the column with
-# the id, the table that it refers to, and the column of that table with the text.
-REFERENCES = {
-    "constructor": ("constructorId", "constructors", "constructorRef"),
-    "status": ("statusId", "status", "status"),
-}
+# Ids differ between dumps, so the file has a reference or a text instead, named without `Id`.
+REFERENCES = ("constructor", "status")
 
 
 class Correction(NamedTuple):
@@ -116,16 +100,20 @@ class Line:
 
     def parsed_key(self) -> dict[str, list[Value]]:
         """The parts of the key, by column."""
-        names, parts = self.table.key, self.correction.key.split("/")
-        lengths = [sum(map(len, map(key_parsers, columns))) for columns in keys_of(self.table)]
+        parts = self.correction.key.split("/")
+        # If a driver has two rows, with two cars, the number of the car is the last part.
+        keys = [
+            {name: key_parsers(name, self.table) for name in names}
+            for names in dict.fromkeys([self.table.key, self.table.unique])
+        ]
+        lengths = [sum(map(len, key.values())) for key in keys]
         if len(parts) not in lengths:
             had, expected = counted(len(parts), "part"), " or ".join(map(str, lengths))
             raise LoadError(f"{self.place}: a key of {had}; expected {expected}")
-        names = keys_of(self.table)[lengths.index(len(parts))]
         rest = iter(parts)
         return {
-            name: [self.parsed(parse, next(rest)) for parse in key_parsers(name, self.table)]
-            for name in names
+            name: [self.parsed(parse, next(rest)) for parse in parsers]
+            for name, parsers in keys[lengths.index(len(parts))].items()
         }
 
     def parsed(self, parse: Parser, text: str | None) -> Value:
@@ -185,25 +173,19 @@ def has_rows_of_races(table: Table) -> bool:
     return "raceId" in table.key and table.name != "sessions"
 
 
-def keys_of(table: Table) -> list[tuple[str, ...]]:
-    """The columns that a key may name.
-
-    If a driver has two rows, with two cars, the number of the car is the last part.
-    """
-    return list(dict.fromkeys([table.key, table.unique]))
-
-
-def key_parsers(name: str, table: Table | None = None) -> tuple[Parser, ...]:
-    """How each part of a key is read that names a value of a column."""
-    if name in IN_KEY:
-        return IN_KEY[name][1]
-    parsers = [column.parse for column in table.columns if column.name == name] if table else []
-    return tuple(parsers or [plain_text])
+def key_parsers(name: str, table: Table) -> list[Parser]:
+    """How each part of a key is read that names a value of a column: `2023/18` names a race."""
+    if name == "raceId":
+        return [year, round_number]
+    if name in REFERENCE:
+        return [reference]
+    return [column.parse for column in table.columns if column.name == name]
 
 
-def sql_of_text(id: str, table: str, text: str, schema: str) -> str:
-    """The SQL of the text that a table has for an id of the row `corrected`."""
-    return f"(SELECT {text} FROM {schema}.{table} AS other WHERE other.{id} = corrected.{id})"
+def sql_of_text(id: str, schema: str) -> str:
+    """The SQL of the reference, or of the text, for an id of the row `corrected`."""
+    list_of_id = f"{schema}.{LIST_OF[id]} AS other"
+    return f"(SELECT {REFERENCE[id]} FROM {list_of_id} WHERE other.{id} = corrected.{id})"
 
 
 @cache  # more than a thousand corrections need the columns of a few tables
@@ -221,10 +203,11 @@ def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
             corrected[name] = Corrected(
                 name, column.parse, name, same.format(name), column.required
             )
-    for column_name, (id, parent, words) in REFERENCES.items():
+    for name in REFERENCES:
+        id = f"{name}Id"
         if id in columns and id not in (*table.key, table.names[0]):
-            shown = sql_of_text(id, parent, words, schema)
-            parse = reference if parent == "constructors" else plain_text
+            shown = sql_of_text(id, schema)
+            parse = reference if name == "constructor" else plain_text
             same = f"{shown} COLLATE NOCASE IS ?"
-            corrected[column_name] = Corrected(id, parse, shown, same, columns[id].required)
+            corrected[name] = Corrected(id, parse, shown, same, columns[id].required)
     return corrected
