@@ -14,7 +14,7 @@ from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
 from racedata.loader.corrections import CORRECTIONS, REMEMBERED, corrections_file
 from racedata.loader.existing import checksum_at_end, open_read_only
-from racedata.loader.store import NotAStore, Store, StoredSource, opened_store
+from racedata.loader.store import NotAStore, Store, opened_store
 
 T = TypeVar("T")
 
@@ -49,11 +49,6 @@ def noted(database: Path, name: str) -> Mapping[str, Any]:
     return ask_store(database, of_database, {})
 
 
-def stored_source(database: Path, name: str) -> StoredSource | None:
-    """What the store says about a source; None if it was not read, or that cannot be read."""
-    return ask_store(database, lambda store: store.source(name), None)
-
-
 def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
     """Remembers facts about a source. A fact that is None is forgotten."""
     with suppress(OSError, sqlite3.Error):
@@ -81,7 +76,9 @@ def copied_from(database: Path) -> list[str]:
     """The address of the database that this one is a copy of; empty if it is not, or no longer."""
 
     def copies(store: Store) -> list[str]:
-        return store.sources_remembering("copied", checksum_at_end(database))
+        checksum = checksum_at_end(database)
+        remembered = store.remembered_sources()
+        return [name for name in remembered if store.recalled(name).get("copied") == checksum]
 
     return ask_store(database, copies, [])
 

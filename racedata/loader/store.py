@@ -357,13 +357,6 @@ class Store:
     def remembered_sources(self) -> list[str]:
         return [name for (name,) in self.db.execute("SELECT DISTINCT source FROM memory")]
 
-    def sources_remembering(self, key: str, value: object) -> list[str]:
-        """The sources of which a fact is remembered."""
-        rows = self.db.execute(
-            "SELECT source FROM memory WHERE key = ? AND value = ?", (key, json.dumps(value))
-        )
-        return [source for (source,) in rows]
-
     def recalled(self, source: str) -> dict[str, Any]:
         """What the checks of a source have to remember, by key."""
         rows = self.db.execute("SELECT key, value FROM memory WHERE source = ?", (source,))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from racedata.loader.copies import Copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.memory import noted, stored_source
+from racedata.loader.memory import ask_store, noted
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.stage import Fill
@@ -25,8 +25,8 @@ class History(NamedTuple):
     name: str
 
     def source(self) -> StoredSource | None:
-        """What the store says about the source; None if it was not read."""
-        return stored_source(self.path, self.name)
+        """What the store says about the source; None if it was not read, or cannot be read."""
+        return ask_store(self.path, lambda store: store.source(self.name), None)
 
     def notes(self) -> Mapping[str, Any]:
         """What the source's last refresh has noted for this database."""
