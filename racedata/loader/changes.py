@@ -10,14 +10,20 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.formats import counted, public_name
-from racedata.loader.correction_lines import ROW, correctable_columns, known_facts, sql_of_text
+from racedata.loader.correction_lines import (
+    ROW,
+    correctable_columns,
+    known_facts,
+    names_in_key,
+    sql_of_text,
+)
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store
-from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, TABLES, Table
+from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, TABLES
 from racedata.values import Value
 
 # The words for a change of all records of a kind in a race, and for a sum of changes.
@@ -416,11 +422,6 @@ class ChangeFinder:
         if not old_source or source == old_source:
             return f"{public_name(source)} has changed it"
         return self.why(race.new or 0, kind, source, old_source)
-
-
-def names_in_key(table: Table) -> list[str]:
-    """The columns that name a row of a list, or one within its race."""
-    return [name for name in table.key if name != "raceId" and table.name != "races"]
 
 
 def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:

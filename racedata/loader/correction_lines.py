@@ -173,6 +173,11 @@ def has_rows_of_races(table: Table) -> bool:
     return "raceId" in table.key and table.name != "sessions"
 
 
+def names_in_key(table: Table) -> list[str]:
+    """The columns that name a row of a list, or one within its race."""
+    return [name for name in table.key if name != "raceId" and table.name != "races"]
+
+
 def key_parsers(name: str, table: Table) -> list[Parser]:
     """How each part of a key is read that names a value of a column: `2023/18` names a race."""
     if name == "raceId":

@@ -24,6 +24,7 @@ from racedata.loader.correction_lines import (
     Correction,
     correctable_columns,
     known_facts,
+    names_in_key,
 )
 from racedata.loader.differences import (
     CONVENTIONS,
@@ -79,9 +80,8 @@ class Subject(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The columns that name a row."""
-        if self.kind in IDENTIFIED:
-            return [self.table.names[0]]
-        return [] if self.kind == "races" else [n for n in self.table.key if n != "raceId"]
+        is_of_list = self.kind in IDENTIFIED
+        return [self.table.names[0]] if is_of_list else names_in_key(self.table)
 
     @property
     def compared(self) -> tuple[str, ...]:
