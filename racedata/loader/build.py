@@ -236,10 +236,10 @@ def remarks_of(choice: Choice) -> list[str]:
 
 def summary_of(applied: Sequence[Applied]) -> Iterator[str]:
     """A line that says how much was corrected, if anything was."""
-    counts = {name: sum(getattr(each, f"{name}s") for each in applied) for name in ("value", "row")}
-    if any(counts.values()):
-        what = " and ".join(counted(count, name) for name, count in counts.items() if count)
-        yield f"corrected: {what}; see the corrections endpoint"
+    values, rows = sum(each.values for each in applied), sum(each.rows for each in applied)
+    what = [counted(count, name) for name, count in (("value", values), ("row", rows)) if count]
+    if what:
+        yield f"corrected: {' and '.join(what)}; see the corrections endpoint"
 
 
 def copy_tables(stage: Stage, progress: Progress) -> None:

@@ -15,7 +15,6 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from textwrap import wrap
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from racedata.formats import counted, public_name
@@ -134,11 +133,8 @@ def report_against(
     yield f"{differences} of {counted(len(sections), 'kind')}"
 
 
-class Section(NamedTuple):
-    """A section of the report: for each difference, the race and a line for corrections.csv."""
-
-    group: Group
-    rows: Sequence[tuple[str, str]]  # the largest difference first
+# Of a group of differences, the largest first: the race, and a line for corrections.csv.
+Section = tuple[Group, Sequence[tuple[str, str]]]
 
 
 def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], list[str]]:
@@ -207,7 +203,7 @@ def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Secti
         names,
     ):
         by_doubt.setdefault(doubt, []).append((race, line_of(TABLE_OF[kind].name, *fact)))
-    return [Section(GROUPS[doubt - 1], rows) for doubt, rows in by_doubt.items()]
+    return [(GROUPS[doubt - 1], rows) for doubt, rows in by_doubt.items()]
 
 
 def line_of(table: str, key: str, column: str, wrong: str | None, right: str | None) -> str:
