@@ -5,7 +5,7 @@ builds the database.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from racedata.formats import abridged
 from racedata.loader.allowed import check_licence
@@ -62,14 +62,11 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
     store.forget(source.name)
     store.put_source(source)
     keys: dict[tuple[int, int], str] = {}
+    fetched_at = None if source.is_loaded else source.read_at
     for calendar in checked(delivery.calendars, corrected, source.address):
-        races = keyed(calendar.races, [])
-        keys |= {(calendar.season, race["round"]): race["key"] for race in races}
-        fetched_at = None if source.is_loaded else source.read_at
-        counting = races if calendar.may_count else None
-        store.put_calendar(
-            StoredCalendar(source.name, calendar.season, fetched_at, races, counting, {})
-        )
+        new = calendar_of(source.name, calendar, None, fetched_at)
+        keys |= {(new.season, race["round"]): race["key"] for race in new.races}
+        store.put_calendar(new)
     parts = (
         (keys[part.season, part.round], part, fetched_at)
         for part, fetched_at in delivery.parts
@@ -108,61 +105,45 @@ def put_news(
     check_licence(delivery.source.address, delivery.source.licence)
     source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
-    left = NotAdded([], [])
+    smaller: list[str] = []
+    missing: list[str] = []
     calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
     served = served_calendars(store, corrected, {each.season for each in calendars})
     keys: dict[tuple[int, int], str] = {}
     for calendar in calendars:
         before = store.calendar(source.name, calendar.season)
-        new = calendar_of(source, calendar, before)
+        new = calendar_of(source.name, calendar, before, source.read_at)
         keys |= {(new.season, int(race["round"])): race["key"] for race in new.races}
         if calendar.may_count and not may_shrink:
             lost = lost_races(new, served.get(new.season, []))
             new = unless_lost(new, before, lost, are_cancelled, now)
-            left.note(new, lost)
+            if held := [race.name for race in lost if "results" in race.parts]:
+                smaller.append(f"the calendar of {new.season}, which lacks {held[0]}")
+            missing += [f"{new.season} {name}" for name in new.lacks]
         store.put_calendar(new)
-    had = {} if may_shrink else entrants_of(store, source.name)
-    parts = not_shorter(delivery.parts, keys, had, left.smaller)
+    stored = () if may_shrink else store.parts(source.name)
+    had = {(part.season, part.race, part.kind): part.entrants for part in stored}
+    parts = not_shorter(delivery.parts, keys, had, smaller)
     store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
-    return left.lines()
-
-
-class NotAdded(NamedTuple):
-    """What a source says, and what news do not add: names for the report."""
-
-    smaller: list[str]
-    missing: list[str]
-
-    def note(self, calendar: StoredCalendar, lost: Sequence[ChosenRace]) -> None:
-        if held := [race.name for race in lost if "results" in race.parts]:
-            self.smaller.append(f"the calendar of {calendar.season}, which lacks {held[0]}")
-        self.missing.extend(f"{calendar.season} {name}" for name in calendar.lacks)
-
-    def lines(self) -> list[str]:
-        remarks = (
-            (self.smaller, "fewer records than the database has; not used"),
-            (
-                self.missing,
-                "missing from the source's calendar; that calendar is not used until every such "
-                "race has been missing for 12 hours",
-            ),
-        )
-        return [f"{abridged(names)}: {what}" for names, what in remarks if names]
+    remarks = (
+        (smaller, "fewer records than the database has; not used"),
+        (
+            missing,
+            "missing from the source's calendar; that calendar is not used until every such race "
+            "has been missing for 12 hours",
+        ),
+    )
+    return [f"{abridged(names)}: {what}" for names, what in remarks if names]
 
 
 def calendar_of(
-    source: StoredSource, calendar: Calendar, before: StoredCalendar | None
+    source: str, calendar: Calendar, before: StoredCalendar | None, fetched_at: str | None
 ) -> StoredCalendar:
-    """A calendar of news, whose races have the keys that they had before."""
+    """A calendar of a source, whose races have the keys that they had before."""
     races = keyed(calendar.races, all_races(before))
     counting = races if calendar.may_count else None
-    return StoredCalendar(source.name, calendar.season, source.read_at, races, counting, {})
-
-
-def entrants_of(store: Store, source: str) -> dict[tuple[int, str, str], int]:
-    """How many entrants each part of a source has, by season, key of the race and kind."""
-    return {(part.season, part.race, part.kind): part.entrants for part in store.parts(source)}
+    return StoredCalendar(source, calendar.season, fetched_at, races, counting, {})
 
 
 def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:
