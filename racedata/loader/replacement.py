@@ -94,19 +94,15 @@ def locked(folder: Path, sleep: Sleep | None) -> Iterator[None]:
     """
     descriptor = opened_folder(folder)
     try:
-        while not is_locked(descriptor):
-            if not sleep:
-                what = "another load or refresh is running in this folder"
-                raise LoadError(f"{folder}: {what}; try again when it has ended")
+        while True:
+            try:
+                lock(descriptor)
+                break
+            except BlockingIOError:
+                if not sleep:
+                    what = "another load or refresh is running in this folder"
+                    raise LoadError(f"{folder}: {what}; try again when it has ended") from None
             sleep(LOOK_SECONDS)
         yield
     finally:
         os.close(descriptor)
-
-
-def is_locked(descriptor: int) -> bool:
-    """Locks a folder, unless it is locked already."""
-    with suppress(BlockingIOError):
-        lock(descriptor)
-        return True
-    return False

@@ -334,9 +334,9 @@ def result_rows(
             "grid": grid.get(row["driver_number"]),
             "positionText": str(position) if position else POSITION_TEXTS.get(status or ""),
             "positionOrder": n,
-            "points": points_text(row) if points_right else None,
+            "points": f"{float(row['points']):g}" if points_right else None,
             "laps": row.whole("number_of_laps") if laps_right else None,
-            "milliseconds": (row.milliseconds("duration") if times_right else None),
+            "milliseconds": row.milliseconds("duration") if times_right else None,
             "status": status,
         }
         made.append(facts)
@@ -362,10 +362,6 @@ def status_of(row: OpenF1Row) -> str | None:
 
 
 LAPS_BEHIND = re.compile(r"\+?([0-9]{1,3}) laps?", re.IGNORECASE)
-
-
-def points_text(row: OpenF1Row) -> str:
-    return f"{float(row['points']):g}"
 
 
 def are_points_right(rows: Sequence[OpenF1Row], year: int, is_sprint: bool) -> bool:
