@@ -2,8 +2,6 @@
 
 import argparse
 import os
-from collections.abc import Sequence
-from typing import Any
 
 from racedata.formats import without_query
 from racedata.licences import is_open
@@ -13,25 +11,18 @@ from racedata.settings import LICENCES, LoaderSettings
 VARIABLE = "RACEDATA_LICENCE"
 
 
-class SetVariable(argparse.Action):
-    """An option that sets its variable, and so holds wherever a command may use a source: in each
-    thread of a follower, and in a build from the store.
+def set_variable(text: str) -> str:
+    """Takes the value of `--licence`. It holds wherever a command may use a source: in each thread
+    of a follower, and in a build from the store.
     """
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        value: str | Sequence[Any] | None,
-        option: str | None = None,
-    ) -> None:
-        os.environ[VARIABLE] = str(value)
+    os.environ[VARIABLE] = text
+    return text
 
 
 def add_licence_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--licence",
-        action=SetVariable,
+        type=set_variable,
         choices=LICENCES,
         default=argparse.SUPPRESS,
         help=f"open refuses every source that is not under CC BY or CC0 ({VARIABLE}; default: any)",
