@@ -7,7 +7,7 @@ import io
 import json
 import re
 import zipfile
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from support import SAMPLE
@@ -70,8 +70,12 @@ def storage():
         yield host
 
 
+@contextmanager
 def published(token, index):
-    return JolpicaDump("jolpica", Pace()).published(token, index, lambda text: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JOLPICA_TOKEN", token or "")
+        with JolpicaDump(f"jolpica:{index}", Pace()).dump(lambda text: None) as dump:
+            yield dump
 
 
 def fetched(api, token=None):

@@ -41,7 +41,7 @@ class F1dbRelease(DumpSource):
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)
-        self.unusable: Unusable | None = None
+        self.unusable = Unusable("", 0, 0)
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
@@ -72,14 +72,9 @@ class F1dbRelease(DumpSource):
         except (NotFetched, NotYet):
             raise
         except FAULTS:
-            failures = (
-                self.unusable.failures + 1
-                if self.unusable and self.unusable.release == release
-                else 1
-            )
-            self.unusable = Unusable(
-                release, failures, self.pace.clock() + wait_after(failures).total_seconds()
-            )
+            before = self.unusable.failures if self.unusable.release == release else 0
+            until = self.pace.clock() + wait_after(before + 1).total_seconds()
+            self.unusable = Unusable(release, before + 1, until)
             raise
 
     def release(self, progress: Progress) -> str:
@@ -100,7 +95,7 @@ class F1dbRelease(DumpSource):
 
     def wait_for(self, release: str) -> float:
         """For how many seconds a release is not downloaded again, because it could not be used."""
-        if self.unusable and self.unusable.release == release:
+        if self.unusable.release == release:
             return max(0.0, self.unusable.until - self.pace.clock())
         return 0.0
 

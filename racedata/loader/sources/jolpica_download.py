@@ -43,17 +43,12 @@ class JolpicaDump(DumpSource):
 
     @contextmanager
     def dump(self, progress: Progress) -> Iterator[Dump]:
-        token = LoaderSettings.read(os.environ).jolpica_token
-        index = self.address.partition(":")[2] or INDEX
-        with self.published(token, index, progress) as dump:
-            yield dump._replace(address=self.address)  # the URL is of this release only
-
-    @contextmanager
-    def published(self, token: str, index: str, progress: Progress) -> Iterator[Dump]:
-        """The dump in the index at a URL: with a token the latest, else one 14 days old.
+        """With a token the latest dump, else one 14 days old.
 
         Raises LoadError, in which the token does not appear.
         """
+        token = LoaderSettings.read(os.environ).jolpica_token
+        index = self.address.partition(":")[2] or INDEX
         secret = Secret(f"Token {token}", index) if token else None
         content = io.BytesIO()
         try:
@@ -62,7 +57,7 @@ class JolpicaDump(DumpSource):
             name = "latest" if token else "delayed"
             url, checksum = dump_in_index(content.getvalue(), name, index)
             with self.downloaded(url, progress, (checksum, index), secret) as dump:
-                yield dump
+                yield dump._replace(address=self.address)  # the URL is of this release only
         except LoadError as error:
             what = str(error)
             if isinstance(error, WrongStatus) and error.had_secret and error.status in (401, 403):
