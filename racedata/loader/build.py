@@ -88,12 +88,11 @@ def build(
     progress: Progress,
     old: ExistingDatabase | None = None,
 ) -> Report:
-    """Builds the database at `path` from what counts in the store, with corrections.
+    """Builds the database at `path` from what counts in the store, with corrections. Raises
+    LoadError, sqlite3.Error or OSError.
 
     Into the store, it writes the ids of statuses, and what differs from the `old` database, which
     this one will replace.
-
-    Raises LoadError, sqlite3.Error or OSError.
     """
     corrected = CorrectedRows(lines)
     progress("choosing")

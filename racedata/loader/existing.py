@@ -67,10 +67,8 @@ def check_once(path: Path, oldest: int, state: database.FileState | None) -> Non
 
 
 class ExistingDatabase:
-    """A database, read only.
-
-    Raises LoadError unless it is undamaged and of a schema version from `oldest` on; sqlite3.Error
-    if it does not say how it was built.
+    """A database, read only. Raises LoadError unless it is undamaged and of a schema version from
+    `oldest` on; sqlite3.Error if it does not say how it was built.
     """
 
     def __init__(self, path: Path, oldest: int = database.SCHEMA_VERSION) -> None:
@@ -188,10 +186,8 @@ class ExistingDatabase:
         return int(row[0]) if row else None
 
     def without_laps(self, also_from_apis: bool) -> dict[int, int]:
-        """Races without laps, with results that a refresh stored from a source that is not an API.
-
-        By raceId, the season. With `also_from_apis`, from any source. Provisional laps count as
-        none.
+        """The seasons of races, by raceId, without laps that are final, but with results that a
+        refresh stored from a source that is not an API; with `also_from_apis`, from any source.
         """
         sources = sources_in(self.db, "main")
         numbers = [number for number, source in sources if also_from_apis or not source.is_api]

@@ -97,9 +97,7 @@ class Target:
 
 def export(path: str, target: str, progress: Progress, more: str | None = None) -> list[str]:
     """Writes the database at `path` to a zip, whole or not at all; and what such a dump cannot
-    have to `more`. Returns a report.
-
-    Raises LoadError, sqlite3.Error or OSError.
+    have to `more`. Returns a report. Raises LoadError, sqlite3.Error or OSError.
     """
     targets = [Target(target), *([Target(more)] if more else [])]
     if len({each.old for each in targets}) < len(targets):

@@ -61,10 +61,8 @@ def load(
     """Reads sources into the store, and builds `database` from it. Returns a report.
 
     They take the place of the dumps in the list of sources; with `only`, they are the whole list.
-
-    Without sources, it reads those of the last load, or the sample. If the database cannot be read,
-    it raises LoadError, unless it may `replace` such a file. It also raises LoadError,
-    sqlite3.Error or OSError if the load fails.
+    Without sources, it reads those of the last load, or the sample. It may `replace` a database
+    that cannot be read. Raises LoadError, sqlite3.Error or OSError.
     """
     path = Path(database)
     if whole := whole_database(sources or copied_from(path)):
@@ -149,10 +147,8 @@ def load_unread(path: str, corrections: Named, progress: Progress) -> str:
 
 
 def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> list[str]:
-    """Reads the sources of the last load again.
-
-    If that fails and an earlier version built the database, builds it from the store. Returns a
-    report. Raises what `load` does.
+    """Reads the sources of the last load again. If that fails and an earlier version built the
+    database, builds it from the store. Returns a report. Raises what `load` does.
     """
     try:
         return load([], database, corrections, progress)

@@ -61,10 +61,9 @@ class Rebuild:
     ) -> Report:
         """Changes the store, and builds the database from it.
 
-        If the old database `may_stay`, it does if no table differs that sources fill, nor one of
-        the `others`: see ExistingDatabase.differences. That counts any row that differs, also of
-        ids, the order of records, or discrepancies. changes.py finds values that people care about,
-        whatever the ids; so what it finds cannot say whether both files are the same.
+        If the old database `may_stay`, it does unless a table differs that sources fill, or one of
+        the `others`. Even other ids, or another order of records, make a difference here, unlike in
+        changes.py.
         """
         with changed_store(self.database) as store:
             if self.existing and condition_of(store, self.existing) is Condition.APART:

@@ -39,10 +39,8 @@ from racedata.loader.threads import Sleep
 
 
 def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
-    """A function that follows sources until a signal, or until a pipe closes.
-
-    The function gets the reading end of this pipe, or None. Raises LoadError if the sources are
-    wrong.
+    """A function that follows sources until a signal, or until a pipe closes, of which it gets the
+    reading end. Raises LoadError if the sources are wrong.
     """
     path, corrections = parsed.database, parsed.corrections
     addresses = addresses_of(parsed)

@@ -43,9 +43,8 @@ def fix_state(store: Store, facts: Sequence[object], before: str | None) -> None
     have the same bytes as others.
 
     `before` is the id of the database that this build replaces. If that has other sources, its id
-    stays and its revision rises, so that programs that follow it learn what has changed. A store
-    that has had only the sample gets an id of its own when it gets more: the sample's is the same
-    on all machines.
+    stays and its revision rises: programs that follow it learn what has changed. A store that has
+    had only the sample, whose id is the same on all machines, gets its own when it gets more.
     """
     id, revision = store.state
     named = [(source.name, source.checksum) for source in store.sources()]
