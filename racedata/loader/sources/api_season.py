@@ -239,6 +239,8 @@ class SeasonFetch:
         """Whether to fetch the records of a kind that is listed per race: if they are missing or
         provisional, or if the results that they belong to have changed.
         """
+        if self.all_details or race.id in self.old.provisional([kind.name]):
+            return True
         if kind.name == "lap_times":
             return self.needs_laps(race)
         # another source's records are replaced together
@@ -246,9 +248,7 @@ class SeasonFetch:
         if kind.name in STANDINGS:
             completed = self.completed[: self.completed.index(race) + 1]
             changed |= any(earlier in self.reclassified for earlier in completed)
-        is_missing = not self.old.count(RACE_TABLES[kind.endpoint], race.id)
-        is_provisional = race.id in self.old.provisional([kind.name])
-        return self.all_details or is_missing or is_provisional or changed
+        return changed or not self.old.count(RACE_TABLES[kind.endpoint], race.id)
 
     def needs_laps(self, race: FetchedRace) -> bool:
         """Whether to fetch laps, which take many requests: if few are stored, or the number of laps
@@ -260,9 +260,7 @@ class SeasonFetch:
             Counter((row["driverId"], row["laps"]) for row in rows)
             for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
         )
-        is_provisional = race.id in self.old.provisional(["lap_times"])
-        is_incomplete = stored <= self.api.limit or is_provisional
-        return self.all_details or is_incomplete or stored_laps != laps_of_api
+        return stored <= self.api.limit or stored_laps != laps_of_api
 
     def fetch_statuses(self) -> dict[Value, str]:
         """The ids of statuses that the database lacks, by text."""
