@@ -250,14 +250,17 @@ class Comparison:
             yield sides
 
     def rows_of(self, part: StoredPart) -> SourceRows:
-        """What a part says, with ids instead of references."""
+        """What a part says, with ids instead of references to what the database has."""
         if part not in self.parts:
             names, content = self.store.content(part)
             columns = dict(zip(names.split(), zip(*unpacked(content))))
             for name in ("driverId", "constructorId"):
                 if name in columns:
                     ids = self.ids[part.source, LIST_OF[name]]
-                    columns[name] = tuple(map(ids.__getitem__, columns[name]))
+                    columns[name] = tuple(
+                        reference if (id := ids[reference]) is None else id
+                        for reference in columns[name]
+                    )
             if part.kind in STANDINGS:
                 # Sources differ in whether equal points share a place.
                 rows = Counter(columns["points"])

@@ -21,8 +21,7 @@ class Register(NamedTuple):
     """What the sources of the list call the things in the lists."""
 
     rows: Mapping[tuple[str, str], list[Row]]  # by source and list
-    # by source and list: our ids, by reference; of what the database lacks, the reference itself
-    ids: Mapping[tuple[str, str], IdsOf[Value]]
+    ids: Mapping[tuple[str, str], IdsOf]  # ours, by source and list
     # by the column with our ids: our references, by id
     references: Mapping[str, Mapping[Value, Value]]
 
@@ -35,12 +34,12 @@ def register_of(filling: Filling) -> Register:
         for source in sources
         for name in IDENTIFIED
     }
-    ids: dict[tuple[str, str], IdsOf[Value]] = {}
+    ids: dict[tuple[str, str], IdsOf] = {}
     for (source, name), of_source in rows.items():
         merged = filling.lists.merged[name]
         own = ((row[merged.reference], merged.find(row)) for row in of_source)
         known = {reference: id for reference, id in own if id is not None}
-        ids[source, name] = IdsOf(known, merged.ids, lambda reference: reference)
+        ids[source, name] = IdsOf(known, merged.ids)
     references = {
         id: dict(filling.db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
         for id, name in REFERENCE.items()

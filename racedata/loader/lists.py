@@ -2,8 +2,8 @@
 that count, and the ids that their rows have there.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from racedata.loader.choose import Choice
 from racedata.loader.corrections import CorrectedRows
@@ -12,8 +12,6 @@ from racedata.loader.parts import LIST_OF, LISTS, REFERENCE, Row
 from racedata.loader.store import Store, StoredSource
 from racedata.model import BY_NAME
 from racedata.values import Value
-
-T = TypeVar("T")
 
 
 class MergedList:
@@ -54,24 +52,18 @@ class MergedList:
         }
 
 
-class IdsOf(dict[Value, int | T], Generic[T]):
-    """The ids in the database of what a source refers to, by its references. Of what the database
-    lacks, it has what `otherwise` makes of the reference.
+class IdsOf(dict[Value, int | None]):
+    """The ids in the database of what a source refers to, by its references; None for what the
+    database lacks.
     """
 
-    def __init__(
-        self,
-        ids: Mapping[Value, int],
-        others: Mapping[object, int],
-        otherwise: Callable[[Value], T],
-    ) -> None:
+    def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
         super().__init__(ids)
-        self.others, self.otherwise = others, otherwise
+        self.others = others
 
-    def __missing__(self, reference: Value) -> int | T:
+    def __missing__(self, reference: Value) -> int | None:
         # A source has facts only about some of those it names.
-        id = None if reference is None else self.others.get(str(reference).lower())
-        self[reference] = self.otherwise(reference) if id is None else id
+        self[reference] = None if reference is None else self.others.get(str(reference).lower())
         return self[reference]
 
 
@@ -95,33 +87,27 @@ class Lists:
         self.merged = {
             name: MergedList(name, store.list_rows(base.name, name), corrected) for name in LISTS
         }
-        self.ids: dict[str, dict[str, IdsOf[None]]] = {}
+        self.ids: dict[str, dict[str, IdsOf]] = {}
         needed = self.needed(choice)
         for source in sorted(sources, key=lambda source: source is not base):
             self.ids[source.name] = {
-                name: IdsOf(
-                    self.add(source, name, needed.get((source.name, name), set())),
-                    self.merged[name].ids,
-                    lambda reference: None,
-                )
-                for name in LISTS
+                name: IdsOf(self.add(source, name, needed[source.name, name]), merged.ids)
+                for name, merged in self.merged.items()
             }
         self.number_drivers(sources, choice)
 
     def needed(self, choice: Choice) -> dict[tuple[str, str], set[Value]]:
         """The references in the chosen parts and calendars, by source and list."""
-        needed: dict[tuple[str, str], set[Value]] = {}
+        needed: dict[tuple[str, str], set[Value]] = defaultdict(set)
         for race in choice.races:
-            circuits = needed.setdefault((race.calendar.source, "circuits"), set())
-            circuits.add(race.facts["circuitId"])
+            needed[race.calendar.source, "circuits"].add(race.facts["circuitId"])
             for part in race.parts.values():
                 if part.source == self.base.name:
                     continue
                 columns, rows = self.store.rows(part)
                 for at, column in enumerate(columns):
                     if column in LIST_OF:
-                        references = needed.setdefault((part.source, LIST_OF[column]), set())
-                        references |= {row[at] for row in rows}
+                        needed[part.source, LIST_OF[column]] |= {row[at] for row in rows}
         return needed
 
     def add(self, source: StoredSource, name: str, needed: set[Value]) -> dict[Value, int]:
