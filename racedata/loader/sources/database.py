@@ -3,7 +3,7 @@
 import io
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import IO, Self
@@ -59,15 +59,11 @@ class DatabaseSource(Source):
     @contextmanager
     def opened(self, progress: Progress) -> Iterator[Fill]:
         """For comparisons: even a file of an earlier version."""
-        if HTTP.match(self.address):
-            with (
-                self.copied(progress) as copy,
-                closing(ExistingDatabase(copy.path, OLDEST_VERSION)) as existing,
-            ):
-                yield existing.fill
-        else:
-            with closing(ExistingDatabase(Path(self.address), OLDEST_VERSION)) as existing:
-                yield existing.fill
+        with ExitStack() as stack:
+            path = Path(self.address)
+            if HTTP.match(self.address):
+                path = stack.enter_context(self.copied(progress)).path
+            yield stack.enter_context(closing(ExistingDatabase(path, OLDEST_VERSION))).fill
 
     @contextmanager
     def copied(self, progress: Progress, etags: Sequence[str] = ()) -> Iterator[Copy]:
