@@ -123,10 +123,6 @@ class Filling:
 
     # Records.
 
-    def fill_results(self) -> None:
-        """Inserts the results of all races, with the fastest laps."""
-        self.fill_kind("results")
-
     def fill_others(self) -> None:
         """Inserts the other records, after the results have been corrected."""
         for kind in PARTS:
@@ -134,7 +130,7 @@ class Filling:
                 self.fill_kind(kind)
 
     def fill_kind(self, kind: str) -> None:
-        """Inserts the chosen parts of a kind."""
+        """Inserts the chosen parts of a kind; with the results, also the fastest laps."""
         has_ids = bool(BY_NAME[kind].id)
         need_ids = []
         for at, race in enumerate(self.choice.races):
