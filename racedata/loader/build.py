@@ -17,12 +17,7 @@ from racedata.formats import abridged, counted
 from racedata.loader.allowed import check_licence, is_only_open
 from racedata.loader.changes import fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
-from racedata.loader.correct import (
-    Applied,
-    apply_corrections,
-    note_corrections,
-    store_corrections,
-)
+from racedata.loader.correct import Applied, apply_corrections, note_corrections, store_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.discrepancies import Amounts, put_discrepancies
@@ -30,13 +25,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
 from racedata.loader.ids import put_ids, register_of
-from racedata.loader.report import (
-    contribution,
-    contributions,
-    licence,
-    seasons_of,
-    unknown_values,
-)
+from racedata.loader.report import contribution, contributions, licence, seasons_of, unknown_values
 from racedata.loader.same_bytes import (
     SAMPLE_NAME,
     SAMPLE_TIME,

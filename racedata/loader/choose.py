@@ -8,12 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.matching import (
-    calendar_races,
-    days_after,
-    days_between,
-    match_across_sources,
-)
+from racedata.loader.matching import calendar_races, days_after, days_between, match_across_sources
 from racedata.loader.store import Races, StoredCalendar, StoredPart, StoredSource
 
 DAYS_FROM_RACE = 4  # maximum between a session and its race

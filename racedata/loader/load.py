@@ -10,31 +10,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from racedata.database import (
-    can_be_built_again,
-    default_path,
-    is_missing,
-    store_path,
-)
+from racedata.database import can_be_built_again, default_path, is_missing, store_path
 from racedata.loader.allowed import add_licence_argument
 from racedata.loader.copies import install_copy
-from racedata.loader.corrections import (
-    CorrectedRows,
-    Named,
-    add_corrections_argument,
-)
+from racedata.loader.corrections import CorrectedRows, Named, add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.memory import copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import groups_of, put_groups, read
-from racedata.loader.rebuild import (
-    Condition,
-    condition_at,
-    rebuild,
-    rebuilding,
-    store_of,
-)
+from racedata.loader.rebuild import Condition, condition_at, rebuild, rebuilding, store_of
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import (

@@ -16,13 +16,7 @@ from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import Client, digest_of, parsed_json
-from racedata.loader.sources.openf1_rows import (
-    CIRCUITS,
-    Entrants,
-    OpenF1Row,
-    Undecided,
-    WrongValue,
-)
+from racedata.loader.sources.openf1_rows import CIRCUITS, Entrants, OpenF1Row, Undecided, WrongValue
 from racedata.loader.sources.openf1_weekend import (
     SESSION_NAMES,
     HeldSession,
