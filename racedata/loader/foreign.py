@@ -20,9 +20,11 @@ EXPECTED = f"an unmodified racedata database with schema version {SCHEMA_VERSION
 # cannot have one, so the service could not read the file.
 JOURNAL = slice(18, 20)
 
-# SQLite keeps such names for itself: ANALYZE makes other tables in some builds.
-OBJECTS = """SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
-             WHERE name NOT GLOB 'sqlite_*'"""
+# SQLite's own tables, which ANALYZE makes. Some builds of SQLite make the second one too.
+STATISTICS = {
+    "sqlite_stat1": "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "sqlite_stat4": "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+}
 
 
 class Refused(LoadError):
@@ -53,6 +55,9 @@ def check_foreign(path: Path, place: str) -> None:
 def faults_of_schema(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterator[str]:
     """Yields what differs from the tables, indexes and views of schema.sql."""
     theirs, ours = objects(db), objects(own)
+    for name, sql in STATISTICS.items():
+        if theirs.get(("table", name, name)) == tokens(sql):
+            del theirs["table", name, name]
     for type, name, table in sorted(theirs.keys() - ours.keys()):
         yield f"has an extra {type} {name!r}" + (f" on {table!r}" if name != table else "")
     for key, statement in ours.items():
@@ -62,7 +67,8 @@ def faults_of_schema(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterato
 
 def objects(db: sqlite3.Connection) -> dict[tuple[str, str, str], list[str]]:
     """The statement that made each object of a database, by type, name and table."""
-    return {tuple(object): tokens(sql) for *object, sql in db.execute(OBJECTS)}
+    found = db.execute("SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema")
+    return {(type, name, table): tokens(sql) for type, name, table, sql in found}
 
 
 def tokens(sql: str) -> list[str]:
