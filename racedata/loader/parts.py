@@ -71,7 +71,7 @@ def columns_of(kind: str, has_ids: bool) -> tuple[str, ...]:
     return tuple(name for name in table.names if name not in skipped)
 
 
-def condition_of(kind: str) -> str:
+def sql_of_kind(kind: str) -> str:
     """Which rows of its table are of a kind, as SQL."""
     return HAS_FASTEST_LAP if kind == "fastest_laps" else "TRUE"
 
@@ -198,7 +198,7 @@ class Tables:
     def parts_of(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
         """All parts of a kind, with their raceId."""
         columns = columns_of(kind, has_ids)
-        table, where, order = TABLE_OF[kind], condition_of(kind), "raceId"
+        table, where, order = TABLE_OF[kind], sql_of_kind(kind), "raceId"
         if kind == "fastest_laps":
             order = "raceId, positionOrder"
         elif kind == "entries":  # a database has those with a result too

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from racedata.database import SCHEMA
 from racedata.formats import in_utf8
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.parts import condition_of
+from racedata.loader.parts import sql_of_kind
 from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
@@ -164,18 +164,19 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
     )
     sources = []
     for number, *facts, is_loaded, is_provisional in rows:
-        source = StoredSource(*facts)._replace(
+        source = StoredSource(*facts)
+        source = source._replace(
             is_loaded=bool(is_loaded),
+            is_api=source.checksum is None and not is_provisional,  # a dump has a checksum
             is_provisional=bool(is_provisional),
         )
-        is_api = source.checksum is None and not is_provisional  # a dump has a checksum
-        sources.append((number, source._replace(is_api=is_api)))
+        sources.append((number, source))
     return sources
 
 
 def of_kind(kind: str, schema: str) -> str:
     """The rows with the records of a kind: what follows FROM in a query."""
-    return f"{schema}.{TABLE_OF[kind].name} WHERE {condition_of(kind)}"
+    return f"{schema}.{TABLE_OF[kind].name} WHERE {sql_of_kind(kind)}"
 
 
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:

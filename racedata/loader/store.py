@@ -193,6 +193,7 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that have parts, those of the list first."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
+        # the first seven columns are texts and numbers, the others 0 or 1
         return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
@@ -229,16 +230,20 @@ class Store:
 
     # Calendars.
 
-    def calendars(self, source: str = "") -> list[StoredCalendar]:
-        """All calendars, or those of a source."""
-        rows = self.db.execute("SELECT * FROM calendars WHERE ?1 = '' OR source = ?1", (source,))
+    def calendars(self, source: str = "", season: int | None = None) -> list[StoredCalendar]:
+        """All calendars, or those of a source or a season."""
+        rows = self.db.execute(
+            """SELECT * FROM calendars
+               WHERE (?1 = '' OR source = ?1) AND (?2 IS NULL OR season = ?2)""",
+            (source, season),
+        )
         return [
             StoredCalendar(*row[:3], *(text and orjson.loads(text) for text in row[3:]))
             for row in rows
         ]
 
     def calendar(self, source: str, season: int) -> StoredCalendar | None:
-        return next((each for each in self.calendars(source) if each.season == season), None)
+        return next(iter(self.calendars(source, season)), None)
 
     def put_calendar(self, calendar: StoredCalendar) -> None:
         """Replaces a calendar."""

@@ -103,10 +103,10 @@ class Endpoint:
         selection = served.catalogue.select(request.address)
         if selection.wanted is None:
             return Content(selection, 0, [])
-        wanted = {**selection.wanted, **self.own_parameters(request)}
+        wanted = {**selection.wanted, **self.selecting_parameters(request)}
         return Content(selection, *self.page(served, wanted, request.limit, request.offset))
 
-    def own_parameters(self, request: ParsedRequest) -> Wanted:
+    def selecting_parameters(self, request: ParsedRequest) -> Wanted:
         """The endpoint's own parameters that select records."""
         own = {*self.rules.parameters} - {PROVENANCE}
         return {f"?{name}": value for name, value in request.parameters if name in own}
