@@ -115,9 +115,9 @@ class Table(NamedTuple):
     facts: tuple[Column, ...] = ()  # about its columns; of a list, in the order of answers
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` replaces it in the database
-    # The order of `record`: SQL with the columns of the row and the race's year and round. Without
-    # these, `record` restarts at 1 in each race.
+    # The order of `record` within a race: SQL with the columns of the row. Empty without `record`.
     order: str = ""
+    is_numbered_by_race: bool = False  # whether `record` restarts at 1 in each race
     # The endpoint of the service, and of an API in Ergast's format; and the keys in MRData down to
     # the records.
     endpoint: str = ""
@@ -135,11 +135,6 @@ class Table(NamedTuple):
     @property
     def is_numbered(self) -> bool:
         return bool(self.order)
-
-    @property
-    def is_numbered_by_race(self) -> bool:
-        """Whether the column `record` restarts at 1 in each race."""
-        return self.is_numbered and not self.order.startswith("year, round, ")
 
     @property
     def unique(self) -> tuple[str, ...]:
@@ -314,7 +309,7 @@ DECLARED = (
         facts=RESULT,
         required=True,
         id="resultId",
-        order="year, round, positionOrder, resultId",
+        order="positionOrder, resultId",
         endpoint="results",
         keys=(*RACE_KEYS, "Results"),
         label="Results",
@@ -354,7 +349,7 @@ DECLARED = (
         key=("raceId", "driverId"),
         facts=QUALIFYING,
         id="qualifyId",
-        order="year, round, position NULLS LAST, qualifyId",
+        order="position NULLS LAST, qualifyId",
         endpoint="qualifying",
         keys=(*RACE_KEYS, "QualifyingResults"),
         label="Qualifying",
@@ -366,7 +361,7 @@ DECLARED = (
         key=("raceId", "driverId"),
         facts=(*RESULT, *FASTEST),
         id="resultId",
-        order="year, round, positionOrder, resultId",
+        order="positionOrder, resultId",
         endpoint="sprint",
         keys=(*RACE_KEYS, "SprintResults"),
         label="Sprints",
@@ -379,7 +374,7 @@ DECLARED = (
         key=("raceId", "driverId"),
         facts=QUALIFYING,
         id="sprintQualifyId",
-        order="year, round, position NULLS LAST, sprintQualifyId",
+        order="position NULLS LAST, sprintQualifyId",
         endpoint="sprintqualifying",
         keys=(*RACE_KEYS, "SprintQualifyingResults"),
         label="Sprint qualifying",
@@ -400,7 +395,7 @@ DECLARED = (
             DRIVER,
             CONSTRUCTOR,
         ),
-        order="""year, round, session, position NULLS LAST,
+        order="""session, position NULLS LAST,
             (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
         endpoint="practice",
         keys=(*RACE_KEYS, "PracticeResults"),
@@ -419,6 +414,7 @@ DECLARED = (
             Column("time", lap_time, "time", short_lap_time, is_compared=True, counts_unknown=True),
         ),
         order="lap, position NULLS LAST, driverId",
+        is_numbered_by_race=True,
         endpoint="laps",
         keys=(*RACE_KEYS, "Laps", "Timings"),
         label="Lap timings",
@@ -436,6 +432,7 @@ DECLARED = (
             Column("milliseconds", whole_number, "duration", duration, is_compared=True),
         ),
         order="time NULLS LAST, lap NULLS LAST, stop, driverId",
+        is_numbered_by_race=True,
         endpoint="pitstops",
         keys=(*RACE_KEYS, "PitStops"),
         label="Pit stops",
@@ -447,7 +444,7 @@ DECLARED = (
         key=("raceId", "driverId"),
         facts=(*STANDING, DRIVER),
         id="driverStandingsId",
-        order="year, round, position NULLS LAST, driverStandingsId",
+        order="position NULLS LAST, driverStandingsId",
         endpoint="driverstandings",
         keys=(*STANDINGS_KEYS, "DriverStandings"),
         label="Driver standings",
@@ -459,7 +456,7 @@ DECLARED = (
         key=("raceId", "constructorId"),
         facts=(*STANDING, CONSTRUCTOR),
         id="constructorStandingsId",
-        order="year, round, position NULLS LAST, constructorStandingsId",
+        order="position NULLS LAST, constructorStandingsId",
         endpoint="constructorstandings",
         keys=(*STANDINGS_KEYS, "ConstructorStandings"),
         label="Constructor standings",

@@ -36,7 +36,7 @@ from racedata.loader.same_bytes import (
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredSource
-from racedata.model import COMPUTED, KINDS, RECORDS, TABLES, Table
+from racedata.model import COMPUTED, RECORDS, TABLES, Table
 
 INDEXES = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL"
 # One row per season, driver and constructor: the driver's first entry for it, and all constructors
@@ -264,7 +264,7 @@ def copy_table(stage: Stage, table: Table) -> None:
             sql += " UNION SELECT raceId, driverId, constructorId FROM results ORDER BY 1, 2, 3"
         db.execute(sql)
         return
-    if KINDS[table.name].is_numbered_by_race:
+    if table.is_numbered_by_race:
         db.execute(
             f"""INSERT INTO {table.name} (record, {names})
                 SELECT row_number() OVER (PARTITION BY raceId ORDER BY {table.order}), {names}
@@ -278,7 +278,7 @@ def copy_table(stage: Stage, table: Table) -> None:
             SELECT {values}
             FROM stage.{table.name} AS staged
                 JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
-            ORDER BY {table.order}"""
+            ORDER BY year, round, {table.order}"""
     )
 
 

@@ -5,7 +5,7 @@ belong here.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from sqlite3 import Row
@@ -39,12 +39,12 @@ CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"
 ENTRY_FILTERS = {"race", "season", "from_season", "circuits", "constructors", "drivers"}
 
 
+@dataclass
 class Where:
     """The conditions of a query, and the values they bind."""
 
-    def __init__(self) -> None:
-        self.terms: list[str] = []
-        self.values: list[Value] = []
+    terms: list[str] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
 
     def add(self, term: str, values: Iterable[Value]) -> None:
         self.terms.append(term)
@@ -67,10 +67,6 @@ class Where:
             calendar.add("year >= ?", [wanted["from_season"]])
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
-
-    def is_race_only(self) -> bool:
-        """Whether all rows of one race match."""
-        return self.terms == ["raceId = ?"]
 
     def __str__(self) -> str:
         return f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
@@ -131,41 +127,28 @@ class RecordTable:
         if self.kind.is_numbered_by_race and "race" not in wanted:
             return self.page_of_races(data, wanted, limit, offset)
         where = self.where(wanted)
-        if self.has_no_gaps(where):
-            return self.page_of_numbered(data, where, limit, offset)
-        (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
+        # The rows of a whole table, or of a whole race if each is numbered from 1, have no gaps in
+        # their numbers. So the last number is the total.
+        is_whole = [*wanted] == (["race"] if self.kind.is_numbered_by_race else [])
+        count = "ifnull(max(record), 0)" if is_whole else "count(*)"
+        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
+        if is_whole:
+            return total, self.numbered_rows(data, where, limit, offset)
         # Few rows of a season match. The plus makes SQLite find and sort these.
         order = "+record" if "season" in wanted else "record"
         sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
 
-    def has_no_gaps(self, where: Where) -> bool:
-        """Whether the rows that match are numbered from 1 without gaps.
-
-        True for a whole table; if its numbers restart in each race, true for a whole race.
-        """
-        return where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
-
-    def page_of_numbered(
-        self, data: Snapshot, where: Where, limit: int, offset: int
-    ) -> tuple[int, list[Row]]:
-        """Like `page`, for rows that are numbered without gaps.
-
-        The last number is the total, and a page is a range of numbers. No row before the page is
-        read: the last page of lap timings is as fast as the first.
-        """
-        sql = f"SELECT ifnull(max(record), 0) FROM {self.name}{where}"
-        (total,) = data.row(sql, tuple(where.values))
-        if limit == 0 or offset >= total:
-            return total, []
-        return total, self.numbered_rows(data, where, limit, offset)
-
     def numbered_rows(self, data: Snapshot, where: Where, limit: int, offset: int) -> list[Row]:
-        where.add("record > ? AND record <= ?", (offset, offset + limit))
-        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY record"
-        return data.rows(sql, tuple(where.values))
+        """A page of rows that are numbered without gaps.
+
+        No row before it is read: the last page of lap timings is as fast as the first.
+        """
+        page = Where([*where.terms, "record > ? AND record <= ?"], where.values)
+        sql = f"SELECT {self.columns} FROM {self.name}{page} ORDER BY record"
+        return data.rows(sql, (*page.values, offset, offset + limit))
 
     def page_of_races(
         self, data: Snapshot, wanted: Wanted, limit: int, offset: int
@@ -174,7 +157,7 @@ class RecordTable:
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, wanted)
         others = {name: value for name, value in wanted.items() if name not in CALENDAR_COLUMNS}
-        # as in `page_of_numbered`, the last number is the number of rows
+        # as in `page`, the last number is the number of rows
         last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
         sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
@@ -182,6 +165,7 @@ class RecordTable:
             before, left = max(offset - total, 0), limit - len(rows)
             of_race = {**others, "race": race}
             if others:
+                # With a race, `page` does not come back here.
                 count, page = self.page(data, of_race, left, before)
                 rows += page
             elif left and before < count:
