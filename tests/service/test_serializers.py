@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from racedata.service import queries, serializers
+from racedata.service.snapshot import Snapshot
 
 MILLISECONDS = st.integers(0, 100 * 3_600_000)
 
@@ -160,6 +161,50 @@ def test_a_record_has_what_is_known(table, given, keys, others):
         record = record_of(table, {**given, column: value})
         assert record[key] == written
         assert sorted(record) == sorted([*keys, key])
+
+
+NUMBERS = range(1, 20)
+IDS = {id: {"driverId": str(id), "constructorId": str(id)} for id in NUMBERS}
+TEXTS = {id: str(id) for id in NUMBERS}
+
+
+def result(row, drivers, constructors):
+    return serializers.result(row, drivers, constructors, TEXTS, serializers.race_time, None)
+
+
+def timing(row, drivers, _):
+    (lap,) = serializers.laps([row], drivers)
+    (timing,) = lap["Timings"]
+    return {"lap": lap["number"], **timing}
+
+
+@pytest.mark.parametrize(
+    ("table", "make"),
+    [
+        (queries.RESULTS, result),
+        (queries.SPRINT, result),
+        (queries.QUALIFYING, serializers.qualifying_result),
+        (queries.SPRINT_QUALIFYING, serializers.qualifying_result),
+        (queries.PRACTICE, serializers.practice_result),
+        (queries.LAPS, timing),
+        (queries.PITSTOPS, serializers.pit_stop),
+    ],
+)
+def test_each_column_that_a_query_finds_is_in_the_record_where_model_py_says(
+    sample_database, table, make
+):
+    _, (row, *_) = table.page(Snapshot.read(sample_database), {}, 1, 0)
+    names = row.keys()
+    number_of = dict(zip(names, NUMBERS))
+    record = make([None if name == "NULL" else number_of[name] for name in names], IDS, IDS)
+    assert number_of.keys() - {"raceId", "NULL"} == table.kind.paths.keys()
+    for column, path in table.kind.paths.items():
+        value = record
+        for key in path.split("."):
+            value = value[key]
+        if path == "duration":
+            value = milliseconds(value)
+        assert str(value) == str(number_of[column])
 
 
 def test_the_rank_of_a_fastest_lap_alone_is_no_fastest_lap():
