@@ -104,7 +104,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         return body
 
     def iterate(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
-        """The answer, made when it is iterated. The worker lets a thread iterate a generator."""
+        """The answer, made when it is iterated: worker.py lets a thread do so."""
         yield from super().__call__(env, start_response)
 
 

@@ -12,12 +12,12 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from gunicorn import http
 from gunicorn.http import wsgi
@@ -45,9 +45,14 @@ class Connection:
         self.output = memoryview(b"")
         self.file: Any = None  # to send after the output
         self.is_last = False  # whether the connection ends after this response
-        self.event = 0  # the selector waits for it; 0 while a thread makes the response
+        self.event = 0  # what the selector waits for; 0 while a thread makes the response
         self.proceed: Callable[[Connection], None] = lambda connection: None
         self.deadline = 0.0  # when the wait for the event ends, by time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the worker waits for the first byte of a request."""
+        return self.event == READ and not self.is_last and not self.input
 
 
 class Collector:
@@ -65,20 +70,8 @@ class Collector:
         return 0.0
 
 
-class Call(NamedTuple):
-    """A call of the application: its arguments and its result, as gunicorn has them."""
-
-    request: Any
-    environ: dict[str, Any]
-    start: datetime
-    writer: Any  # gunicorn's writer of the response, into `response`
-    response: Collector
-    body: Any
-
-
-# A step that a thread takes to make a response. It returns the next step; None if the response is
-# complete.
-Step = Callable[[], Any]
+# What a thread does for a response. It returns the next step, or None if the response is complete.
+Step: TypeAlias = Callable[[], "Step | None"]
 
 
 class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -92,11 +85,12 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     No answer depends on the body of a request: the body is not read, and the connection ends after
     the response.
 
-    The type of the application's answer says whether it is slow. A list is ready to be sent, and so
-    is a body with `send_to`, which is a file. A thread iterates everything else, one answer after
-    the other, while other clients are served. If the setting `threads` is more than 1, that many
-    threads call the application, because the call itself may wait. While SLOW_ANSWERS are waiting,
-    IS_BUSY in the environment tells the application to refuse further ones.
+    If the application returns an iterator, the answer is slow: it is made, and its headers are set,
+    when it is iterated. A thread does so, one answer after the other, while other clients are
+    served. Any other body is ready to be sent; one with `send_to` is a file. If the setting
+    `threads` is more than 1, that many threads call the application, because the call itself may
+    wait. While SLOW_ANSWERS are waiting, IS_BUSY in the environment tells the application to refuse
+    further ones.
 
     If a client closes its connection, or only its sending side, while its answer waits for a
     thread, the answer is dropped.
@@ -234,10 +228,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def has_new_request(self, connection: Connection) -> bool:
         """Whether an idle client has begun a request since the selector was asked."""
-        if connection.proceed != self.receive or connection.input:
-            return False
         try:
-            return bool(connection.sock.recv(1, socket.MSG_PEEK))
+            return connection.is_idle and bool(connection.sock.recv(1, socket.MSG_PEEK))
         except OSError:
             return False
 
@@ -271,7 +263,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.send_or_continue(connection, answer())
         elif is_malformed(head, self.cfg.limit_request_line):
             self.send_or_continue(connection, self.answer(connection, head))
-        elif connection.proceed != self.receive:
+        elif connection.event != READ:  # a pipelined request, whose rest has not arrived
             self.wait(connection, READ, self.receive)
 
     def do_in_thread(self, threads: Executor, connection: Connection, step: Step) -> None:
@@ -313,13 +305,12 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             self.send(connection)
 
     def answer(self, connection: Connection, head: bytes) -> Step | None:
-        """Calls the application. Returns the next step if the answer is slow."""
-        request, response = None, Collector()
-        start = datetime.now()
+        """Calls the application. If the answer is slow, the next step is to complete it."""
+        request, start = None, datetime.now()
         try:
             request = next(http.get_parser(self.cfg, [head], connection.client))
             writer, environ = wsgi.create(
-                request, response, connection.client, connection.server, self.cfg
+                request, Collector(), connection.client, connection.server, self.cfg
             )
             environ["wsgi.multithread"] = True
             environ[IS_BUSY] = self.slow_waiting >= SLOW_ANSWERS
@@ -335,22 +326,21 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         except Exception as error:
             self.refuse(connection, request, error)
             return None
-        call = Call(
-            request=request,
-            environ=environ,
-            start=start,
-            writer=writer,
-            response=response,
-            body=body,
-        )
-        if not isinstance(body, list) and not hasattr(body, "send_to"):
-            return partial(self.complete, connection, call)
-        self.complete(connection, call)
+        complete = partial(self.complete, connection, body, writer, environ, start)
+        if isinstance(body, Iterator):
+            return complete
+        complete()
         return None
 
-    def complete(self, connection: Connection, call: Call) -> None:
+    def complete(
+        self,
+        connection: Connection,
+        body: Any,
+        writer: Any,  # gunicorn's, which writes the response into a Collector
+        environ: dict[str, Any],
+        start: datetime,
+    ) -> None:
         """Makes the response from the application's answer."""
-        writer, body = call.writer, call.body
         try:
             if hasattr(body, "send_to"):
                 connection.file = body
@@ -359,11 +349,11 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 for part in body:
                     writer.write(part)
             writer.close()
-            self.log.access(writer, call.request, call.environ, datetime.now() - call.start)
-            connection.output = memoryview(b"".join(call.response.parts))
+            self.log.access(writer, writer.req, environ, datetime.now() - start)
+            connection.output = memoryview(b"".join(writer.sock.parts))
             connection.is_last = writer.should_close()
         except Exception as error:
-            self.refuse(connection, call.request, error)
+            self.refuse(connection, writer.req, error)
         finally:
             if hasattr(body, "close"):
                 body.close()
