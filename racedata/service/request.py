@@ -98,6 +98,8 @@ class RequestParser:
             raise falcon.HTTPMethodNotAllowed(
                 METHODS, description="This method is not supported; expected GET, HEAD or OPTIONS."
             )
+        if req.path == "*":  # the whole service (RFC 9110, 9.3.7); gunicorn accepts only OPTIONS
+            req.path = "/"
         request = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
         if request:
             req.context.request = request
