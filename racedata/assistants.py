@@ -20,10 +20,10 @@ from racedata.direct import Database
 from racedata.formats import Json, public_name, utc_now
 from racedata.licences import SOURCES
 from racedata.model import KINDS, RACE_TABLES
-from racedata.service.addresses import JSON, Address
+from racedata.service.addresses import Address
 from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
-from racedata.service.request import OWN_PARAMETERS, own_parameters, page_parameter, parameter
+from racedata.service.request import ParameterError, Parameters, parameter
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, StatementError
 
@@ -150,42 +150,30 @@ class Assistant:
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
-        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        given = falcon.uri.parse_query_string(query, keep_blank=True)
         with self.current() as db:
             try:
-                limit = page_parameter(parameters, "limit", db.served.settings.usual_limit)
-                offset = page_parameter(parameters, "offset", 0)
-                endpoint = db.parse(path).endpoint
-                names = own_parameters(BY_NAME[endpoint].rules, JSON)
-                if unknown := parameters.keys() - {"limit", "offset", *names}:
-                    expected = ", ".join(["limit", "offset", *names])
-                    raise Refused(f"{endpoint} has no {min(unknown)}; expected only {expected}")
-                own = {name: str(of) for name in names if (of := parameter(parameters, name))}
-                return self.shortened(db, path, limit, offset, own)
-            except falcon.HTTPBadRequest as error:
-                raise Refused(str(error.description)) from None
+                return self.shortened(db, path, given)
             except (ValueError, LookupError) as error:
                 raise Refused(str(error)) from None
 
-    def shortened(
-        self, db: Database, path: str, limit: int, offset: int, own: Mapping[str, str]
-    ) -> str:
-        """An answer with at most `limit` records, and as few as its size allows."""
+    def shortened(self, db: Database, path: str, given: Parameters) -> str:
+        """An answer with as many of its records as its size allows."""
         while True:
-            answer = db.ask(path, limit=limit, offset=offset, **own)
+            answer = db.answer(path, given)
             envelope = answer["MRData"]
-            limit, total = int(envelope["limit"]), int(envelope["total"])
+            limit, offset, total = (int(envelope[name]) for name in ("limit", "offset", "total"))
             size, records = len(orjson.dumps(answer)), min(limit, total - offset)
             if size <= SIZE or records <= 1:
                 break
             # as many as probably fit
-            limit = max(1, min(records - 1, records * SIZE // size))
+            given = {**given, "limit": str(max(1, min(records - 1, records * SIZE // size)))}
         address = db.parse(path)
         endpoint = address.endpoint
         kind = RACE_TABLES[endpoint].name if endpoint in RACE_TABLES else endpoint
         notes = []
         if limit and offset + limit < total:
-            following = urlencode({"limit": limit, "offset": offset + limit, **own})
+            following = urlencode({**given, "limit": limit, "offset": offset + limit})
             notes.append(
                 f"Records {offset + 1} to {offset + limit} of {total}; the next ones: "
                 f"{path}?{following}"
@@ -261,11 +249,10 @@ class Assistant:
 
     def changes(self, since: str) -> str:
         """The values that builds have altered since a date or time, the newest first."""
-        parse = OWN_PARAMETERS["since"]
         try:
-            parse(since)
-        except ValueError:
-            raise Refused(f"since is {since[:50]!r}; expected {parse.expected}") from None
+            parameter({"since": since}, "since")
+        except ParameterError as error:
+            raise Refused(str(error)) from None
         with self.current() as db:
             data = db.served.data
             total, first = data.row(

@@ -4,7 +4,6 @@ The answers are those of the service's endpoints. HTTP, limits and caches are no
 """
 
 import os
-from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -14,8 +13,13 @@ from racedata.formats import Json
 from racedata.service import serializers
 from racedata.service.addresses import JSON, Address, Grammar, after_base
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import BY_NAME, RULES, Endpoint, Served
-from racedata.service.request import OWN_PARAMETERS, ParsedRequest
+from racedata.service.endpoints import BY_NAME, RULES, Served
+from racedata.service.request import (
+    Parameters,
+    ParsedRequest,
+    accepted_parameters,
+    with_parameters,
+)
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings, SharedSettings
 from racedata.statements import Row, Statements
@@ -29,7 +33,8 @@ ALL = 1_000_000_000  # more records than any answer has
 def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
     """Opens the database at `path`; by default, the one that the command `racedata` uses.
 
-    Raises racedata.database.DatabaseError if the file cannot be used.
+    Raises racedata.database.DatabaseError if the file cannot be used. Without a path, raises
+    racedata.settings.SettingError if a setting in the environment is wrong.
     """
     return Database(SharedSettings.read(os.environ).database if path is None else os.fspath(path))
 
@@ -63,22 +68,23 @@ class Database:
         only some endpoints have: `db.ask("/discrepancies", state="open")`. Raises ValueError if the
         service would refuse it, and LookupError if a season has no last round yet.
         """
+        given = {"offset": offset, **parameters}
+        if limit is not None:
+            given["limit"] = limit
+        return self.answer(address, {name: str(value) for name, value in given.items()})
+
+    def answer(self, address: str, given: Parameters) -> Json:
+        """Like `ask`, with parameters as a query has them."""
         parsed = self.parse(address)
         if parsed.ending != JSON:
             raise ValueError(f"{address[:50]!r} is not JSON; expected an address without an ending")
-        settings = self.served.settings
-        if limit is None:
-            limit = settings.usual_limit
-        if limit < 0 or offset < 0:
-            raise ValueError(f"limit is {limit} and offset {offset}; expected 0 or more")
         endpoint = BY_NAME[parsed.endpoint]
-        request = ParsedRequest(
-            parsed,
-            min(limit, settings.max_limit),
-            offset,
-            self.base,
-            parameters=tuple(parsed_parameters(endpoint, parameters)),
-        )
+        accepted = accepted_parameters(endpoint.rules, JSON)
+        for name in given:
+            if name not in accepted:
+                expected = f"expected only {', '.join(accepted)}"
+                raise ValueError(f"{endpoint.name} does not accept {name[:50]}; {expected}")
+        request = with_parameters(parsed, given, accepted, self.served.settings, self.base)
         answer = endpoint.answer(self.served, request)
         # The answer shares objects with others. This copy is the caller's own.
         return cast(Json, orjson.loads(serializers.written(answer)))
@@ -99,9 +105,9 @@ class Database:
             import pandas
         except ImportError:
             raise ImportError("frame needs pandas; run: pip install pandas") from None
-        front = [str(each) for each in (season, round) if each is not None]
-        words = [str(word) for name_and_value in filters.items() for word in name_and_value]
-        parsed = self.parse("/".join(["", *front, *words, endpoint]))
+        front = [each for each in (season, round) if each is not None]
+        words = [word for name_and_value in filters.items() for word in name_and_value]
+        parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
         _, _, objects = found.content(self.served, ParsedRequest(parsed, ALL, 0, ""))
         return pandas.read_csv(BytesIO(found.csv(self.served, objects)))
@@ -117,18 +123,3 @@ class Database:
         """Parses an address, with or without the base address. Raises AddressError."""
         rest = after_base(address, self.base)
         return self.grammar.parse(f"/{(address if rest is None else rest).lstrip('/')}")
-
-
-def parsed_parameters(
-    endpoint: Endpoint, parameters: Mapping[str, int | str]
-) -> Iterator[tuple[str, str]]:
-    """The parameters that only some endpoints have. Raises ValueError."""
-    for name, value in parameters.items():
-        if name not in endpoint.rules.parameters:
-            expected = ", ".join(["limit", "offset", *endpoint.rules.parameters])
-            raise ValueError(f"{endpoint.name} does not accept {name}; expected only {expected}")
-        parse = OWN_PARAMETERS[name]
-        try:
-            yield name, str(parse(str(value)))
-        except ValueError:
-            raise ValueError(f"{name} is {str(value)[:50]!r}; expected {parse.expected}") from None

@@ -138,7 +138,7 @@ def test_sql_and_coverage_say_which_values_are_disputed_in_all_seasons(database)
 def test_parameters_of_an_endpoint_count_even_on_the_next_page(database):
     assistant = Assistant(str(changed(database, *DISPUTES)))
     answer = ask(assistant, "/discrepancies?state=open&limit=4")
-    assert answer["note"].endswith("/discrepancies?limit=4&offset=4&state=open")
+    assert answer["note"].endswith("/discrepancies?state=open&limit=4&offset=4")
     assert answer["MRData"]["total"] == "8"
     (race,) = ask(assistant, "/2023/18/results?provenance=1")["MRData"]["RaceTable"]["Races"]
     assert race["Provenance"]["disputed"] == "3"
@@ -195,7 +195,7 @@ def test_an_address_may_be_written_as_a_url(assistant, address):
         ("/2023?limit=many", "limit is 'many'; expected a whole number"),
         ("/2023?offset=-1", "offset is '-1'; expected a whole number"),
         ("/discrepancies?state=shut", "state is 'shut'; expected open, explained or resolved"),
-        ("/discrepancies?sate=open", "has no sate; expected only limit, offset, state"),
+        ("/discrepancies?sate=open", "does not accept sate; expected only limit, offset, state"),
         ("/2023.csv", "is not JSON"),
         ("/1949/last", "Season 1949 has no last round yet"),
     ],

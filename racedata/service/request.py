@@ -5,7 +5,7 @@ here depends on the database: the season or driver in an address need not exist.
 """
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -46,6 +46,10 @@ MANY = 100  # records; an answer with more takes long
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
 Parameters = Mapping[str, str | list[str]]
+
+
+class ParameterError(ValueError):
+    """A parameter that an address does not accept; the text says what was expected."""
 
 
 class ParsedRequest(NamedTuple):
@@ -122,39 +126,43 @@ class RequestParser:
         rest = after_base(path, self.base)
         if rest is None:
             return None
-        address = self.parse_address(rest)
-        ending = address.ending
-        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        own = own_parameters(self.grammar.endpoints[address.endpoint], ending)
-        accepted = [*ACCEPTED[ending], *own]
-        refuse(parameters, ending, accepted)
-        limit = page_parameter(parameters, "limit", usual_limit(self.settings, ending))
-        return ParsedRequest(
-            address,
-            limit=min(limit, self.settings.max_limit),  # more is no error (D3)
-            offset=page_parameter(parameters, "offset", 0),
-            base_url=self.base_url(scheme, host) if ending in (JSON, ATOM) else "",
-            parameters=tuple(
-                (name, value)
-                for name in accepted
-                if name not in PAGE and (value := parameter(parameters, name)) is not None
-            ),
-        )
-
-    def parse_address(self, rest: str) -> Address:
-        """Parses the path after the base address. Raises HTTPNotFound or HTTPBadRequest."""
+        given = falcon.uri.parse_query_string(query, keep_blank=True)
         try:
-            return self.grammar.parse(rest)
+            address = self.grammar.parse(rest)
+            ending = address.ending
+            accepted = accepted_parameters(self.grammar.endpoints[address.endpoint], ending)
+            refuse(given, ending, accepted)
+            base_url = self.base_url(scheme, host) if ending in (JSON, ATOM) else ""
+            return with_parameters(address, given, accepted, self.settings, base_url)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        except AddressError as error:
+        except (AddressError, ParameterError) as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
 
     def base_url(self, scheme: str, host: str) -> str:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
 
-def usual_limit(settings: Settings, ending: str) -> int:
+def with_parameters(
+    address: Address,
+    given: Parameters,
+    accepted: Iterable[str],
+    settings: Settings,
+    base_url: str,
+) -> ParsedRequest:
+    """An address with those of the given parameters that it accepts. Raises ParameterError."""
+    values = {name: value for name in accepted if (value := parameter(given, name)) is not None}
+    limit = int(values.pop("limit", limit_of_ending(settings, address.ending)))
+    return ParsedRequest(
+        address,
+        limit=min(limit, settings.max_limit),  # more is no error (D3)
+        offset=int(values.pop("offset", 0)),
+        base_url=base_url,
+        parameters=tuple(values.items()),
+    )
+
+
+def limit_of_ending(settings: Settings, ending: str) -> int:
     """The number of records in the answer to a request without a `limit`."""
     # Calendar clients and feed readers never fetch a second page.
     return settings.max_limit if ending in (ICS, ATOM) else settings.usual_limit
@@ -169,7 +177,7 @@ def looks_slow(path: str, query: str, settings: Settings) -> bool:
     """
     parameters = falcon.uri.parse_query_string(query, keep_blank=True)
     _, ending = split_ending(path.lower())
-    asked = str(parameters.get("limit", usual_limit(settings, ending)))
+    asked = str(parameters.get("limit", limit_of_ending(settings, ending)))
     limit = re.match("0*([0-9]{1,9})", asked)
     records = int(limit[1]) if limit else 0  # a wrong limit is refused at once
     return ending == ICS or records > MANY
@@ -216,40 +224,31 @@ PARAMETERS: Mapping[str, Parser] = {
 
 
 def parameter(given: Parameters, name: str) -> int | str | None:
-    """The value of a parameter; None without it. Raises HTTPBadRequest."""
+    """The value of a parameter; None without it. Raises ParameterError."""
     text = given.get(name)
     if text is None:
         return None
     if isinstance(text, list):
-        raise falcon.HTTPBadRequest(
-            description=f"{name} is given {len(text)} times; expected once."
-        )
+        raise ParameterError(f"{name} is given {len(text)} times; expected once.")
     parse = PARAMETERS[name]
     try:
         return parse(text)
     except ValueError:
-        raise falcon.HTTPBadRequest(
-            description=f"{name} is {text[:50]!r}; expected {parse.expected}."
-        ) from None
+        raise ParameterError(f"{name} is {text[:50]!r}; expected {parse.expected}.") from None
 
 
-def page_parameter(given: Parameters, name: str, default: int) -> int:
-    """The value of `limit` or `offset`. Raises HTTPBadRequest."""
-    value = parameter(given, name)
-    return default if value is None else int(value)
+def accepted_parameters(rules: Rules, ending: str) -> list[str]:
+    """The names of the parameters that an endpoint accepts with an ending."""
+    own = (name for name in rules.parameters if name != PROVENANCE or ending == JSON)
+    return [*ACCEPTED[ending], *own]
 
 
-def own_parameters(rules: Rules, ending: str) -> list[str]:
-    """The names of an endpoint's own parameters that an ending accepts."""
-    return [name for name in rules.parameters if name != PROVENANCE or ending == JSON]
-
-
-def refuse(given: Parameters, ending: str, accepted: Sequence[str]) -> None:
-    """Raises HTTPBadRequest for a parameter that the ending rejects."""
+def refuse(given: Parameters, ending: str, accepted: Iterable[str]) -> None:
+    """Raises ParameterError for a parameter that the ending rejects."""
     for name in REFUSED[ending]:
         if name in given:
-            raise falcon.HTTPBadRequest(
-                description=f"{ending} does not accept {name}; expected only {', '.join(accepted)}."
+            raise ParameterError(
+                f"{ending} does not accept {name}; expected only {', '.join(accepted)}."
             )
 
 
