@@ -65,7 +65,8 @@ class ParsedRequest(NamedTuple):
     @property
     def key(self) -> Hashable:
         """Identifies the request: the path and the ending stand for the whole address."""
-        return self.address.path, self.address.ending, *self[1:]
+        path, ending = self.address.path, self.address.ending
+        return path, ending, self.limit, self.offset, self.base_url, self.parameters
 
 
 class OneSlash:
