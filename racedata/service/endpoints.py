@@ -40,7 +40,8 @@ Page = Callable[[Served, Wanted, int, int], TotalAndPage]
 # The part of a table that repeats the request, with filters of its address: `echo(catalogue,
 # selection, filters)`.
 Echo = Callable[[Catalogue, Selection, Mapping[str, Value]], Json]
-# The ids of the objects that match.
+# The objects of a list in the catalogue, and the ids of those that match.
+ObjectsOf = Callable[[Catalogue], Objects]
 Ids = Callable[[Served, Wanted], Collection[int]]
 # The records that the rows of one race become, and the one that a row of standings becomes.
 RecordsOfRace = Callable[[Served, Sequence[Row]], list[Json]]
@@ -157,11 +158,13 @@ def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Js
     }
 
 
-def of_list(name: str, keys: Sequence[str], ids: Ids, **facts: Any) -> Endpoint:
-    """An endpoint of the objects in the catalogue's list of this name: all, or those that match."""
+def of_list(
+    name: str, keys: Sequence[str], objects_of: ObjectsOf, ids: Ids, **facts: Any
+) -> Endpoint:
+    """An endpoint of a list of objects in the catalogue: of all, or of those that match."""
 
     def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-        objects: Mapping[int, Json] = getattr(served.catalogue, name)
+        objects = objects_of(served.catalogue)
         matching = ids(served, wanted) if wanted else objects
         found = [each for id, each in objects.items() if id in matching]
         return len(found), found[offset : offset + limit]
@@ -418,7 +421,7 @@ def constructor_standing(catalogue: Catalogue, row: Row) -> Json:
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
-# Those of a note (a row of `corrections`, `changes` or `discrepancies`), and of an id.
+# Those of a row of `changes` or `discrepancies`, and of an id. A correction has no circuit.
 NOTE_FILTERS = frozenset({"circuits", "constructors", "drivers"})
 
 # In the order of `/docs` and the OpenAPI document.
@@ -426,6 +429,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     of_list(
         "seasons",
         model.BY_NAME["seasons"].keys,
+        lambda catalogue: catalogue.seasons,
         summary="Seasons",
         rules=Rules(
             RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # places (D13)
@@ -441,6 +445,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     of_list(
         "circuits",
         ("CircuitTable", "Circuits"),
+        lambda catalogue: catalogue.circuits,
         summary="Circuits",
         rules=Rules(RESULT_FILTERS),
         schema="Circuit",
@@ -457,6 +462,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     of_list(
         "constructors",
         ("ConstructorTable", "Constructors"),
+        lambda catalogue: catalogue.constructors,
         summary="Constructors",
         rules=Rules(
             RESULT_FILTERS | {"constructorstandings"},
@@ -468,6 +474,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     of_list(
         "drivers",
         ("DriverTable", "Drivers"),
+        lambda catalogue: catalogue.drivers,
         summary="Drivers",
         rules=Rules(
             RESULT_FILTERS | {"qualifying", "driverstandings"},
