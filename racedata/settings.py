@@ -1,7 +1,8 @@
 """The settings of both halves, one line each: default, parser, help, and what it affects.
 
 Variables, options, help, checks and error messages come from these lines, and a test compares
-docs/settings.md with them. No other module takes a setting from the environment.
+docs/settings.md with them. Variables that other programs share, such as SOURCE_DATE_EPOCH, are no
+settings: they are read where they are used.
 """
 
 import argparse
