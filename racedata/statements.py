@@ -5,7 +5,6 @@ Not for the service, which has no statements of users. statement_process.py boun
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +64,7 @@ class Statements:
     def run(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """The rows of one statement that only reads. Raises StatementError."""
         self.tables.clear()
-        with self.refusing():
+        try:
             cursor = self.db.execute(sql, values)
             if cursor.description is None:
                 raise StatementError("the statement is empty; expected one SELECT")
@@ -77,6 +76,16 @@ class Statements:
             rows = [dict(zip(names, row)) for row in self.bounded(cursor)]
             is_all = cursor.fetchone() is None
             cursor.close()
+        # The last two: numbers of more than 64 bits, and texts that have no form in UTF-8.
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeEncodeError) as error:
+            text = str(error)
+            if "authoriz" in text or "vtable constructor" in text:
+                text = "only a SELECT that reads is allowed"
+            raise StatementError(text) from None
+        except MemoryError:
+            raise StatementError(
+                "the statement needs too much memory; expected one that joins less"
+            ) from None
         return Rows(rows, is_all, frozenset(self.tables))
 
     def bounded(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
@@ -93,22 +102,6 @@ class Statements:
                     )
                 if number == self.bounds.rows:
                     return
-
-    @contextmanager
-    def refusing(self) -> Iterator[None]:
-        """Raises StatementError for the errors of SQLite, and for what it cannot be given."""
-        try:
-            yield
-        # The last two: numbers of more than 64 bits, and texts that have no form in UTF-8.
-        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeEncodeError) as error:
-            text = str(error)
-            if "authoriz" in text or "vtable constructor" in text:
-                text = "only a SELECT that reads is allowed"
-            raise StatementError(text) from None
-        except MemoryError:
-            raise StatementError(
-                "the statement needs too much memory; expected one that joins less"
-            ) from None
 
     def close(self) -> None:
         self.db.close()

@@ -4,7 +4,7 @@ The objects are made once per database. The words and ids of an address become n
 database. The SQL of filters is in queries.py.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
@@ -138,10 +138,6 @@ class Catalogue:
             # The lowest round, even if one before it was cancelled (D11).
             return (year, ahead[0]) if ahead else (year + 1, 1)
         return year, round
-
-    def in_order_of_races(self, race_ids: Iterable[int]) -> list[int]:
-        """Sorts raceIds by year and round."""
-        return sorted(race_ids, key=self.race_order.__getitem__)
 
     def wanted_lists(self, table: str, wanted: Wanted) -> Wanted | None:
         """What chooses lists of standings: a race or `final` replaces the season.

@@ -132,11 +132,7 @@ class Endpoint:
         )
 
 
-@cache
-def spreadsheet(
-    schema: str, container: str, key: str, sources: tuple[str, ...] = ()
-) -> Spreadsheet:
-    return Spreadsheet(schema, container, key, sources)
+spreadsheet = cache(Spreadsheet)  # its columns take long to find
 
 
 def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:
@@ -222,9 +218,9 @@ def scheduled_races(served: Served, wanted: Wanted, limit: int, offset: int) -> 
     """Matching races, with their sessions."""
     catalogue = served.catalogue
     ids = (
-        catalogue.in_order_of_races(queries.ids_of_races(served.data, wanted))
+        sorted(queries.ids_of_races(served.data, wanted), key=catalogue.race_order.__getitem__)
         if wanted
-        else list(catalogue.races)
+        else [*catalogue.races]
     )
     return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
 

@@ -175,7 +175,7 @@ class Site:
         for address, answer, below in self.crawl():
             pages += [(name, answer.body) for name in names_of(address, answer.is_page)]
             linked |= dict.fromkeys(below)
-        lists = dict.fromkeys([*self.lists(), *(each for each in linked if has_ending(each))])
+        lists = dict.fromkeys([*self.lists(), *(each for each in linked if each.endswith(ENDINGS))])
         names = {name for address in lists for name in names_of(address, False)}
         folder.expect({*names, *(name for name, _ in pages), README, HEADERS, NOT_FOUND})
         for name, content in pages:
@@ -229,10 +229,6 @@ def path_of(address: str, link: str) -> str:
     """The path to which a link on the page at an address leads; empty if that is elsewhere."""
     parts = urlsplit(urljoin(f"http://localhost{address}", link))
     return parts.path if (parts.scheme, parts.netloc) == ("http", "localhost") else ""
-
-
-def has_ending(address: str) -> bool:
-    return address.endswith(ENDINGS)
 
 
 def names_of(address: str, is_page: bool) -> list[str]:

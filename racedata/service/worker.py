@@ -267,7 +267,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             self.wait(connection, READ, self.receive)
 
     def do_in_thread(self, threads: Executor, connection: Connection, step: Step) -> None:
-        def done(future: "Future[Any]") -> None:
+        def done(future: Future[Any]) -> None:
             if future.cancelled():
                 return
             if error := future.exception():  # SystemExit, for example
@@ -284,7 +284,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.gone.register(connection.sock, select.EPOLLRDHUP)
         future.add_done_callback(done)
 
-    def end_wait(self, connection: Connection) -> "Future[Any]":
+    def end_wait(self, connection: Connection) -> Future[Any]:
         self.gone.unregister(connection.sock)
         _, threads, future = self.waiting.pop(connection.sock.fileno())
         self.slow_waiting -= threads is self.slow_answers
