@@ -1,7 +1,8 @@
 """Parses a request: its address, its page, the URL for the answer, and whether that looks slow.
 
-The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. Nothing
-here depends on the database: the season or driver in an address need not exist.
+The middleware here sets `req.context.request`; direct.py uses the same parsers without HTTP. The
+grammar of addresses is in addresses.py. Nothing here depends on the database: the season or driver
+in an address need not exist.
 """
 
 import re
