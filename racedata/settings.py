@@ -227,6 +227,8 @@ class Settings(SharedSettings):
 
     # whether this service also loads and follows its sources: an option, but no setting
     follows: ClassVar[bool] = False
+    # whether answers become the files of a static copy, which ignore parameters
+    is_static: ClassVar[bool] = False
 
     @property
     def base_address(self) -> str:

@@ -1,7 +1,8 @@
 """Writes a static copy of the service: `racedata export site FOLDER`.
 
-Any web server can serve its files, without a program. Each file has the bytes of the service's
-answer with the largest `limit`. So a client gets all records, whatever parameters it adds.
+Any web server can serve its files, without a program. Each list has the bytes of the service's
+answer with the largest `limit`. So a client gets all records, whatever parameters it adds. Pages
+have no links with parameters.
 site_folder.py has the rules of the folder.
 """
 
@@ -60,12 +61,16 @@ class Answer(NamedTuple):
         return self.headers["content-type"].startswith("text/html")
 
 
+class SettingsOfCopy(Settings):
+    """The settings of the service that a copy is of."""
+
+    is_static = True
+
+
 def settings_of_copy(settings: Settings) -> Settings:
-    """The settings of the service that a copy is of: it has no limits. Without a base URL,
-    `MRData.url` is a path.
-    """
+    """These settings without limits. Without a base URL, `MRData.url` is a path."""
     return replace(
-        settings,
+        SettingsOfCopy(**vars(settings)),
         base_url=settings.base_url or settings.base_address,
         max_limit=LIMIT,
         default_limit=LIMIT,
@@ -216,7 +221,7 @@ over the database that was built at {built}
 
 Licence of the data: {licence}.
 
-Each file has the bytes of the service's answer with limit={limit}. Parameters change nothing: a
+Each list has the bytes of the service's answer with limit={limit}. Parameters change nothing: a
 list is always whole, and a calendar always has all sessions. docs/static.md describes how to
 publish a copy.
 

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 import webtest
 from support import SAMPLE
-from support.answers import client, links_of, settings_of
+from support.answers import client, links_of, settings_of, words_of
 from support.loads import add_laps, built, race_ids, racedata
 from support.processes import run_racedata
 
@@ -18,7 +18,7 @@ from racedata.service import site
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.pages.resources import DOCS, HOME, PAGES
-from racedata.service.site import HEADERS, NOT_FOUND, README
+from racedata.service.site import HEADERS, NOT_FOUND, README, SettingsOfCopy
 from racedata.service.site_folder import MANIFEST
 from racedata.service.snapshot import Snapshot
 
@@ -48,7 +48,8 @@ def address_of(file):
 
 def assert_equal_to_the_service(folder, database, files, base_url, base_path="/ergast"):
     # without a URL, a copy has the paths of one
-    settings = replace(settings_of(**LIKE_A_COPY, base_path=base_path), base_url=base_url)
+    given = settings_of(**LIKE_A_COPY, base_path=base_path)
+    settings = replace(SettingsOfCopy(**vars(given)), base_url=base_url)
     app = webtest.TestApp(create_app(settings, Snapshot.read(str(database))))
     for file in files:
         answer = app.get(f"{address_of(file)}?limit=2000", headers={"Accept": "text/html"})
@@ -129,10 +130,20 @@ def test_each_link_of_a_page_leads_to_a_file(copied, files):
             for link in links_of((copied / file).read_text(encoding="utf-8")):
                 url = urlsplit(urljoin(at, link))
                 if url.netloc == "f1.example.org":
+                    assert not url.query, (at, link)  # a web server ignores it
                     path = url.path.strip("/")
                     assert {path, f"{path}.html", f"{path}index.html"} & files, (at, link)
                     found += 1
     assert found > 700
+
+
+def test_pages_offer_no_calendar_and_no_search_that_a_web_server_cannot_answer(copied):
+    for name in ("index", "2023", "2023/19"):
+        calendar = words_of((copied / f"{name}.html").read_text(encoding="utf-8"))
+        assert "In a calendar app: all sessions , or as a file ." in calendar
+        assert "all but practice" not in calendar
+    find = words_of((copied / "find.html").read_text(encoding="utf-8"))
+    assert "This is a static copy of the site, which cannot search." in find
 
 
 def test_a_list_of_more_than_2000_records_has_no_file_and_is_named(small_dump, tmp_path):
@@ -142,6 +153,9 @@ def test_a_list_of_more_than_2000_records_has_no_file_and_is_named(small_dump, t
     readme = (tmp_path / "copy" / README).read_text(encoding="utf-8")
     left_out = re.findall("    (/ergast/f1/.*)", readme)
     assert left_out and report.splitlines()[-1].startswith(f"{len(left_out)} lists have more")
+    season = (tmp_path / "copy" / "2023.html").read_text(encoding="utf-8")
+    assert "Lap timings 2,200 too many for a file" in words_of(season)
+    assert not {f"{address}.json" for address in left_out} & {*links_of(season)}
     for address in left_out:
         assert not {address.strip("/") + ending for ending in (".json", ".csv")} & files
     app = client(tmp_path / "x.db")

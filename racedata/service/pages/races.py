@@ -38,7 +38,7 @@ class Records(NamedTuple):
 
     summary: str
     total: int
-    link: str  # to their address, without ending and query
+    link: str  # to their address, without ending and query; empty if a static copy lacks them
     query: str
     shown: int  # how many of them one answer has
 
@@ -179,6 +179,8 @@ def records(ask: Ask, season: int, round: int | None = None) -> Iterator[Records
             if total:
                 query = f"?limit={settings.max_limit}" if total > settings.usual_limit else ""
                 link, shown = f"{front}/{endpoint.name}", min(total, settings.max_limit)
+                if settings.is_static and shown < total:
+                    link = ""
                 yield Records(endpoint.summary, total, link, query, shown)
 
 

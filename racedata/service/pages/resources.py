@@ -177,6 +177,7 @@ class Pages:
             site=site,
             base=settings.base_link,
             contact=settings.contact,
+            is_static=settings.is_static,
             this_season=self.ask.catalogue.calendar_season,
             **facts,
         )
