@@ -274,7 +274,7 @@ def test_the_page_says_how_long_ago_a_source_was_read_in_the_largest_unit(browse
 
 def test_the_interface_is_one_click_from_the_page_and_has_its_whole_address(browser, site):
     browser.get(site)
-    browser.find_element(By.LINK_TEXT, "For developers").click()
+    browser.find_element(By.LINK_TEXT, "API").click()
     assert browser.current_url == site + "docs"
     assert browser.find_element(By.CSS_SELECTOR, "code.url").text == site + "ergast/f1"
 
@@ -558,15 +558,15 @@ def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, 
     emulate(browser, 390)
     with scripts(browser, off):
         browser.get(site + "2023/18")
-        # the link that skips the navigation, its four links, and then the field
-        for _ in range(6):
+        # the link that skips the navigation, its eight links, and then the field
+        for _ in range(10):
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys("pere", Keys.ENTER)
         WebDriverWait(browser, 30).until(url_to_be(site + "find?q=pere"))
         field = browser.find_element(By.NAME, "q")
         assert field.get_attribute("value") == "pere"
         assert browser.find_element(By.CSS_SELECTOR, ".found a").text == "Sergio Pérez"
-        for _ in range(8):  # also the button
+        for _ in range(12):  # also the button
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys(Keys.ENTER)
         WebDriverWait(browser, 30).until(url_to_be(site + "drivers/perez"))

@@ -155,7 +155,7 @@ def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(sample,
     assert answer.headers["Content-Security-Policy"]
     assert said in words_of(answer.text)
     links = links_of(answer.text)
-    assert len(links) == 9  # three of them at the top of each page
+    assert len(links) == 13  # seven of them at the top of each page
     for link in links:
         assert sample.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
     problem = sample.get(address, status=404)
