@@ -2,7 +2,8 @@
 
 All names are in memory, without accents. A word of the query may be the beginning of a word in a
 name or any other part of it; all words of the query must be found. If nothing has all of them, such
-as `hamilton vs russell`, drivers, constructors and circuits that have one are found.
+as `hamilton vs russell`, drivers, constructors and circuits that have one are found. The season of
+a year in the query is always found.
 """
 
 import re
@@ -13,10 +14,15 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json, counted, without_accents
 from racedata.service import careers
+from racedata.service.addresses import Value
 from racedata.service.catalogue import full_name, place_of
 from racedata.service.pages import driver
-from racedata.service.pages.ask import Ask
+from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.career import CONSTRUCTOR, DRIVER
+from racedata.service.pages.races import place
 
+# Words for what the page of a season has.
+OF_A_SEASON = "calendar championship champions races results standings titles winners world"
 LONGEST = 100  # characters of a query; no name is so long
 SHOWN = 20  # of a kind
 
@@ -72,7 +78,7 @@ class Names:
             "Constructors": [*constructors(ask)],
             "Circuits": [*circuits(ask)],
             "Seasons": [
-                name_of(f"Season {year}", year, [], 0, main=year)
+                name_of(f"Season {year}", year, [], 0, year, OF_A_SEASON)
                 for year in sorted(self.seasons, reverse=True)
             ],
         }
@@ -98,7 +104,11 @@ class Names:
                 shown = [name for _, _, name in matches[:SHOWN]]
                 kinds.append((matches[0][:2], Found(kind, shown, len(matches))))
         kinds.sort(key=lambda pair: pair[0])
-        return [each for _, each in kinds], self.find_races(others, years) if words else []
+        found = [each for _, each in kinds]
+        races = self.find_races(others, years) if words else []
+        if (found or races) and "Seasons" not in [each.kind for each in found]:
+            found += self.seasons_of(years)
+        return found, races
 
     def find_any(self, query: str) -> list[Found]:
         """The drivers, constructors and circuits that have a word of the query as a word."""
@@ -111,7 +121,12 @@ class Names:
             if matches and kind != "Seasons":
                 matches.sort(key=lambda name: -name.weight)
                 kinds.append(Found(kind, matches[:SHOWN], len(matches)))
-        return kinds
+        return kinds + self.seasons_of(words)
+
+    def seasons_of(self, words: Collection[str]) -> list[Found]:
+        """The seasons of the years among the words."""
+        names = [name for name in self.kinds["Seasons"] if name.main in words]
+        return [Found("Seasons", names, len(names))] if names else []
 
     def find_races(self, words: Sequence[str], years: Collection[str]) -> list[Races]:
         """The races of these years, or of all, whose name or circuit has all words."""
@@ -125,7 +140,11 @@ class Names:
                 )
         by_name = sorted(
             filter(None, matches.values()),
-            key=lambda of_name: (min(quality for quality, _, _ in of_name), -len(of_name)),
+            key=lambda of_name: (
+                min(quality for quality, _, _ in of_name),
+                -len(of_name),
+                of_name[0][2]["date"],
+            ),
         )
         return [
             Races(
@@ -139,18 +158,34 @@ class Names:
 def facts(ask: Ask, names: Names, query: str) -> dict[str, Any]:
     found, races = names.find(query)
     in_part = [] if found or races else names.find_any(query)
+    words = plain(query).split()
+    # Only a season has so many races of one year.
+    shown = len(races) if names.seasons.intersection(words) else SHOWN
     return {
         "query": query,
         "found": found or in_part,
         "is_in_part": bool(in_part),  # whether no name has all words
-        "mates": mates(ask, in_part, plain(query).split()),
-        "races": races[:SHOWN],
+        "champions": champions(ask, found or in_part),
+        "mates": mates(ask, names, in_part, words),
+        "races": races[:shown],
         "races_total": len(races),
     }
 
 
-def mates(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
-    """The first two drivers that a query names, if they were team mates."""
+def champions(ask: Ask, found: Iterable[Found]) -> dict[str, list[Json]]:
+    """The champions of the seasons that were found, by year: places in championships."""
+    years = {name.main for each in found if each.kind == "Seasons" for name in each.names}
+    won: dict[str, list[Json]] = {}
+    for career in (DRIVER, CONSTRUCTOR) if years else ():
+        first: dict[str, Value] = {career.standings: "1"}
+        for season in ask(career.standings, ALL, None, None, **first):
+            if season["season"] in years:
+                won.setdefault(season["season"], []).extend(map(place, season[career.key]))
+    return won
+
+
+def mates(ask: Ask, names: Names, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
+    """The first two drivers that a query names, if they were team mates: in its years, if any."""
     drivers = [name for each in found if each.kind == "Drivers" for name in each.names]
     # of several with a word, the first
     by_word = {word: name for name in reversed(drivers) for word in name.words.split()}
@@ -159,10 +194,11 @@ def mates(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Mates | Non
         return None
     one, other = [*named][:2]
     id = ask.catalogue.ids["drivers"][one.link.removeprefix("drivers/")]
+    years = names.seasons.intersection(words)
     seasons = [
         (year, mate)
         for year, mate in driver.mates(ask, id)
-        if f"drivers/{mate.driver['driverId']}" == other.link
+        if f"drivers/{mate.driver['driverId']}" == other.link and (not years or str(year) in years)
     ]
     return Mates(one, other, seasons) if seasons else None
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.answers import links_of, request, words_of
+from support.answers import client, links_of, request, words_of
 
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
@@ -209,7 +209,7 @@ def test_if_nothing_has_all_words_the_names_that_have_one_are_found(sample, name
     found = names.find_any(query)
     page = words_of(sample.get("/find", {"q": query}).text)
     assert "Nothing here has all these words in its name. These names have one" in page
-    assert [each.kind for each in found] == ["Drivers", "Constructors", "Circuits"]
+    assert [each.kind for each in found] == ["Drivers", "Constructors", "Circuits", "Seasons"]
     assert [name.text for name in found[0].names] == ["Fernando Alonso"]
     assert [name.text for name in found[2].names] == ["Autodromo Nazionale di Monza"]
     assert names.find_any("alons") == []  # only a part of a word
@@ -219,13 +219,48 @@ def test_of_two_team_mates_the_page_says_how_often_each_was_ahead(sample):
     page = sample.get("/find?q=hamilton+vs+russell").text
     link = '<a href="./drivers/hamilton#mates">All team mates of Lewis Hamilton</a>'
     assert link in page
-    assert "behind George Russell, of the times together Year Races Qua" in words_of(page)
+    assert "was ahead of George Russell, and how often behind Year Races Qua" in words_of(page)
     rows = re.findall(r'/2023">2023</a></th>(<td>.*</td>)', page)
     assert rows[0] in sample.get("/drivers/hamilton").text
     other = sample.get("/find?q=russell+hamilton").text
-    assert "behind Lewis Hamilton, of the times together" in words_of(other)
+    assert "was ahead of Lewis Hamilton, and how often behind" in words_of(other)
     assert "Nothing here" not in words_of(page)
     assert "These names have one of the words: Drivers Lewis Hamilton" in words_of(page)
     sample.get("/drivers/hamilton", status=200).mustcontain('id="mates"')
     for query in ("hamilton+vs+alonso", "hamilton+xyzzy", "hamilton"):
         assert "Team mates" not in sample.get(f"/find?q={query}").text
+
+
+@pytest.mark.parametrize(
+    "query", ["champion 1976", "1976", "hunt 1976", "zzzz 1976", "Who won the title in 1976?"]
+)
+def test_the_season_of_a_year_in_the_query_is_found_with_its_champions(full_database, query):
+    html = client(full_database).get("/find", {"q": query}).text
+    (season,) = re.findall('<li><a href="./1976">.*?</li>', html, re.S)
+    assert words_of(season) == "Season 1976 Champions: James Hunt , Ferrari"
+    assert {"./drivers/hunt", "./constructors/ferrari"} <= {*links_of(season)}
+
+
+def test_words_that_no_name_has_are_not_hidden_by_the_season_that_was_found(sample):
+    page = words_of(sample.get("/find?q=zzzz+2023").text)
+    assert "Nothing here has all these words in its name. These names have one" in page
+    assert "Nothing here" not in words_of(sample.get("/find?q=champion+2023").text)
+
+
+def test_the_races_of_a_year_are_in_the_order_of_its_calendar(full_database):
+    app = client(full_database)
+    html = app.get("/find?q=2024").text
+    races = app.get("/ergast/f1/2024.json").json["MRData"]["RaceTable"]["Races"]
+    assert re.findall('href="./2024/([0-9]+)"', html) == [race["round"] for race in races]
+    assert "Australian Grand Prix 2024 Sun 24 Mar 2024 , Albert Park Grand" in words_of(html)
+    assert "more races" not in html
+
+
+def test_a_year_selects_the_season_of_two_team_mates(full_database):
+    def seasons(query):
+        html = client(full_database).get(f"/find?q={query}").text
+        return re.findall('<th scope="row"><a href="./([0-9]+)"', html)
+
+    assert seasons("hamilton+russell+2023") == ["2023"]
+    assert seasons("hamilton+russell") == ["2024", "2023", "2022"]
+    assert seasons("hamilton+russell+1990") == []
