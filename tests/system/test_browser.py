@@ -104,7 +104,7 @@ def luminance(browser, selector, colour):
         ("circuits/americas", ".winners", "Verstappen"),
         ("drivers", ".letters", "L. Hamilton"),
         ("constructors", ".letters", "Ferrari"),
-        ("circuits", ".found", "Circuit of the Americas"),
+        ("circuits", ".editions", "Circuit of the Americas"),
         ("find?q=a", ".found", "Alonso"),
     ],
 )

@@ -1,5 +1,7 @@
 """The pages at `/drivers`, `/constructors` and `/circuits`: all names, and who has won most races.
 
+Circuits are listed by country, because few people know their whole names.
+
 The list of drivers has only short names: with more, the page would be longer than 15 KB.
 """
 
@@ -8,7 +10,8 @@ from collections.abc import Collection, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from racedata.formats import Json
+from racedata.formats import Json, without_accents
+from racedata.service import careers
 from racedata.service.addresses import Value
 from racedata.service.pages import find
 from racedata.service.pages.ask import ALL, Ask
@@ -24,6 +27,15 @@ class Winner(NamedTuple):
     name: Name
     wins: int
     titles: int
+
+
+class Circuit(NamedTuple):
+    """A circuit in the list of its country."""
+
+    name: str
+    id: str
+    detail: str
+    races: int
 
 
 def drivers(ask: Ask) -> dict[str, Any]:
@@ -55,8 +67,22 @@ def constructors(ask: Ask) -> dict[str, Any]:
 
 
 def circuits(ask: Ask) -> dict[str, Any]:
-    names = [*find.circuits(ask)]
-    return {"kind": "circuits", "winners": [], "letters": by_letter(names), "count": len(names)}
+    by_country: dict[str, list[Circuit]] = {}
+    runs = careers.all_races_run(ask.data)
+    for id, what in ask.catalogue.circuits.items():
+        detail, run = find.in_seasons(runs.get(id), "race")
+        place = what["Location"]
+        words = ", ".join([*filter(None, [place.get("locality")]), detail])
+        circuit = Circuit(what["circuitName"], what["circuitId"], words, run)
+        by_country.setdefault(place.get("country", "Country unknown"), []).append(circuit)
+    return {
+        # those with most races first
+        "countries": [
+            (country, sorted(by_country[country], key=lambda circuit: -circuit.races))
+            for country in sorted(by_country, key=without_accents)
+        ],
+        "count": len(ask.catalogue.circuits),
+    }
 
 
 def winners(ask: Ask, career: Career, names: Mapping[int, Name]) -> list[Winner]:

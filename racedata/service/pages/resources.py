@@ -67,7 +67,7 @@ PAGES = (
     Page("/{season:year}/{round:number}", "race.html", race.facts, races.fault),
     Page("/drivers", "directory.html", directory.drivers),
     Page("/constructors", "directory.html", directory.constructors),
-    Page("/circuits", "directory.html", directory.circuits),
+    Page("/circuits", "circuits.html", directory.circuits),
     Page("/discrepancies", "discrepancies.html", differing_values.discrepancies),
     Page("/changes", "changes.html", differing_values.changes),
     Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),

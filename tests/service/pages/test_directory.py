@@ -28,6 +28,20 @@ def test_every_constructor_and_circuit_has_a_link(sample, sample_database, kind)
     assert links == {reference for (reference,) in rows}
 
 
+def test_circuits_are_by_country_those_with_most_races_first(full_database):
+    html = client(full_database).get("/circuits").text
+    countries = re.findall('<dt>(.*?)</dt><dd class="found">(.*?)</dd>', html, re.S)
+    assert [name for name, _ in countries] == sorted(name for name, _ in countries)
+    rows = select(full_database, "SELECT country, count(*) FROM circuits GROUP BY country")
+    assert {name: len(links_to("circuits", part)) for name, part in countries} == dict(rows)
+    (italy,) = (words_of(part) for name, part in countries if name == "Italy")
+    monza, imola = italy.index("Monza"), italy.index("Imola")
+    assert monza < imola < italy.index("Mugello")
+    for _, part in countries:
+        races = [int(number) for number in re.findall(r", (\d+) races?<", part)]
+        assert races == sorted(races, reverse=True)
+
+
 def test_the_drivers_of_a_letter_are_in_the_order_of_their_surnames(sample):
     names = dict(links_to("drivers", sample.get("/drivers").text))
     surnames = [name.partition(" ")[2] for id, name in names.items() if name.startswith("L. ")]
