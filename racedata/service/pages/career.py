@@ -1,6 +1,6 @@
 """What the pages of a driver and of a constructor share: careers in numbers, seasons, wins."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -79,14 +79,23 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
             catalogue.races[catalogue.id_of_round[row.year, row.counts[name]]]
             for row, name in (*zip(started[:1], ["first"]), *zip(started[-1:], ["last"]))
         ],
-        # by season, the latest first
+        # by season, the latest first, and by drivers
         "wins": [
-            (season, [*of_season])
+            (season, by_drivers(of_season))
             for season, of_season in groupby(
                 wins(ask, career, id), key=lambda win: win.race["season"]
             )
         ][::-1],
     }
+
+
+def by_drivers(wins: Iterable[Win]) -> list[tuple[list[Json], list[Json]]]:
+    """The drivers of wins with their races."""
+    found: dict[str, tuple[list[Json], list[Json]]] = {}
+    for race, drivers in wins:
+        ids = " ".join(driver["driverId"] for driver in drivers)
+        found.setdefault(ids, (drivers, []))[1].append(race)
+    return [*found.values()]
 
 
 def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[SeasonRow]:

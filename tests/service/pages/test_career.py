@@ -68,7 +68,12 @@ def check_facts(database, kind, ref, podium):
         said = float(facts["points"].replace(",", ""))
         assert said == pytest.approx((points.get(reference) or [0])[0] or 0, abs=0.005)
         assert " ".join(map(str, facts["titles"])) == titles.get(reference, [""])[0]
-        wins = [win for _, of_season in facts["wins"] for win in of_season]
+        wins = [
+            (race, drivers)
+            for _, of_season in facts["wins"]
+            for drivers, races in of_season
+            for race in races
+        ]
         assert len(wins) == totals[1]
         named = {
             (int(race["season"]), int(race["round"]), driver["driverId"])
@@ -136,9 +141,25 @@ def test_a_season_that_is_not_over_gives_no_title(database):
 
 
 def test_both_winners_of_a_shared_car_are_on_the_page_of_their_constructor(sample):
-    assert "1957 British ( Brooks , Moss )" in words_of(sample.get("/constructors/vanwall").text)
+    assert "1957 Brooks , Moss : British" in words_of(sample.get("/constructors/vanwall").text)
     for driver in ("brooks", "moss"):
         assert "Wins 1 " in words_of(sample.get(f"/drivers/{driver}").text)
+
+
+def test_the_wins_of_a_constructor_in_a_season_are_by_drivers(database):
+    page = words_of(client(database).get("/constructors/red_bull").text)
+    assert "Wins The races that were won, by season Year Grands Prix 2023 Verstappen : Aus" in page
+    won = "UPDATE results SET DRIVER(perez) WHERE RACE(2023/9) AND positionText = '1'"
+    gone = "DELETE FROM results WHERE RACE(2023/9) AND DRIVER(perez)"
+    page = words_of(client(changed(database, gone, won)).get("/constructors/red_bull").text)
+    assert "2023 Pérez : Austrian Verstappen : United States 2021 Verstappen : " in page
+
+
+def test_the_rest_of_a_score_is_explained_where_it_stands(sample):
+    said = "“7–13 of 24”: of 24 times together, the first was ahead 7 times"  # noqa: RUF001
+    assert said in words_of(sample.get("/drivers/hamilton").text)
+    assert said in words_of(sample.get("/find?q=hamilton+russell").text)
+    assert said not in words_of(sample.get("/find?q=hamilton").text)
 
 
 def test_team_mates_have_the_score_of_each_season(sample):
