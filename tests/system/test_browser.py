@@ -309,6 +309,47 @@ def test_the_heading_of_the_next_race_changes_when_it_is_certainly_over(
     assert browser.find_element(By.ID, "over").is_displayed() == (shown != "Next:")
 
 
+@pytest.mark.parametrize(
+    ("now", "coming", "tags"),
+    [
+        ("2023-10-28T12:00:00Z", "Mexico City", ["Next race", "", "", ""]),
+        ("2023-11-01T12:00:00Z", "São Paulo", ["Results pending", "Next race", "", ""]),
+        ("2023-11-20T12:00:00Z", "Abu Dhabi", [*["Results pending"] * 3, "Next race"]),
+        ("2024-05-01T12:00:00Z", "", ["Results pending"] * 4),
+    ],
+)
+def test_pages_name_the_race_that_is_next_by_the_clock_even_if_the_data_is_old(
+    browser, site, now, coming, tags
+):
+    with clock(browser, now):
+        browser.get(site + "2023")
+        lead = browser.find_element(By.CSS_SELECTOR, ".lead").text
+        assert lead.startswith("Results up to the United States Grand Prix, ")
+        assert ("Next race:" in lead) == bool(coming) and f"{coming} " in lead
+        found = browser.find_elements(By.CSS_SELECTOR, ".calendar .tag.next")
+        assert [tag.text for tag in found] == tags
+        browser.get(site)
+        over = browser.find_element(By.ID, "over").text
+        is_over = tags[0] != "Next race"
+        assert over.startswith("This race is over") == is_over == bool(over)
+        assert (f"The next one is the {coming} Grand Prix, " in over) == (is_over and bool(coming))
+
+
+def test_without_scripts_pages_name_the_next_race_of_the_data_and_say_up_to_when_it_goes(
+    browser, site
+):
+    with scripts(browser, off=True):
+        browser.get(site + "2023")
+        lead = browser.find_element(By.CSS_SELECTOR, ".lead").text
+        assert lead == (
+            "Results up to the United States Grand Prix, Sun 22 Oct 2023. "
+            "Next race: Mexico City Grand Prix, Sun 29 Oct 2023, 20:00 UTC."
+        )
+        browser.get(site)
+        main = browser.find_element(By.ID, "main").text
+        assert "Results up to the race of the United States Grand Prix, Sun 22 Oct 2023." in main
+
+
 def test_a_season_says_that_the_results_of_a_race_that_is_over_are_pending(browser, site):
     browser.get(site + "2023")
     assert browser.find_element(By.CSS_SELECTOR, "tr.next .tag").text.upper() == "RESULTS PENDING"

@@ -22,6 +22,7 @@ class Newest(NamedTuple):
 
     label: str
     race: Json
+    start: str
     anchor: str  # of all its places on the page of the race
     places: list[Json]  # the first
     is_provisional: bool
@@ -35,12 +36,16 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
     provisional = ask.provisional_source(last)
     next_races = ask("races", 1, "current", "next")
     weekend = weekend_of(ask, next_races[0]) if next_races else None
-    of_last = Newest("Race", last, "race", last_places[:FIRST], provisional is not None)
+    of_last = Newest(
+        "Race", last, races.start(last), "race", last_places[:FIRST], provisional is not None
+    )
     return {
         "notice": data.sample_notice(settings.follows),  # that this is only the sample
         # when a refresh last asked a source; empty if the database is newer
         "last_check": last_check if last_check > built else "",
         "weekend": weekend,  # that runs or comes; None without a later race
+        # those after it, with their start
+        "later": [(race, races.start(race)) for race in races.coming(ask)[1:]],
         "newest": (weekend and weekend["newest"]) or of_last,
         "last_race": last,
         "last_places": last_places,
@@ -78,7 +83,9 @@ def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
             places = [
                 each for each in found[session.anchor] if each.get("session", number) == number
             ]
-            newest = Newest(session.label, race, session.anchor, places[:FIRST], False)
+            newest = Newest(
+                session.label, race, session.start, session.anchor, places[:FIRST], False
+            )
     return {"race": race, "start": races.start(race), "sessions": sessions, "newest": newest}
 
 

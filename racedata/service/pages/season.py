@@ -16,8 +16,8 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         for race in ask("results", ALL, season, results="1")
     }
     leaders = ask.leaders(season)
-    coming = ask("races", 1, "current", "next")
     calendar = ask("races", ALL, season)
+    coming = races.coming(ask)
     origins = ask.origins(calendar)
     laps = [origin["FastestLaps"] for origin in origins if "FastestLaps" in origin]
     return {
@@ -29,7 +29,14 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
             (race, winners.get(race["round"], ()), leaders.get(race["round"], ()))
             for race in calendar
         ],
-        "next_round": coming[0]["round"] if coming and coming[0]["season"] == str(season) else None,
+        # the races after the last one with results, if they begin in this season: by round, with
+        # their start
+        "coming": {
+            race["round"]: (race, races.start(race))
+            for race in coming
+            if race["season"] == coming[0]["season"] == str(season)
+        },
+        "last": next((race for race in reversed(calendar) if race["round"] in winners), None),
         "winners": most_wins(winners.values()),
         # of the results, and of the fastest laps in them
         "sources": dict.fromkeys(origin["source"] for origin in origins),

@@ -102,7 +102,7 @@ SAID = [
     (f"UPDATE races SET time = NULL WHERE {NEXT}", "Race Sun 29 Oct 2023 In a calendar app"),
     (
         f"UPDATE results SET RACE(2023/22) WHERE {LAST}",
-        "Formula One No later race is loaded. Abu Dhabi Grand Prix: race ",
+        "No later race is loaded. Results up to the race of the Abu Dhabi Grand Prix , Sun 26 Nov",
     ),
     (f"UPDATE races SET name = '<b>&' WHERE {NEXT}", "Next: round 19 of 2023 <b>& Aut"),
     (WINTER, "Next: round 1 of 2024 Mexico City Grand Prix"),
@@ -144,6 +144,17 @@ def test_the_page_says_when_the_next_race_starts_and_leads_to_the_last_grid(samp
     start = '<br>Race: <time datetime="2023-10-29T20:00:00Z">Sun 29 Oct 2023, 20:00</time>'
     assert f'{start} <span class="zone">UTC</span>' in html
     assert html.count('<a href="2023/18#grid">starting grid</a>') == 2
+
+
+def test_the_page_says_up_to_when_there_are_results_and_has_the_later_races_for_the_script(sample):
+    html = sample.get("/").text
+    said = "Results up to the race of the United States Grand Prix , Sun 22 Oct 2023 ."
+    assert said in words_of(html)
+    (over,) = re.findall('<p id="over" hidden>.*?</p>', html, re.S)
+    later = re.findall('<span data-start="([^"]+)"( hidden|)>(.*?)</span>', over, re.S)
+    assert [bool(hidden) for _, hidden, _ in later] == [False, True, True]
+    assert later[0][0] == "2023-11-05T17:00:00Z"
+    assert words_of(later[0][2]).startswith("The next one is the São Paulo Grand Prix")
 
 
 MOVED = "UPDATE {} SET RACE(2023/19) WHERE RACE(2023/18)"

@@ -4,6 +4,7 @@ share.
 
 import re
 
+import pytest
 from support import SAMPLE
 from support.answers import client, links_of, words_of
 from support.loads import built, changed
@@ -120,11 +121,17 @@ def test_a_season_marks_its_next_race_and_sprints_and_says_who_led_and_won(sampl
     html = sample.get("/2023").text
     rows = rows_of(html)
     mexico = "Sun 29 Oct , Autódromo Hermanos Rodríguez"
+    assert "Results up to the United States Grand Prix , Sun 22 Oct 2023 . Next" in words_of(html)
+    assert "Next race: Mexico City Grand Prix , Sun 29 Oct 2023, 20:00 UTC ." in words_of(html)
     assert f"19 Mexico City Grand Prix Next race {mexico}" in rows
     (austin,) = (row for row in rows if row.startswith("18 United States"))
     assert "Grand Prix Sprint Sun 22 Oct" in austin
     assert austin.endswith("Max Verstappen Red Bull Verstappen")
-    assert html.count("Next race") == html.count('<tr class="next">') == 1
+    # the other races to come are for the script
+    tags = re.findall('<span class="tag next" data-start="([^"]+)"( hidden|)>Next race<', html)
+    assert [bool(hidden) for _, hidden in tags] == [False, True, True, True]
+    assert tags[0][0] == "2023-10-29T20:00:00Z"
+    assert html.count('<tr class="next">') == 1
     assert "Next race" not in sample.get("/2021").text
 
 
@@ -236,6 +243,17 @@ def test_the_starting_grid_is_in_order_and_names_who_raced_without_a_place_on_it
 def test_two_drivers_of_a_shared_car_have_the_same_place_on_the_grid(sample):
     grid = words_of(sample.get("/1957/2").text.partition('id="grid"')[2])
     assert "9 Wolfgang von Trips 9 Mike Hawthorn 10 Masten Gregory" in grid
+
+
+@pytest.mark.parametrize("address", ["/2023", "/2023/19"])
+def test_a_calendar_can_be_subscribed_to_or_downloaded_and_is_one_jump_away(database, address):
+    app = client(changed(database, "UPDATE practice SET RACE(2023/19) WHERE RACE(2023/18)"))
+    html = app.get(address).text
+    (calendar,) = re.findall('<p class="screen" id="subscribe">.*?</p>', html, re.S)
+    assert '<a href="#subscribe">Calendar</a>' in html
+    assert "In a calendar app: all sessions , all but practice" in words_of(calendar)
+    assert f'or <a href="/ergast/f1{address}.ics" download>as a file</a>' in calendar
+    assert 'id="subscribe"' not in app.get("/2023/18").text
 
 
 def test_a_race_whose_grid_is_unknown_shows_none(database):

@@ -55,13 +55,22 @@ if (upcoming) {
 // For three days after a race, its result comes before the next weekend.
 const newest = document.getElementById("newest")
 if (newest && Date.now() - new Date(newest.dataset.date) < 4 * 86400000) newest.parentNode.prepend(newest)
-// A race takes three hours at most.
+// A race takes three hours at most. Some that have no result yet may be over.
+const isOver = ({ dataset: { start } }) =>
+  Date.now() > new Date(start).getTime() + (start.includes("T") ? 4 : 36) * 3600000
 const next = document.getElementById("next")
 if (next) {
-  const hours = next.dataset.start.includes("T") ? 4 : 36
-  const isOver = Date.now() > new Date(next.dataset.start).getTime() + hours * 3600000
-  if (isOver) next.textContent = next.textContent.replace(/Next( race)?/, "Results pending")
-  document.getElementById("over")?.toggleAttribute("hidden", !isOver)
+  if (isOver(next)) next.textContent = "Results pending:"
+  document.getElementById("over").hidden = !isOver(next)
 }
-// Only a static copy has a page of results that does not know what was asked.
-if (new URLSearchParams(location.search).get("q")?.trim()) document.getElementById("no-search")?.removeAttribute("hidden")
+for (const coming of document.querySelectorAll(".coming")) {
+  const first = [...coming.children].find((race) => !isOver(race))
+  for (const race of coming.children) race.hidden = race !== first
+}
+const tags = [...document.querySelectorAll(".tag[data-start]")]
+const nextTag = tags.find((tag) => !isOver(tag)) ?? tags[0]
+for (const tag of tags) {
+  if (isOver(tag)) tag.textContent = "Results pending"
+  tag.hidden = !isOver(tag) && tag !== nextTag
+  tag.closest("tr").classList.toggle("next", tag === nextTag)
+}
