@@ -512,7 +512,7 @@ def test_a_keyboard_skips_to_the_content_follows_links_and_unfolds_the_champions
     focused(browser).send_keys(Keys.ENTER)
     assert browser.find_element(By.XPATH, "//details[1]//tr[last()]").is_displayed()
     browser.get(site + "2023/18")
-    jump = browser.find_element(By.LINK_TEXT, "Stops")
+    jump = browser.find_element(By.LINK_TEXT, "Pit stops")
     jump.send_keys(Keys.ENTER)
     assert browser.current_url == site + "2023/18#stops"
     stops = browser.find_element(By.ID, "stops")

@@ -190,9 +190,8 @@ def practice(results: list[Json]) -> Qualifying | None:
     """The best laps in all practices, a driver in a row, the fastest first; None without any."""
     if not results:
         return None
-    heads = {
-        f"P{number}": f"P{number}" for number in sorted({result["session"] for result in results})
-    }
+    numbers = sorted({result["session"] for result in results})
+    heads = {head: head for head in (f"FP{number}" for number in numbers)}
     best: dict[str, int] = {}
     rows: dict[str, Json] = {}
     for result in results:
@@ -200,7 +199,7 @@ def practice(results: list[Json]) -> Qualifying | None:
         if id not in rows:
             rows[id] = races.place(result, **dict.fromkeys(heads, ""))
         if "Time" in result:
-            rows[id][f"P{result['session']}"] = result["Time"]["time"]
+            rows[id][f"FP{result['session']}"] = result["Time"]["time"]
             millis = int(result["Time"]["millis"])
             best[id] = min(best.get(id, millis), millis)
     order = sorted(best, key=best.__getitem__)

@@ -84,7 +84,7 @@ def test_practice_is_in_the_order_of_the_best_lap_of_each_driver(database):
     )
     practice = part_of(app.get("/2023/18").text, "practice", "stops")
     head, first, *others, last = rows_of(practice)
-    assert head == "Pos Driver P1 P2"
+    assert head == "Pos Driver FP1 FP2"
     assert first == "1 Max Verstappen Red Bull 1:35.912"
     assert [row.split()[0] for row in others] == [str(place) for place in range(2, 20)]
     assert re.fullmatch(r"\D+", last)
@@ -207,7 +207,7 @@ def test_a_table_has_no_column_that_would_be_empty(database):
 def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(tmp_path):
     database = built([SAMPLE, F1DB], tmp_path / "racedata.db")
     words = words_of(client(database).get("/1957/2").text)
-    assert re.search(r"From sample, [^.]+\. Fastest laps from f1db, [^.]+\.", words)
+    assert re.search(r"From sample, [^.]+ UTC \. Fastest laps from f1db, [^.]+ UTC \.", words)
     assert "Fastest laps from" not in words_of(client(database).get("/2023/18").text)
     season = words_of(client(database).get("/1957").text)
     assert "Results from sample, fastest laps from f1db; " in season
@@ -254,6 +254,20 @@ def test_a_calendar_can_be_subscribed_to_or_downloaded_and_is_one_jump_away(data
     assert "In a calendar app: all sessions , all but practice" in words_of(calendar)
     assert f'or <a href="/ergast/f1{address}.ics" download>as a file</a>' in calendar
     assert 'id="subscribe"' not in app.get("/2023/18").text
+
+
+def test_a_race_with_only_one_session_has_no_table_of_sessions(database):
+    html = client(database).get("/1957/2").text.partition("</style>")[2]
+    assert 'id="weekend"' not in html and "#weekend" not in html
+    coming = client(changed(database, "DELETE FROM sessions WHERE RACE(2023/19)"))
+    assert "Sessions, in UTC Session Start Race Sun" in words_of(coming.get("/2023/19").text)
+
+
+def test_sessions_without_a_time_are_in_no_time_zone(database):
+    app = client(changed(database, "UPDATE sessions SET time = NULL WHERE RACE(2023/19)"))
+    assert "Sessions, in UTC Session" in words_of(app.get("/2023/19").text)
+    changed(database, "UPDATE races SET time = NULL WHERE RACE(2023/19)")
+    assert "Sessions Sessions Session Start" in words_of(client(database).get("/2023/19").text)
 
 
 def test_a_race_whose_grid_is_unknown_shows_none(database):
