@@ -114,7 +114,8 @@ def test_names_that_clients_write_with_a_capital_have_files(copied):
 
 
 def test_each_route_of_the_pages_has_files(files):
-    for page in (HOME, DOCS, *PAGES):
+    # The sample has no discrepancies, so nothing links to those of a season.
+    for page in (HOME, DOCS, *(page for page in PAGES if "}/discrepancies" not in page.route)):
         pattern = re.sub("{[^}]*}", "[^/]+", page.route).strip("/")
         assert [file for file in files if re.fullmatch(f"({pattern}/)?index.html", file)]
         if pattern:

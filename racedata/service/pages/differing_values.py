@@ -1,22 +1,24 @@
-"""The pages at `/discrepancies` and `/changes`: what sources disagree about, and what changed."""
+"""The pages at `/discrepancies`, such as `/2023/discrepancies` too, and at `/changes`: what sources
+disagree about, and what changed.
+"""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.service import feed
-from racedata.service.addresses import Value
 from racedata.service.catalogue import full_name
-from racedata.service.pages.ask import Ask
+from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.notes import OPEN, in_order
 
 # With more, the pages would be longer than 15 KB.
-DOUBTS = 400
+DOUBTS = 350
 NEWS = 30
 LINES = 20  # of each
 
 CHANGES = 2000  # values of which these are chosen
-OPEN: dict[str, Value] = {"?state": "open"}
 
 
 class Doubt(NamedTuple):
@@ -37,17 +39,28 @@ class News(NamedTuple):
     lines: list[str]  # the values with their reasons
 
 
-def discrepancies(ask: Ask) -> dict[str, Any]:
+def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
     names = links_and_names(ask)
-    found = ask.content("discrepancies", DOUBTS, None, None, **OPEN)
+    found = ask.content("discrepancies", DOUBTS, season, None, **OPEN)
     doubts: dict[str, list[Doubt]] = {}
     for record in found.objects:
         doubts.setdefault(record["explanation"], []).append(doubt(record, names))
+    by_kind: dict[str, Counter[str]] = {}
+    open_by_season = Counter[str]()
+    for count in ask("discrepancycounts", ALL, season):
+        number = int(count["count"])
+        by_kind.setdefault(count["kind"], Counter())[count["state"]] += number
+        if count["state"] == "open" and "season" in count:
+            open_by_season[count["season"]] += number
     return {
+        "season": season,
         "doubts": doubts,  # by what would settle them
         "shown": len(found.objects),
         "open": found.total,
-        "total": ask.content("discrepancies", 0).total,
+        "total": sum(counts.total() for counts in by_kind.values()),
+        # how many there are in each state
+        "by_kind": [(label, by_kind[kind]) for kind, label in in_order(by_kind)],
+        "open_by_season": sorted(open_by_season.items()),
     }
 
 

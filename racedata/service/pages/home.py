@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from racedata.formats import Json
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.notes import Notes
 
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session
@@ -32,7 +33,8 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
     data, settings = ask.data, ask.settings
     built, last_check = data.build()["builtAt"], max(shown_times.values(), default="")
     (last,) = ask("results", PLACES, "current", "last")
-    last_places = races.places(last["Results"])
+    notes = Notes(ask, int(last["season"]), int(last["round"]))
+    last_places = notes.marked(races.places(last["Results"]), "results")
     provisional = ask.provisional_source(last)
     next_races = ask("races", 1, "current", "next")
     weekend = weekend_of(ask, next_races[0]) if next_races else None
@@ -62,18 +64,19 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
 def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
     """The weekend of a race without results: its sessions, and the newest of those with results."""
     front = int(race["season"]), int(race["round"])
+    notes = Notes(ask, *front)
     qualifying, sprint, sprint_qualifying, practice = (
         ask.records(name, ALL, *front)
         for name in ("qualifying", "sprint", "sprintqualifying", "practice")
     )
     sessions = races.sessions(
-        race, races.loaded([], qualifying, sprint, sprint_qualifying, practice)
+        race, races.loaded([], qualifying, sprint, sprint_qualifying, practice), notes
     )
     found = {
-        "qualifying": races.qualified(qualifying),
-        "sprint": races.places(sprint),
-        "sprintqualifying": races.qualified(sprint_qualifying),
-        "practice": races.practised(practice),
+        "qualifying": notes.marked(races.qualified(qualifying), "qualifying"),
+        "sprint": notes.marked(races.places(sprint), "sprint_results"),
+        "sprintqualifying": notes.marked(races.qualified(sprint_qualifying), "sprint_qualifying"),
+        "practice": notes.marked(races.practised(practice), "practice"),
     }
     newest = None
     for session in sessions:

@@ -1,15 +1,15 @@
 """The page of a race, such as `/2023/18`: its results, and those of the sessions before it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.model import LETTERS
-from racedata.service.catalogue import full_name
-from racedata.service.feed import column_in_words
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.notes import Notes
 
 OFF_GRID = "\N{EN DASH}"  # the source has 0
 PODIUM = {"1": "Winner", "2": "Second", "3": "Third"}
@@ -21,7 +21,7 @@ class Classification(NamedTuple):
     places: list[Json]
     # Who set the fastest lap. Several drivers may share it, as in 1954.
     fastest_laps: list[Json]
-    notes: list[str]  # what its signs mean
+    signs: list[str]  # what they mean
 
 
 class Qualifying(NamedTuple):
@@ -41,8 +41,8 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
 
     results = of_race("results")
     origin = next(iter(ask.origins([race])), {})
-    notes = notes_of(ask, season, round, results)
-    result = classification(results, notes)
+    notes = Notes(ask, season, round)
+    result = classification(results, notes, "results", "fastest_laps")
     drove, at_qualifying, at_sprint, at_sprint_qualifying = (
         of_race(name) for name in ("practice", "qualifying", "sprint", "sprintqualifying")
     )
@@ -58,69 +58,52 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         ],
         "origin": origin,  # of the result
         "origin_of_laps": origin.get("FastestLaps", origin),
-        "notes": [text for texts in notes.values() for text in texts],
+        # what is corrected and what sources disagree about, by kind
+        "notes": [*notes.by_kind()],
+        "is_disputed": bool(notes.discrepancies),
         # the source of the result, if that is provisional
         "provisional": ask.provisional_source(race),
         "sessions": races.sessions(
             race,
             races.loaded(results, at_qualifying, at_sprint, at_sprint_qualifying, drove),
+            notes,
         ),
         "result": result,
         "podium": podium(result.places) if result else [],
         "climbers": climbers(result.places) if result else [],
-        "fastest_laps": fastest_laps(results),
-        "grid": [
-            {**each["Driver"], "grid": each["grid"], "name": full_name(each["Driver"])}
-            for each in races.grid(result.places if result else [])
-        ],
+        "fastest_laps": notes.marked(fastest_laps(results), "fastest_laps"),
+        "grid": grid(result.places if result else [], notes),
         # those who raced without a place on it, such as from the pit lane
         "off_grid": [
             each["Driver"]
             for each in (result.places if result else [])
             if each["grid"] == "0" and each["laps"] not in ("", "0")
         ],
-        "qualifying": qualifying(at_qualifying),
-        "sprint": classification(at_sprint),
-        "sprint_qualifying": qualifying(at_sprint_qualifying, prefix="S"),
-        "practice": practice(drove),
-        "stops": [*stops(of_race("pitstops"), result.places if result else [])],
+        "qualifying": qualifying(notes.marked(at_qualifying, "qualifying")),
+        "sprint": classification(at_sprint, notes, "sprint_results"),
+        "sprint_qualifying": qualifying(
+            notes.marked(at_sprint_qualifying, "sprint_qualifying"), prefix="S"
+        ),
+        "practice": practice(notes.marked(drove, "practice")),
+        "stops": notes.marked(
+            stops(of_race("pitstops"), result.places if result else []), "pit_stops"
+        ),
         "records": [*races.records(ask, season, round)],
     }
 
 
-def notes_of(ask: Ask, season: int, round: int, results: Sequence[Json]) -> dict[str, list[str]]:
-    """What is corrected and what is disputed in the result, by driver, in words."""
-    names = {record["Driver"]["driverId"]: full_name(record["Driver"]) for record in results}
-    notes: dict[str, list[str]] = {}
-
-    def note(key: str, column: str, text: str) -> None:
-        driver = key.split("/")[2]
-        about = f"{names.get(driver, driver)}, {column_in_words(column)}"
-        notes.setdefault(driver, []).append(f"{about}: {text}.")
-
-    for record in ask("corrections", ALL, season, round):
-        if record["table"] == "results":
-            now, before = (record.get(name, "none") for name in ("value", "sourceValue"))
-            text = f"{now}; the source has {before}. {record['witnesses']}"
-            note(record["key"], record["column"], text)
-    for record in ask("discrepancies", ALL, season, round):
-        if record["kind"] in ("results", "fastest_laps") and record["state"] == "open":
-            said = (f"{of['source']} has {of.get('value', 'none')}" for of in record["Sources"])
-            note(record["key"], record["column"], ", ".join(said))
-    return notes
-
-
-def classification(
-    results: list[Json], notes_of_drivers: Mapping[str, Sequence[str]] = {}
-) -> Classification | None:
+def classification(results: list[Json], notes: Notes, *kinds: str) -> Classification | None:
     """The result of a race or sprint, with what explains it; None without results."""
     if not results:
         return None
     positions = {result.get("positionText") for result in results}
-    notes = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
+    signs = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
     if any(result.get("grid") == "0" for result in results):
-        notes.append(f"{OFF_GRID}: pit lane or no start")
-    places = races.places(results)
+        signs.append(f"{OFF_GRID}: pit lane or no start")
+    places = notes.marked(races.places(results), *kinds)
+    in_places = Counter(place for each in places if (place := each["positionText"]).isdigit())
+    if max(in_places.values(), default=1) > 1:
+        signs.append("a place twice: drivers who shared a car")
     fastest = []
     for result in places:
         is_fastest = result.get("FastestLap", {}).get("rank") == "1"
@@ -134,27 +117,42 @@ def classification(
             way="up" if gained > 0 else "down",
             gained=f"{abs(gained)} {'up' if gained > 0 else 'down'}" if gained else "",
             total=races.total_time(result),
-            doubts=" ".join(notes_of_drivers.get(result["Driver"]["driverId"], ())),
-            mark="*" if result["Driver"]["driverId"] in notes_of_drivers else "",
         )
-    return Classification(places, fastest, notes)
+    return Classification(places, fastest, signs)
 
 
 def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
     """Who was first, second and third: two in a place if they shared a car."""
     cars = Counter(result["positionText"] for result in places)
     return [
-        (f"{PODIUM[place]}{', shared car' if cars[place] > 1 else ''}", result)
+        # an asterisk is only in tables
+        (
+            f"{PODIUM[place]}{', shared car' if cars[place] > 1 else ''}",
+            {**result, "asterisk": None},
+        )
         for result in places
         if (place := result["positionText"]) in PODIUM
     ]
 
 
-def climbers(places: Sequence[Json]) -> list[Json]:
-    """Who gained most places: several drivers if they gained as many; empty if nobody did."""
-    gained = [races.gained(each) for each in places]
-    most = max(gained)
-    return [{**place, "gained": most} for place, count in zip(places, gained) if count == most > 0]
+def climbers(places: Sequence[Json]) -> list[tuple[int, list[Json]]]:
+    """Who gained most places, and how many: several cars if they gained as many; empty if nobody
+    did. A car that was shared has several drivers.
+    """
+    most = max(map(races.gained, places))
+    gained = [each for each in places if races.gained(each) == most > 0]
+    cars = groupby(gained, key=lambda each: each["positionText"])
+    return [(most, [*of_car]) for _, of_car in cars]
+
+
+def grid(places: Iterable[Json], notes: Notes) -> list[tuple[str, list[Json]]]:
+    """The starting grid: each place with the drivers of the car, several if they shared it."""
+    cars: dict[tuple[str, str], list[Json]] = {}
+    for each in races.grid(notes.marked(places, "results", columns=["grid"])):
+        # Sources may give a place on the grid to two cars.
+        car = each["grid"], each.get("number") or each["Driver"]["driverId"]
+        cars.setdefault(car, []).append(each)
+    return [(number, of_car) for (number, _), of_car in cars.items()]
 
 
 def fastest_laps(results: Sequence[Json]) -> list[Json]:

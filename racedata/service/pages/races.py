@@ -6,6 +6,7 @@ from typing import NamedTuple
 from racedata.formats import Json, plural, short_time
 from racedata.service.addresses import Round, Season
 from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.notes import Asterisk, Notes
 from racedata.service.serializers import gap_time, sessions_of
 
 # the texts that tables of places may show
@@ -22,13 +23,14 @@ class Session(NamedTuple):
     start: str  # as `start` returns it
     minutes: int  # its usual duration
     anchor: str  # of its results on the page of the race; empty without results
+    asterisk: Asterisk | None
 
 
 class Championship(NamedTuple):
     name: str  # `Driver` or `Constructor`
     address: str  # of all its standings, below the base address
     season: int
-    round: str  # after which round
+    round: int  # after which round
     places: list[Json]  # as `place` returns them
     lead: str  # of the first over the second, in words; empty if they have as many points
 
@@ -121,15 +123,15 @@ def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Ch
     ):
         lists = (ask(endpoint, ALL, season, round) for season, round in fronts)
         for standings in next(filter(None, lists), ()):
+            season, round = int(standings["season"]), int(standings["round"])
             places = [place(each) for each in standings[f"{name}Standings"]]
-            season = int(standings["season"])
             yield Championship(
                 name,
-                f"/{season}/{standings['round']}/{endpoint}",
+                f"/{season}/{round}/{endpoint}",
                 season,
-                standings["round"],
-                places,
-                lead(places, int(standings["round"]) == ask.catalogue.rounds[season][-1]),
+                round,
+                Notes(ask, season, round).marked(places, f"{name.lower()}_standings"),
+                lead(places, round == ask.catalogue.rounds[season][-1]),
             )
 
 
@@ -153,7 +155,7 @@ def start(session: Json) -> str:
     return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
 
 
-def sessions(race: Json, loaded: Collection[str]) -> list[Session]:
+def sessions(race: Json, loaded: Collection[str], notes: Notes) -> list[Session]:
     """The sessions of a race, in the order of their start. `loaded` has those with results."""
     in_order = sorted(
         sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
@@ -164,6 +166,9 @@ def sessions(race: Json, loaded: Collection[str]) -> list[Session]:
             start(at),
             session.minutes,
             session.group if session.name in loaded else "",
+            notes.asterisk(["sessions"], session.name)
+            if session.key
+            else notes.asterisk(["races"], "", ["date", "time"]),
         )
         for session, at in in_order
     ]

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from racedata.colours import colour_in
 from racedata.formats import Json, counted
 from racedata.service.catalogue import full_name, place_of
+from racedata.service.pages.notes import Asterisk
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 SEPARATOR = "\x1f"  # between the texts of a row
@@ -69,22 +70,29 @@ class Named(NamedTuple):
 
 
 def entrant(place: Json, root: str, season: int) -> str:
-    """The content of a cell: a driver, if there is one, with the constructors, as links."""
+    """The content of a cell: a driver, if there is one, with the constructors, as links; and an
+    asterisk, if there are notes about the row.
+    """
     driver = place.get("Driver")
     return entrant_cell(
         root,
         season,
         Named(driver["driverId"], full_name(driver)) if driver else None,
         tuple([Named(each["constructorId"], each["name"]) for each in place["Constructors"]]),
+        place.get("asterisk"),
     )
 
 
 @lru_cache(8192)  # a page has the same drivers in all its tables
 def entrant_cell(
-    root: str, season: int, driver: Named | None, constructors: tuple[Named, ...]
+    root: str,
+    season: int,
+    driver: Named | None,
+    constructors: tuple[Named, ...],
+    asterisk: Asterisk | None,
 ) -> str:
     colour = colour_in(constructors[0].id, season) if constructors else None
-    return macro("entrant_cell", root, colour, driver, constructors)
+    return macro("entrant_cell", root, colour, driver, constructors, asterisk)
 
 
 def surnames(drivers: Iterable[Json], root: str) -> Markup:

@@ -65,6 +65,12 @@ LLMS = Page("/llms.txt", "llms.txt", llms.facts)  # https://llmstxt.org
 PAGES = (
     Page("/{season:year}", "season.html", season.facts, races.fault),
     Page("/{season:year}/{round:number}", "race.html", race.facts, races.fault),
+    Page(
+        "/{season:year}/discrepancies",
+        "discrepancies.html",
+        differing_values.discrepancies,
+        races.fault,
+    ),
     Page("/drivers", "directory.html", directory.drivers),
     Page("/constructors", "directory.html", directory.constructors),
     Page("/circuits", "circuits.html", directory.circuits),

@@ -7,6 +7,7 @@ from typing import Any
 from racedata.formats import Json
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.notes import OPEN
 
 
 def facts(ask: Ask, season: int) -> dict[str, Any]:
@@ -41,8 +42,9 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         # of the results, and of the fastest laps in them
         "sources": dict.fromkeys(origin["source"] for origin in origins),
         "lap_sources": dict.fromkeys(origin["source"] for origin in laps),
-        "corrected": sum(int(origin["corrected"]) for origin in (*origins, *laps)),
-        "disputed": sum(int(origin["disputed"]) for origin in (*origins, *laps)),
+        # how many values, of all kinds
+        "corrected": ask.content("corrections", 0, season).total,
+        "disputed": ask.content("discrepancies", 0, season, None, **OPEN).total,
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }

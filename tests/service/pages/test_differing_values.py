@@ -1,5 +1,7 @@
 """racedata.service.pages.differing_values: what sources disagree about, and what changed."""
 
+import re
+
 import pytest
 from support import SAMPLE
 from support.answers import client, links_of, request, words_of
@@ -28,7 +30,45 @@ def test_each_open_discrepancy_is_there_with_what_sources_say_and_what_would_set
         two_sources, "SELECT count(*), sum(state = 'open') FROM discrepancies"
     )
     assert f"Sources disagree about {total} facts. {open} of them are open" in page
-    assert html.count('<tr><th scope="row">') == open
+    tables = re.findall('<table class="doubts">.*?</table>', html, re.S)
+    assert sum(table.count('<tr><th scope="row">') for table in tables) == open
+
+
+def test_the_page_begins_with_how_many_there_are_of_each_kind_and_season(full_database):
+    html = client(full_database).get("/discrepancies").text
+    (table,) = re.findall('<table class="counts">.*?</table>', html, re.S)
+    rows = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:]]
+    found = {
+        (label.lower().replace(" ", "_"), state): int(number.replace(",", ""))
+        for label, *numbers in rows
+        for state, number in zip(("open", "explained", "resolved"), numbers, strict=True)
+        if number
+    }
+    counts = "SELECT {}, count(*) FROM discrepancies {} GROUP BY 1, 2 ORDER BY 1"
+    assert found == {
+        (kind.replace("sprint_results", "sprints"), state): number
+        for kind, state, number in select(full_database, counts.format("kind, state", ""))
+    }
+    seasons = re.findall('<a href="./([0-9]+)/discrepancies">[0-9]+</a>: ([0-9]+)', html)
+    opened = "WHERE state = 'open' AND year IS NOT NULL"
+    assert [(int(year), 1, int(number)) for year, number in seasons] == select(
+        full_database, counts.format("year, 1", opened)
+    )
+
+
+def test_the_page_of_a_season_has_all_its_open_discrepancies(full_database):
+    app = client(full_database)
+    ((most, year), *_) = select(
+        full_database,
+        """SELECT count(*), year FROM discrepancies WHERE state = 'open' AND year IS NOT NULL
+           GROUP BY year ORDER BY 1 DESC""",
+    )
+    html = app.get(f"/{year}/discrepancies").text
+    tables = re.findall('<table class="doubts">.*?</table>', html, re.S)
+    assert sum(table.count('<tr><th scope="row">') for table in tables) == most
+    assert f"/ergast/f1/{year}/discrepancies.json" in links_of(html)
+    assert f"<h1>Discrepancies of {year}</h1>" in html
+    app.get("/1949/discrepancies", status=404)
 
 
 def test_a_discrepancy_in_a_race_has_a_link_to_the_race(two_sources, tmp_path):

@@ -164,7 +164,7 @@ IN_ORDER = ("practice", "qualifying", "sprint_qualifying", "sprint_results")
 @pytest.mark.parametrize(
     ("kinds", "label", "anchor", "first"),
     [
-        (0, "Race", "18#race", "1 Max Verstappen Red Bull 1:35:21.362 2 Lando"),
+        (0, "Race", "18#race", "1 Max Verstappen * Red Bull 1:35:21.362 2 Lando"),
         (1, "Practice 1", "19#practice", "1 Max Verstappen Red Bull 1:35.912 2 Charles"),
         (2, "Qualifying", "19#qualifying", "1 Charles Leclerc Ferrari 1:34.723 2 Lando"),
         (3, "Sprint Shootout", "19#sprintqualifying", "1 Max Verstappen Red Bull 1:34.538 2 Ch"),

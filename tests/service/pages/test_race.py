@@ -1,8 +1,9 @@
-"""racedata.service.pages.race, season, races: the pages of a race and a season, and what they
-share.
+"""racedata.service.pages.race, season, races, notes: the pages of a race and a season, what they
+share, and what marks their rows.
 """
 
 import re
+from itertools import pairwise
 
 import pytest
 from support import SAMPLE
@@ -11,6 +12,7 @@ from support.loads import built, changed
 from support.refreshes import F1DB
 
 from racedata.service.catalogue import full_name
+from racedata.service.feed import column_in_words
 from racedata.service.pages import races
 
 
@@ -69,7 +71,7 @@ def test_places_that_were_gained_or_lost_have_a_word_and_a_colour(sample):
 
 def test_a_gap_is_beside_the_own_time_of_a_driver_who_was_not_lapped(sample):
     page = words_of(sample.get("/2023/18").text)
-    assert "1 Max Verstappen Red Bull * 6 5 up 56 1:35:21.362 25 2" in page
+    assert "1 Max Verstappen * Red Bull 6 5 up 56 1:35:21.362 25 2" in page
     assert "2 Lando Norris McLaren 2 56 +10.730 1:35:32.092 18 3" in page
     assert "55 +1 Lap 0 14" in page
 
@@ -201,7 +203,7 @@ def test_a_table_has_no_column_that_would_be_empty(database):
     changed(database, "UPDATE results SET points = NULL WHERE RACE(2023/18)")
     page = client(database).get("/2023/18").text
     result = words_of(page[page.index('id="race"') : page.index('id="qualifying"')])
-    assert "Pos Driver Grid Laps Time 1 Max Verstappen Red Bull" in result
+    assert "Pos Driver Grid Laps Time 1 Max Verstappen * Red Bull" in result
 
 
 def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(tmp_path):
@@ -213,18 +215,104 @@ def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(tmp_p
     assert "Results from sample, fastest laps from f1db; " in season
 
 
-def test_a_driver_with_a_disputed_value_has_a_mark_and_the_page_says_what_sources_have(database):
-    changed(
-        database,
-        """INSERT INTO discrepancies SELECT 1, 'results', '2023/18/norris', 'grid', 2023, raceId,
-               (SELECT driverId FROM drivers WHERE driverRef = 'norris'), NULL, circuitId, '2',
+def disputed(kind, key, column, about="driverId"):
+    """Statements for a discrepancy in 2023/18."""
+    driver = "driverRef = 'norris'" if about == "driverId" else "0"
+    constructor = "constructorRef = 'mclaren'" if about == "constructorId" else "0"
+    return (
+        f"""INSERT INTO discrepancies SELECT 9, '{kind}', '{key}', '{column}', 2023, raceId,
+               (SELECT driverId FROM drivers WHERE {driver}),
+               (SELECT constructorId FROM constructors WHERE {constructor}), circuitId, '2',
                'open', 'x', 1 FROM races WHERE RACE(2023/18)""",
-        "INSERT INTO discrepancy_values VALUES (1, 1, 'sample', '2'), (1, 2, 'f1db', NULL)",
+        "INSERT INTO discrepancy_values VALUES (9, 1, 'sample', '2'), (9, 2, 'f1db', NULL)",
     )
-    words = words_of(client(database).get("/2023/18").text)
-    assert "2 Lando Norris McLaren * 2" in words
-    assert "Lando Norris, grid: sample has 2, f1db has none." in words
-    assert "1 disputed" in words_of(client(database).get("/2023").text)
+
+
+ASTERISK = '<a class="asterisk" href="../2023/18#notes" title="Corrected or disputed: {}">*</a>'
+# The kind, key and column of a discrepancy; the tables with a mark, by their ids; and in words.
+DISPUTED = [
+    ("results", "norris", "grid", ["race", "grid"], "Lando Norris, grid"),
+    ("results", "norris", "laps", ["race"], "Lando Norris, laps"),
+    (
+        "fastest_laps",
+        "norris",
+        "rank",
+        ["race", "fastest"],
+        "Lando Norris, rank of the fastest lap",
+    ),
+    ("qualifying", "norris", "q3", ["qualifying"], "Lando Norris, q3"),
+    ("sprint_results", "norris", "grid", ["sprint"], "Lando Norris, grid"),
+    ("sprint_qualifying", "norris", "q1", ["sprintqualifying"], "Lando Norris, q1"),
+    ("practice", "1/norris", "position", ["practice"], "Lando Norris, practice 1, position"),
+    ("pit_stops", "norris/2", "lap", ["stops"], "Lando Norris, stop 2, lap"),
+]
+IDS = ["race", "grid", "qualifying", "sprint", "sprintqualifying", "practice", "stops", "fastest"]
+
+
+@pytest.mark.parametrize(("kind", "key", "column", "tables", "said"), DISPUTED)
+def test_each_table_of_a_race_marks_a_driver_with_a_disputed_value(
+    database, kind, key, column, tables, said
+):
+    changed(database, *disputed(kind, f"2023/18/{key}", column))
+    html = client(database).get("/2023/18").text
+    marked = f">Lando Norris</a>{ASTERISK.format(column_in_words(column))}"
+    parts = {id: part_of(html, id, end) for id, end in pairwise([*IDS, "weekend"])}
+    assert [id for id, part in parts.items() if marked in part] == tables
+    assert html.count(marked) == len(tables)
+    notes = part_of(html, "notes", "records")
+    assert f"<li>{said}: sample has 2, f1db has none.</li>" in notes
+    assert 'href="discrepancies"' in notes
+    assert '<a href="#notes">Corrected or disputed</a>' in html
+
+
+def test_sessions_are_marked_if_their_start_was_corrected(sample):
+    html = sample.get("/2023/18").text
+    sessions = part_of(html, "weekend", "notes")
+    assert f">Sprint</a>{ASTERISK.format('time')}</th>" in sessions
+    assert f">Race</a>{ASTERISK.format('time')}</th>" in sessions
+    assert sessions.count("asterisk") == 2
+    notes = part_of(html, "notes", "records")
+    assert "<li>Sprint, time: 22:00:00; the source has 21:00:00. A test.</li>" in notes
+    assert "<li>time: 19:00:00; the source has 18:00:00. A test.</li>" in notes
+
+
+@pytest.mark.parametrize(
+    ("kind", "about", "id", "name"),
+    [
+        ("driver_standings", "driverId", "norris", "Lando Norris"),
+        ("constructor_standings", "constructorId", "mclaren", "McLaren"),
+    ],
+)
+def test_championships_mark_a_disputed_place_with_a_link_to_the_race(
+    database, kind, about, id, name
+):
+    changed(database, *disputed(kind, f"2023/18/{id}", "points", about))
+    changed(database, f"DELETE FROM {kind} WHERE RACE(2023/22)")
+    app = client(database)
+    for address in ("/", "/2023"):
+        link = '<a class="asterisk" href="./2023/18#notes"'
+        assert f">{name}</a>{link}" in app.get(address).text
+    assert f"<li>{name}, points: sample has 2, f1db has none.</li>" in app.get("/2023/18").text
+
+
+def test_a_race_without_a_disputed_or_corrected_value_says_nothing_of_them(sample):
+    html = sample.get("/2023/9").text
+    assert "asterisk" not in html.partition("</style>")[2]
+    assert "#notes" not in html and "orrected" not in html.partition("</style>")[2]
+
+
+@pytest.mark.parametrize(("kind", "key", "column", "_", "__"), DISPUTED)
+def test_a_season_counts_disputed_values_of_every_kind_and_links_to_them(
+    database, kind, key, column, _, __
+):
+    changed(database, *disputed(kind, f"2023/18/{key}", column))
+    app = client(database)
+    html = app.get("/2023").text
+    assert '<a href="2023/discrepancies">1 disputed</a>' in html
+    page = words_of(app.get("/2023/discrepancies").text)
+    assert "Sources disagree about 1 fact. 1 of them is open" in page
+    assert "Norris United States 2023" in page
+    assert "0 disputed." in words_of(app.get("/2021").text)
 
 
 def test_the_starting_grid_is_in_order_and_names_who_raced_without_a_place_on_it(sample):
@@ -240,20 +328,26 @@ def test_the_starting_grid_is_in_order_and_names_who_raced_without_a_place_on_it
     assert '<a href="#grid">Grid</a>' in html
 
 
-def test_two_drivers_of_a_shared_car_have_the_same_place_on_the_grid(sample):
-    grid = words_of(sample.get("/1957/2").text.partition('id="grid"')[2])
-    assert "9 Wolfgang von Trips 9 Mike Hawthorn 10 Masten Gregory" in grid
+def test_the_drivers_of_a_shared_car_are_together_on_the_grid(sample):
+    html = sample.get("/1957/2").text
+    grid = words_of(part_of(html, "grid", "records"))
+    assert "9 Wolfgang von Trips , Mike Hawthorn 10 Masten Gregory" in grid
+    assert "a place twice: drivers who shared a car." in words_of(sample.get("/1957/5").text)
+    assert "a place twice" not in sample.get("/2023/18").text
 
 
-@pytest.mark.parametrize("address", ["/2023", "/2023/19"])
-def test_a_calendar_can_be_subscribed_to_or_downloaded_and_is_one_jump_away(database, address):
-    app = client(changed(database, "UPDATE practice SET RACE(2023/19) WHERE RACE(2023/18)"))
-    html = app.get(address).text
-    (calendar,) = re.findall('<p class="screen" id="subscribe">.*?</p>', html, re.S)
-    assert '<a href="#subscribe">Calendar</a>' in html
-    assert "In a calendar app: all sessions , all but practice" in words_of(calendar)
-    assert f'or <a href="/ergast/f1{address}.ics" download>as a file</a>' in calendar
-    assert 'id="subscribe"' not in app.get("/2023/18").text
+def test_two_cars_with_the_same_place_on_the_grid_are_apart(database):
+    """Sources may be wrong about one of them."""
+    app = client(changed(database, "UPDATE results SET grid = 2 WHERE RACE(2023/18) AND grid = 1"))
+    grid = words_of(part_of(app.get("/2023/18").text, "grid", "qualifying"))
+    both = ("2 Lando Norris 2 Charles Leclerc 3", "2 Charles Leclerc 2 Lando Norris 3")
+    assert any(said in grid for said in both)
+
+
+def test_the_drivers_of_a_shared_car_gained_its_places_together(database):
+    last = "UPDATE results SET grid = 16 WHERE RACE(1957/5) AND positionText = '1'"
+    page = words_of(client(changed(database, last)).get("/1957/5").text)
+    assert "Most places gained Tony Brooks , Stirling Moss 15: from 16 to 1 Result" in page
 
 
 def test_a_race_with_only_one_session_has_no_table_of_sessions(database):
@@ -268,6 +362,17 @@ def test_sessions_without_a_time_are_in_no_time_zone(database):
     assert "Sessions, in UTC Session" in words_of(app.get("/2023/19").text)
     changed(database, "UPDATE races SET time = NULL WHERE RACE(2023/19)")
     assert "Sessions Sessions Session Start" in words_of(client(database).get("/2023/19").text)
+
+
+@pytest.mark.parametrize("address", ["/2023", "/2023/19"])
+def test_a_calendar_can_be_subscribed_to_or_downloaded_and_is_one_jump_away(database, address):
+    app = client(changed(database, "UPDATE practice SET RACE(2023/19) WHERE RACE(2023/18)"))
+    html = app.get(address).text
+    (calendar,) = re.findall('<p class="screen" id="subscribe">.*?</p>', html, re.S)
+    assert '<a href="#subscribe">Calendar</a>' in html
+    assert "In a calendar app: all sessions , all but practice" in words_of(calendar)
+    assert f'or <a href="/ergast/f1{address}.ics" download>as a file</a>' in calendar
+    assert 'id="subscribe"' not in app.get("/2023/18").text
 
 
 def test_a_race_whose_grid_is_unknown_shows_none(database):

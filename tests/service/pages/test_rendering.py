@@ -111,7 +111,7 @@ def test_the_card_is_an_image_of_the_size_that_other_sites_show(sample):
     assert [int.from_bytes(answer.body[at : at + 4]) for at in (16, 20)] == [1200, 630]
 
 
-PARAMETERS = [[2023], [2023, 18], *[[]] * 5, ["alonso"], ["red_bull"], ["americas"]]
+PARAMETERS = [[2023], [2023, 18], [2023], *[[]] * 5, ["alonso"], ["red_bull"], ["americas"]]
 SHOWN = [(HOME, [{}]), (DATA, [{}]), (DOCS, []), *zip(PAGES, PARAMETERS, strict=True)]
 
 
