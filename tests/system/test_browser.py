@@ -168,6 +168,19 @@ def test_the_start_of_each_session_of_a_sprint_weekend_is_on_one_line_of_a_phone
     assert browser.execute_script(lines, starts) == [1] * 5
 
 
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_the_longest_name_of_a_session_fits_its_column_even_if_it_is_next(browser, site, width):
+    emulate(browser, width)
+    with clock(browser, "2023-11-03T12:00:00Z"):
+        browser.get(site + "2023/20")
+    fits = browser.execute_script(
+        """const head = document.querySelector(".sessions tr.next th")
+        head.textContent = "Sprint Qualifying"
+        return head.scrollWidth <= head.clientWidth"""
+    )
+    assert fits
+
+
 @pytest.mark.parametrize(
     ("address", "selectors"),
     [
