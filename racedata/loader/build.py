@@ -70,7 +70,7 @@ class Report(NamedTuple):
     differences: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
-def build(
+def build_database(
     path: Path,
     store: Store,
     lines: Sequence[Line],
@@ -177,7 +177,7 @@ def finish(
     copy_tables(filling.stage, filling.stage.progress)
     for _, sql in indexes:
         db.execute(sql)
-    before = old.store[0] if old and not old.is_sample else None
+    before = old.state[0] if old and not old.is_sample else None
     fix_state(filling.store, [line.correction for line in lines], before)
     describe(db, filling.store, filling.base.is_sample)
 
@@ -191,7 +191,7 @@ def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | Non
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         progress("noting what has changed")
-        put_changes(store, db, old.store, filling.why, filling.source_of_fact)
+        put_changes(store, db, old.state, filling.why, filling.source_of_fact)
     fill_changes(store, db)
     progress("comparing sources")
     register = register_of(filling)

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from racedata.formats import counted, public_name
 from racedata.loader import checks
-from racedata.loader.build import Report, build
+from racedata.loader.build import Report, build_database
 from racedata.loader.corrections import (
     HEADER,
     REMEMBERED,
@@ -152,7 +152,7 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
         with read([source], progress) as group, store.transaction():
             lines = corrections_at(corrections_file(store, REMEMBERED))
             names = put_last(store, group, CorrectedRows(lines), progress)
-            built = build(folder / path.name, store, lines, progress)
+            built = build_database(folder / path.name, store, lines, progress)
         with closing(open_read_only(folder / path.name)) as db:
             found = differences_from(db, [public_name(name) for name in names])
     compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]

@@ -79,11 +79,11 @@ class ExistingDatabase:
         self.path = path
         self.db = open_read_only(path)
         try:
-            # `store` has the id and the revision of the store that it was built from.
-            self.built_at, is_sample, *store = self.db.execute(
+            self.built_at, is_sample, *state = self.db.execute(
                 "SELECT builtAt, isSample, storeId, revision FROM build"
             ).fetchone()
-            self.store: tuple[str, int] = store[0], store[1]
+            # that of the store from which it was built: its id and its revision
+            self.state: tuple[str, int] = state[0], state[1]
             self.is_sample = bool(is_sample)  # whether its base is the sample
             # the addresses of the sources of the last load, in its order
             found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")

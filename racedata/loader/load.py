@@ -19,7 +19,13 @@ from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.memory import copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import groups_of, put_groups, read
-from racedata.loader.rebuild import Condition, condition_at, rebuild, rebuilding, store_of
+from racedata.loader.rebuild import (
+    Condition,
+    condition_at,
+    new_database,
+    replace_from_store,
+    store_of,
+)
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import (
@@ -52,7 +58,7 @@ def load(
     path = Path(database)
     if whole := whole_database(sources or copied_from(path)):
         return load_whole(whole, database, progress, replace)
-    with rebuilding(database, may_replace=replace) as new, ExitStack() as reading:
+    with new_database(database, may_replace=replace) as new, ExitStack() as reading:
         loaded = loaded_before(path, new.existing)
         # without APIs: the address of one may be that of a zip
         check_licences(dumps_in(sources or loaded))
@@ -74,7 +80,7 @@ def load(
             reading.close()  # the disk may not have room for the stages and the new database
             put_source_list(store, sources if only else list_after(store, sources or loaded))
 
-        report = new.build(corrections, progress, edit)
+        report = new.build_from_store(corrections, progress, edit)
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
     return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
@@ -91,7 +97,7 @@ def load_whole(source: Source, database: str, progress: Progress, replace: bool)
     path = Path(database)
     if os.path.realpath(source.address) == os.path.realpath(database):
         raise LoadError(f"{database}: is the database itself; expected another file")
-    with source.copied(progress) as copy, rebuilding(database, may_replace=replace) as new:
+    with source.copied(progress) as copy, new_database(database, may_replace=replace) as new:
         install_copy(copy, new.path, None if replace else new.existing)
     remember_copied(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
@@ -127,7 +133,9 @@ def load_unread(path: str, corrections: Named, progress: Progress) -> str:
         make_default_folder(path)
         return load(dumps, path, corrections, progress)[-1]
     if has_changed and not is_missing(Path(path)):
-        return rebuild(path, corrections, progress, "the list of sources has changed")[-1]
+        return replace_from_store(path, corrections, progress, "the list of sources has changed")[
+            -1
+        ]
     return ""
 
 
@@ -140,7 +148,7 @@ def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> li
     except (LoadError, OSError) as error:
         if not can_be_built_again(Path(database)):
             raise
-        return rebuild(database, corrections, progress, f"its source failed: {error}")
+        return replace_from_store(database, corrections, progress, f"its source failed: {error}")
 
 
 def bring_into_step(database: str, corrections: Named, progress: Progress) -> str:
@@ -152,7 +160,7 @@ def bring_into_step(database: str, corrections: Named, progress: Progress) -> st
         # its sources may have tables that the earlier version of racedata did not load
         return load_or_rebuild(database, corrections, progress)[-1]
     if condition in (Condition.LOST, Condition.BEHIND):
-        return rebuild(database, corrections, progress, condition.value)[-1]
+        return replace_from_store(database, corrections, progress, condition.value)[-1]
     return ""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing
 from racedata.loader.allowed import is_only_open
-from racedata.loader.build import build
+from racedata.loader.build import build_database
 from racedata.loader.correction_lines import Line
 from racedata.loader.corrections import CorrectedRows, corrections_at, file_in_settings
 from racedata.loader.errors import LoadError, Progress
@@ -68,7 +68,7 @@ def build_without_lock(path: Path, progress: Progress) -> None:
         else:
             with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
                 take_apart(existing, store)
-        build(folder / path.name, store, lines, progress)
+        build_database(folder / path.name, store, lines, progress)
         # If the file has changed, a load has ended, and its data is better.
         if replaced_file(str(path)) == before:
             put_in_place(folder / path.name, path)

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
-from racedata.loader.build import Report, build
+from racedata.loader.build import Report, build_database
 from racedata.loader.changes import take_changes
 from racedata.loader.corrections import (
     CorrectedRows,
@@ -43,7 +43,7 @@ class NothingNew(Exception):
 
 
 @dataclass
-class Rebuild:
+class NewDatabase:
     """A new database at `path`, and the one that it replaces, if there is one."""
 
     path: Path
@@ -51,7 +51,7 @@ class Rebuild:
     existing: ExistingDatabase | None
     is_new: bool = True  # whether it differs
 
-    def build(
+    def build_from_store(
         self,
         corrections: Named,
         progress: Progress,
@@ -74,7 +74,7 @@ class Rebuild:
             remember_corrections(store, corrections)
             # before a fault rolls the store back: that frees space
             with full_disk_named(self.path.parent):
-                report = build(self.path, store, lines, progress, self.existing)
+                report = build_database(self.path, store, lines, progress, self.existing)
             if self.existing and may_stay:
                 report = report._replace(differences=self.differences(progress, *others))
                 self.is_new = bool(report.differences)
@@ -88,34 +88,36 @@ class Rebuild:
 
 
 @contextmanager
-def rebuilding(
+def new_database(
     database: str, sleep: Sleep | None = None, may_replace: bool = False
-) -> Iterator[Rebuild]:
+) -> Iterator[NewDatabase]:
     """A new database, which replaces the old one unless the block raises, or both are the same.
 
     If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
     file. `sleep` is as in `replacement`.
     """
     path = Path(database)
-    with suppress(NothingNew), replacement(database, sleep) as new, ExitStack() as stack:
+    with suppress(NothingNew), replacement(database, sleep) as file, ExitStack() as stack:
         existing = None
         if not is_missing(path):
             with suppress(*([LoadError, sqlite3.Error] if may_replace else [])):
                 existing = ExistingDatabase(path, OLDEST_VERSION)
                 stack.enter_context(closing(existing))
-        rebuild = Rebuild(new, path, existing)
-        yield rebuild
-        if not rebuild.is_new:
+        new = NewDatabase(file, path, existing)
+        yield new
+        if not new.is_new:
             raise NothingNew
 
 
-def rebuild(database: str, corrections: Named, progress: Progress, reason: str) -> list[str]:
+def replace_from_store(
+    database: str, corrections: Named, progress: Progress, reason: str
+) -> list[str]:
     """Builds `database` from the store, without a request. Returns a report.
 
     If the store is lost, the database is taken apart.
     """
-    with rebuilding(database) as new:
-        report = new.build(corrections, progress)
+    with new_database(database) as new:
+        report = new.build_from_store(corrections, progress)
     return [*report.lines, f"{database}: {report.seasons} from its store, because {reason}"]
 
 
@@ -147,7 +149,7 @@ def condition_at(database: Path) -> Condition:
 
 
 def condition_of(store: Store, existing: ExistingDatabase) -> Condition:
-    id, revision = existing.store
+    id, revision = existing.state
     if id == store.state[0]:
         if revision == store.state[1]:
             return Condition.IN_STEP
@@ -229,4 +231,4 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )
     take_changes(existing.db, store)
-    store.state = existing.store
+    store.state = existing.state

@@ -27,7 +27,7 @@ from racedata.loader.memory import (
     remembered_requests,
 )
 from racedata.loader.program import fault_text
-from racedata.loader.rebuild import rebuilding, store_of
+from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.schedule import Expected
 from racedata.loader.source_list import after_refresh, list_that_counts, put_source_list
 from racedata.loader.sources import History, Pace, Source, Task, source_at
@@ -193,8 +193,10 @@ class SourceRefresh:
             put_source_list(store, addresses, is_read=False)
             store.remember(source.name, delivery.notes)
 
-        with rebuilding(str(refresh.path), refresh.sleep) as new:
-            report = new.build(refresh.corrections, refresh.progress, edit, may_stay=True)
+        with new_database(str(refresh.path), refresh.sleep) as new:
+            report = new.build_from_store(
+                refresh.corrections, refresh.progress, edit, may_stay=True
+            )
             self.row = delivery.source.read_at, delivery.source.checksum
             for line in (*remarks, *report.remarks, *report.differences):
                 refresh.say(line)
@@ -204,7 +206,7 @@ class SourceRefresh:
         """Replaces the database with a copy of another one, if they differ."""
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
-            with rebuilding(str(refresh.path), refresh.sleep) as new:
+            with new_database(str(refresh.path), refresh.sleep) as new:
                 install_copy(copy, new.path, new.existing)
                 differences = new.differences(refresh.progress)
             for line in differences:

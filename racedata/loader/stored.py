@@ -20,17 +20,25 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.rebuild import Condition, condition_at, rebuild, rebuilding, store_of
+from racedata.loader.rebuild import (
+    Condition,
+    condition_at,
+    new_database,
+    replace_from_store,
+    store_of,
+)
 from racedata.loader.source_list import list_that_counts, names_at, put_source_list, wanted_list
 from racedata.loader.store import Store, StoredPart
 
 
-def build_again(database: str, corrections: Named, progress: Progress) -> list[str]:
+def replace_if_different(database: str, corrections: Named, progress: Progress) -> list[str]:
     """Builds the database from its store, without a request, and replaces it if it differs."""
     if condition_at(Path(database)) in (Condition.MISSING, Condition.LOST, Condition.OLDER):
-        return rebuild(database, corrections, progress, "that is what `racedata build` does")
-    with rebuilding(database) as new:
-        report = new.build(corrections, progress, may_stay=True, others=["corrections"])
+        return replace_from_store(
+            database, corrections, progress, "that is what `racedata build` does"
+        )
+    with new_database(database) as new:
+        report = new.build_from_store(corrections, progress, may_stay=True, others=["corrections"])
     if not report.differences:
         return [*report.misfits, f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons}"]
@@ -70,8 +78,8 @@ def remove(database: str, name: str, corrections: Named, progress: Progress) -> 
         if not store.sources():
             raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
 
-    with rebuilding(database) as new:
-        report = new.build(corrections, progress, edit)
+    with new_database(database) as new:
+        report = new.build_from_store(corrections, progress, edit)
     return [*report.lines, f"{database}: {report.seasons}, without {name}"]
 
 
@@ -122,17 +130,17 @@ def parser_of(command: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def build(arguments: Sequence[str]) -> None:
+def build_command(arguments: Sequence[str]) -> None:
     description = "Build the database again from what its sources have said, without a request."
     parsed = parser_of("build", description).parse_args(arguments)
     run(
         "build",
         parsed.database,
-        lambda progress: build_again(parsed.database, parsed.corrections, progress),
+        lambda progress: replace_if_different(parsed.database, parsed.corrections, progress),
     )
 
 
-def sources(arguments: Sequence[str]) -> None:
+def sources_command(arguments: Sequence[str]) -> None:
     description = "Show the list of sources, the most trusted first: what each has, and since when."
     parser = parser_of("sources", description)
     parser.add_argument(
@@ -150,7 +158,7 @@ def sources(arguments: Sequence[str]) -> None:
     run("sources", parsed.database, work, replaces=bool(parsed.remove))
 
 
-def parts(arguments: Sequence[str]) -> None:
+def parts_command(arguments: Sequence[str]) -> None:
     description = "Show what each source says about a race."
     parser = parser_of("parts", description)
     parser.add_argument("race", metavar="RACE", help="a season and a round, such as 2023/18")

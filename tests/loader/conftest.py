@@ -13,7 +13,7 @@ from support.refreshes import F1DB
 from support.releases import answers_of_release, released
 from support.stores import put
 
-from racedata.loader.build import build
+from racedata.loader.build import build_database
 from racedata.loader.store import Store
 
 
@@ -33,7 +33,7 @@ def rows(store, tmp_path):
             put(store, *deliveries)
         path = tmp_path / "rows.db"
         path.unlink(missing_ok=True)
-        build(path, store, [], lambda text: None)
+        build_database(path, store, [], lambda text: None)
         return select(path, sql)
 
     return rows

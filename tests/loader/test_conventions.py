@@ -9,7 +9,7 @@ import pytest
 from support.loads import select
 from support.stores import a_calendar, a_delivery, a_race, a_source, put
 
-from racedata.loader.build import build
+from racedata.loader.build import build_database
 from racedata.loader.parts import Part
 from racedata.loader.store import Store
 
@@ -46,7 +46,7 @@ def states(tmp_path):
                     for source, parts in (("one", one), ("two", other))
                 ),
             )
-            build(path, store, [], lambda text: None)
+            build_database(path, store, [], lambda text: None)
         found = select(path, "SELECT key, columnName, state FROM discrepancies")
         return {(key.split("/", 2)[2], column): state for key, column, state in found}
 

@@ -13,7 +13,7 @@ from racedata.loader.corrections import corrections_at
 from racedata.loader.export import export
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
-from racedata.loader.stored import build_again
+from racedata.loader.stored import replace_if_different
 from racedata.model import BY_NAME
 
 TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"
@@ -440,14 +440,14 @@ def test_corrections_that_are_taken_back_leave_no_trace(tmp_path, uncorrected, s
     database = built(SAMPLE, tmp_path / "x.db", lines)
     told = select(database, TOLD)
     assert len({name for _, _, name, *_ in told}) > 3
-    build_again(str(database), None, nothing)
+    replace_if_different(str(database), None, nothing)
     assert rows_of(database) == rows_of(uncorrected)
     ids = "SELECT resultId, raceId, driverId, number FROM results"
     assert select(database, ids) == select(uncorrected, ids)
-    build_again(str(database), lines, nothing)
+    replace_if_different(str(database), lines, nothing)
     assert select(database, TOLD) == told
     facts = facts_of(database)
     store_path(database).unlink()
-    build_again(str(database), None, nothing)
+    replace_if_different(str(database), None, nothing)
     assert facts_of(database) == facts
     assert select(database, TOLD) == told

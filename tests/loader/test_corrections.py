@@ -29,7 +29,7 @@ from racedata.formats import counted
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED, corrections_at
 from racedata.loader.errors import LoadError
-from racedata.loader.rebuild import rebuild
+from racedata.loader.rebuild import replace_from_store
 from racedata.loader.refresh import Refresh
 
 LISTED = "; see the corrections endpoint\n"
@@ -503,7 +503,7 @@ def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path):
     database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
     store_path(database).unlink()
     for path in (corrections, None):
-        rebuild(str(database), path, lambda text: None, "a test")
+        replace_from_store(str(database), path, lambda text: None, "a test")
         assert told(database) == [TOLD_GRID]
     assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 

@@ -16,7 +16,7 @@ from support import EXPECTED, PACKAGE, SAMPLE
 from support.loads import changed, edit, planted, racedata, select
 from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
-from racedata.loader.build import build
+from racedata.loader.build import build_database
 from racedata.loader.check import compare
 from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
 from racedata.loader.differences import (
@@ -31,7 +31,7 @@ from racedata.loader.discrepancies import RESOLVED
 from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
 from racedata.loader.parts import Part
-from racedata.loader.stored import build_again, remove
+from racedata.loader.stored import remove, replace_if_different
 
 F1DB = EXPECTED / "f1db"
 
@@ -270,7 +270,7 @@ def discrepancies(path):
 def found_in(store, folder, corrections=None):
     """The discrepancies of a store: what each source says about a fact, and its state."""
     path = folder / f"{random.randrange(1 << 60)}.db"
-    build(path, store, corrections_at(corrections), lambda text: None)
+    build_database(path, store, corrections_at(corrections), lambda text: None)
     return discrepancies(path)
 
 
@@ -519,7 +519,7 @@ def test_the_same_store_has_the_same_discrepancies(merged, tmp_path):
     tables = ("discrepancies", "discrepancy_values", "ids")
     path = Path(shutil.copytree(merged.parent, tmp_path / "again")) / merged.name
     before = [select(path, f"SELECT * FROM {table}") for table in tables]
-    build_again(str(path), CORRECTIONS, lambda text: None)
+    replace_if_different(str(path), CORRECTIONS, lambda text: None)
     assert [select(path, f"SELECT * FROM {table}") for table in tables] == before
 
 

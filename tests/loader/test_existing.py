@@ -31,7 +31,7 @@ from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.provide import provide
-from racedata.loader.rebuild import rebuild
+from racedata.loader.rebuild import replace_from_store
 
 # Whether an API is asked for laps.
 
@@ -140,7 +140,7 @@ def test_a_shared_car_without_a_number_stays(database):
     twice = "SELECT raceId, driverId FROM results GROUP BY 1, 2 HAVING count(*) > 1"
     changed(database, f"UPDATE results SET number = NULL WHERE (raceId, driverId) IN ({twice})")
     before = rows_of(database)
-    rebuild(str(database), None, lambda text: None, "a test")
+    replace_from_store(str(database), None, lambda text: None, "a test")
     assert rows_of(database) == before
 
 

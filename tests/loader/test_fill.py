@@ -447,12 +447,12 @@ def test_the_same_store_gives_the_same_tables_in_each_process(sample_database, o
 import sys
 from contextlib import closing
 from pathlib import Path
-from racedata.loader.build import build
+from racedata.loader.build import build_database
 from racedata.loader.corrections import CORRECTIONS, corrections_at
 from racedata.loader.store import Store
 with closing(Store(Path(sys.argv[1]))) as store:
     lines = corrections_at(CORRECTIONS)
-    build(Path(sys.argv[2]), store, lines, lambda text: None)
+    build_database(Path(sys.argv[2]), store, lines, lambda text: None)
 """
     dumps = []
     for seed in "12":  # of the order of sets

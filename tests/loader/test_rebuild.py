@@ -15,7 +15,7 @@ from support.loads import built, changed, csv_rows, rows_of, run_loader, select,
 from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.database import store_path
-from racedata.loader.build import build
+from racedata.loader.build import build_database
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import (
     Condition,
@@ -91,11 +91,11 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
         assert condition_of(store, existing) is Condition.APART
         take_apart(existing, store)
-        assert store.state == existing.store
+        assert store.state == existing.state
         names = [source.name for source in store.sources()]
         assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
         assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
-        build(database.with_name("again.db"), store, [], lambda text: None)
+        build_database(database.with_name("again.db"), store, [], lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
 

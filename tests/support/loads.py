@@ -18,7 +18,7 @@ from typing import Any, cast
 from racedata import cli
 from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, store_path, write_checksum
 from racedata.loader import load
-from racedata.loader.build import build
+from racedata.loader.build import build_database
 from racedata.loader.correct import apply_corrections
 from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
 from racedata.loader.delivery import delivery_of
@@ -117,7 +117,7 @@ def built_with_corrections(database: Path) -> Path:
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
         put_whole(store, delivery, CorrectedRows([]))
         put_source_list(store, [source.address])
-        build(database, store, corrections_at(CORRECTIONS), lambda text: None)
+        build_database(database, store, corrections_at(CORRECTIONS), lambda text: None)
     backwards.unlink()
     return database
 
