@@ -137,7 +137,7 @@ class Refresh:
 
 
 class SourceRefresh:
-    """What a refresh stores from one source. The source calls `store` for each delivery."""
+    """What a refresh stores from one source. The source calls `deliver` for each delivery."""
 
     def __init__(self, refresh: Refresh, source: Source) -> None:
         self.refresh, self.source = refresh, source
@@ -161,11 +161,11 @@ class SourceRefresh:
             lacks_cancelled=any(map(self.is_long_ago, self.lacked_before)),
             progress=refresh.progress,
             say=refresh.say,
-            store=self.store,
+            deliver=self.deliver,
             replace_with=self.replace_with,
         )
 
-    def store(self, delivery: Delivery) -> None:
+    def deliver(self, delivery: Delivery) -> None:
         """Puts a delivery into the store, and builds a new database, which replaces the old one if
         it differs.
 

@@ -52,7 +52,7 @@ class InventedSource(Source):
             fill(stage)
             ((number, source),) = stage.stored_sources()
             tables = Tables(stage.db, "stage")
-            task.store(delivery_of(source, tables, number)._replace(notes={"answer": 42}))
+            task.deliver(delivery_of(source, tables, number)._replace(notes={"answer": 42}))
         return " after a question"
 
 

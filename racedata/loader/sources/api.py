@@ -93,7 +93,7 @@ class ApiSource(Source):
                 not_served = fetched.not_served
                 task.say(fetched.report())
                 notes = {"seen": fetched.digests, "notServed": sorted(not_served)}
-                task.store(fetched.delivery(notes))
+                task.deliver(fetched.delivery(notes))
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")

@@ -127,7 +127,7 @@ class DumpSource(Source):
                 with closing(ExistingDatabase(task.history.path)) as old:
                     years = range(old.first_season([]), LAST_SEASON)
             for number, source in stage.stored_sources():
-                task.store(delivery_of(source, tables, number, years))
+                task.deliver(delivery_of(source, tables, number, years))
         return f" after reading {self.address}"
 
 

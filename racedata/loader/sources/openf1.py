@@ -284,10 +284,10 @@ class OpenF1(Source):
             for remark in remarks:
                 task.say(remark)
             if any(rows for _, rows in fetched) or last_asked != asked_before(task.history):
-                self.store(task, year, fetched, last_asked)
+                self.deliver(task, year, fetched, last_asked)
         return faults
 
-    def store(
+    def deliver(
         self, task: Task, year: int, fetched: list[tuple[Race, Rows]], last_asked: dict[str, str]
     ) -> None:
         with closing(ExistingDatabase(task.history.path)) as old:
@@ -304,7 +304,7 @@ class OpenF1(Source):
         # An old day says no more than none. Kinds that are finished are not asked for again.
         recent = {key: day for key, day in last_asked.items() if not self.is_long_ago(day)}
         of_parts = [(part, at) for part in parts]
-        task.store(Delivery(source, [calendar], of_parts, lists, {"asked": recent}))
+        task.deliver(Delivery(source, [calendar], of_parts, lists, {"asked": recent}))
 
     def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
         """The rows of a race, by table. Omitted records become remarks with the reason."""

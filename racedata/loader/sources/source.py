@@ -44,7 +44,7 @@ class Task(NamedTuple):
     lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
     progress: Progress
     say: Callable[[str], object]
-    store: Callable[[Delivery], None]  # stores a delivery at once; raises one of FAULTS
+    deliver: Callable[[Delivery], None]  # stores a delivery at once; raises one of FAULTS
     replace_with: Callable[[Copy], None]  # replaces the database at once; raises one of FAULTS
 
 
@@ -102,7 +102,7 @@ class Source:
         raise NotImplementedError
 
     def bring(self, task: Task) -> str:
-        """Calls `task.store` for each delivery of what the task wants, such as a season.
+        """Calls `task.deliver` for each delivery of what the task wants, such as a season.
 
         Returns how it got them: `after 12 requests to …`.
         """
