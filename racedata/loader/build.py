@@ -191,7 +191,7 @@ def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | Non
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         progress("noting what has changed")
-        put_changes(store, db, old.state, filling.why, filling.source_of_fact)
+        put_changes(store, db, old.state, filling.reason_for_choice, filling.source_of_fact)
     fill_changes(store, db)
     progress("comparing sources")
     register = register_of(filling)

@@ -1,4 +1,4 @@
-"""Chooses what counts, from what every source says: pure functions, without SQL.
+"""Chooses what counts, from what every source says. It needs no SQL, file or clock.
 
 docs/data.md has the rules as a table. store.py has the sources, calendars and parts.
 """
@@ -51,6 +51,31 @@ class ChosenRace:
     @property
     def label(self) -> str:
         return f"{self.season}/{self.facts['round']} {self.name}"
+
+    def ranked_parts(self, kind: str) -> list[StoredPart]:
+        """All parts of a kind, the one that counts first."""
+        return [self.parts[kind], *self.others.get(kind, ())] if kind in self.parts else []
+
+    def reason_for_choice(self, kind: str, source: str, other: str) -> str:
+        """Why the records of a source count, and those of another no longer do, in words."""
+        orders = self.orders.get(kind, {})
+        if source not in orders:
+            return f"{public_name(source)} counts now"  # a calendar
+        name = public_name(other)
+        if other not in orders:
+            return f"{name} has none, or has left the list of sources"
+        differing = (
+            term
+            for term in Order._fields
+            if getattr(orders[source], term) < getattr(orders[other], term)
+        )
+        reasons = {
+            "is_provisional": f"those of {name} are provisional",
+            "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
+            "is_short": f"{name} has fewer entrants",
+            "place": f"{public_name(source)} comes before {name} in the list of sources",
+        }
+        return reasons[next(differing)]
 
 
 class Choice(NamedTuple):
@@ -147,9 +172,10 @@ def calendar_that_counts(
     calendars = [calendar for calendar in found if calendar.counting is not None]
 
     def is_old(calendar: StoredCalendar) -> bool:
-        source, since = by_name[calendar.source], newest.get(calendar.source, "")
+        source = by_name[calendar.source]
         others = [by_name[other.source] for other in calendars]
-        return is_outdated(source, calendar.fetched_at, source.reading, since, others, newest)
+        dumps = dumps_with_results_after(newest.get(source.name, ""), others, newest)
+        return is_outdated(source, calendar.fetched_at, source.reading, dumps)
 
     return min(calendars, key=is_old, default=None)
 
@@ -224,23 +250,17 @@ def choose_parts(
 ) -> list[str]:
     """Chooses the parts of a race. Returns those that lose because they are short."""
     smaller = []
-    for kind in sorted(candidates, key=lambda kind: kind != "results"):  # results first
+    dumps = dumps_with_results_after(race.facts["date"], by_name.values(), newest)
+    # `is_short` needs the results that count
+    for kind in sorted(candidates, key=lambda kind: kind != "results"):
         if kind == "entries":
             continue
         parts = candidates[kind]
         short = [part for part in parts if is_short(part, parts, race, by_name)]
-
         orders = {
             part.source: Order(
                 by_name[part.source].is_provisional,
-                is_outdated(
-                    by_name[part.source],
-                    part.confirmed_at,
-                    part.reading,
-                    race.facts["date"],
-                    by_name.values(),
-                    newest,
-                ),
+                is_outdated(by_name[part.source], part.confirmed_at, part.reading, dumps),
                 part in short,
                 place_of(part, by_name),
             )
@@ -252,28 +272,6 @@ def choose_parts(
             smaller.append(f"{kind} of {race.label}")
     choose_entries(race, candidates.get("entries", ()), by_name)
     return smaller
-
-
-def why(race: ChosenRace, kind: str, source: str, other: str) -> str:
-    """Why the records of a source count, and those of another no longer do, in words."""
-    orders = race.orders.get(kind, {})
-    if source not in orders:
-        return f"{public_name(source)} counts now"  # a calendar
-    name = public_name(other)
-    if other not in orders:
-        return f"{name} has none, or has left the list of sources"
-    differing = (
-        term
-        for term in Order._fields
-        if getattr(orders[source], term) < getattr(orders[other], term)
-    )
-    reasons = {
-        "is_provisional": f"those of {name} are provisional",
-        "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
-        "is_short": f"{name} has fewer entrants",
-        "place": f"{public_name(source)} comes before {name} in the list of sources",
-    }
-    return reasons[next(differing)]
 
 
 def is_short(
@@ -295,29 +293,28 @@ def place_of(part: StoredPart, by_name: Mapping[str, StoredSource]) -> int:
     return by_name[part.source].place or 0
 
 
+def dumps_with_results_after(
+    day: str, sources: Iterable[StoredSource], newest: Mapping[str, str]
+) -> list[StoredSource]:
+    return [source for source in sources if source.is_loaded and newest.get(source.name, "") > day]
+
+
 def is_outdated(
-    source: StoredSource,
-    confirmed_at: str | None,
-    reading: int,
-    since: str,
-    others: Iterable[StoredSource],
-    newest: Mapping[str, str],
+    source: StoredSource, confirmed_at: str | None, reading: int, dumps: Iterable[StoredSource]
 ) -> bool:
-    """Whether an API has not confirmed something for long, and a dump that was read since has
-    results from after the day `since`.
+    """Whether an API has not confirmed for long what it said in a reading, and one of these dumps
+    was read later.
     """
     if not source.is_api or confirmed_at is None:
         return False
     return any(
-        other.is_loaded
-        and other.reading > reading
-        and newest.get(other.name, "") > since
+        dump.reading > reading
         # if it was confirmed in the future, the clock was ahead
         and (
-            confirmed_at > other.read_at
-            or days_after(confirmed_at[:10], other.read_at[:10]) > CONFIRMED_DAYS
+            confirmed_at > dump.read_at
+            or days_after(confirmed_at[:10], dump.read_at[:10]) > CONFIRMED_DAYS
         )
-        for other in others
+        for dump in dumps
     )
 
 

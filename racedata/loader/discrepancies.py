@@ -202,7 +202,7 @@ class Comparison:
             for sides in self.calendars_of(race, id):
                 yield from self.differences(sides)
             for kind in race.parts:
-                parts = parts_of(race, kind)
+                parts = race.ranked_parts(kind)
                 if len(parts) > 1:
                     self.amounts.update((part.source, kind) for part in parts)
                     if len({self.store.content(part) for part in parts}) > 1:
@@ -273,7 +273,7 @@ class Comparison:
 
     def rows_by_source(self, race: ChosenRace, kind: str) -> Mapping[str, SourceRows]:
         """What all sources say about a kind of a race, that which counts first."""
-        return {part.source: self.rows_of(part) for part in parts_of(race, kind)}
+        return {part.source: self.rows_of(part) for part in race.ranked_parts(kind)}
 
     def is_known(self, subject: Subject, column: str) -> bool:
         """Whether the database has values in a column for other races of the season."""
@@ -491,11 +491,6 @@ class Comparison:
         left_out = ("positionOrder", *table.key)
         names = (name for name in correctable_columns(table.name, "main") if name not in left_out)
         return known_facts({name: facts.get(name) for name in names})
-
-
-def parts_of(race: ChosenRace, kind: str) -> list[StoredPart]:
-    """All parts of a kind of a race, that which counts first."""
-    return [race.parts[kind], *race.others.get(kind, ())] if kind in race.parts else []
 
 
 def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:

@@ -5,7 +5,7 @@ from itertools import chain, compress, repeat
 from typing import Any
 
 from racedata.hints import COMMAND
-from racedata.loader.choose import Choice, ChosenRace, why
+from racedata.loader.choose import Choice, ChosenRace
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.fastest_laps import Car, fastest_laps_of_results
@@ -260,10 +260,10 @@ class Filling:
 
     # Where it is from.
 
-    def why(self, race: int, kind: str, source: str, other: str) -> str:
+    def reason_for_choice(self, race: int, kind: str, source: str, other: str) -> str:
         """Why the records of a source count for a race, by its id, and not those of another."""
         at = next(at for at, id in self.race_ids.items() if id == race)
-        return why(self.choice.races[at], kind, source, other)
+        return self.choice.races[at].reason_for_choice(kind, source, other)
 
     def source_of_fact(self, name: str, key: str, fact: tuple[str, Value] | None) -> str | None:
         """The source that has a row in a list, or in `seasons`, with a value in a column: an API

@@ -110,9 +110,9 @@ def parts_in(
 ) -> Iterator[tuple[StoredPart, str]]:
     """The parts of a race, and whether each counts."""
     for race in choice.races:
-        if (race.season, race.facts["round"]) == (season, round) and kind in race.parts:
-            yield race.parts[kind], "counts"
-            yield from ((part, "does not count") for part in race.others.get(kind, ()))
+        if (race.season, race.facts["round"]) == (season, round):
+            for part in race.ranked_parts(kind):
+                yield part, "counts" if part is race.parts[kind] else "does not count"
 
 
 def lines_of(store: Store, part: StoredPart, what: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stores import a_race, a_source, an_api, stored_calendar, stored_part
 
-from racedata.loader.choose import choose, why
+from racedata.loader.choose import choose
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -93,8 +93,8 @@ def test_why_a_part_counts_and_not_another_is_said_in_words(case, other, reason)
         parts, winner = [*parts, *parts_of(first=20)], "first"
     calendars = [stored_calendar(each.name, a_race(1), a_race(3)) for each in sources]
     race = chosen(sources, calendars, parts).races[0]
-    assert why(race, "results", winner, other) == reason
-    assert why(race, "races", winner, other) == f"{winner} counts now"
+    assert race.reason_for_choice("results", winner, other) == reason
+    assert race.reason_for_choice("races", winner, other) == f"{winner} counts now"
 
 
 @pytest.mark.parametrize(
