@@ -1,7 +1,11 @@
 """What a build changes: the database that it replaces, compared with the new one, value by value.
 
-The store keeps the changes. They have references instead of ids, which may differ in the two files.
-Numbers of rows and `final`, which follow from the rest, are not compared.
+Numbers of rows and `final`, which follow from the rest, are not compared. A change has three forms:
+
+- here, a `Change`, which names things by reference: ids may differ in the two files;
+- in the store, a row with the same facts, which `Change.row` makes;
+- in the database, a row of `changes`, with ids, whose key begins with the race, as in corrections.
+  FILL makes such rows from those of the store, and TAKE those of the store from them.
 """
 
 import sqlite3
@@ -12,6 +16,7 @@ from typing import NamedTuple
 from racedata.formats import counted, public_name
 from racedata.loader.correction_lines import (
     ROW,
+    Facts,
     correctable_columns,
     known_facts,
     names_in_key,
@@ -20,6 +25,7 @@ from racedata.loader.correction_lines import (
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
+from racedata.loader.source_rows import Key
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store
@@ -34,8 +40,8 @@ MAX_REASONS = 3  # in the sum of its changes about a race
 OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
-# What a part of a key is about.
-ABOUT = {
+# What a part of a key names: the field of About, by column.
+FIELDS = {
     "year": "season",
     "driverId": "driver",
     "driverRef": "driver",
@@ -48,7 +54,7 @@ OTHER_ROW = """
     SELECT 1 FROM main.{table} AS new JOIN old.{table} AS old USING ({id})
     WHERE new.{name} <> old.{name}"""
 
-# The rows of the table, with ids instead of references: the newest build and race first.
+# The newest build and race first.
 FILL = """
     INSERT INTO changes
     SELECT NULL, revision, changedAt, kind,
@@ -62,7 +68,6 @@ FILL = """
         LEFT JOIN circuits ON circuitRef = circuit
     ORDER BY revision DESC, season DESC, stored.round DESC, stored.number"""
 
-# The other way round. In the table, the key begins with the race.
 TAKE = """
     SELECT revision, changedAt, kind, year, round, raceName, driverRef, constructorRef, circuitRef,
         iif(year IS NULL OR kind = 'seasons', key,
@@ -72,8 +77,6 @@ TAKE = """
         LEFT JOIN circuits USING (circuitId)
     ORDER BY revision, year, round, record"""
 
-Facts = Mapping[str, Value]  # about a row, by the names of columns in corrections
-Key = tuple[Value, ...]  # what names a row of a list, or of a race
 # A driver may have two rows in a race: by the number of the car.
 Rows = dict[Key, dict[Value, Facts]]
 
@@ -120,9 +123,8 @@ class Race(NamedTuple):
     about: About
 
 
-# Why the records of a source count, and not those of another: `why(race, kind, source, other)`.
-Why = Callable[[int, str, str, str], str]
-# The source that has a row in a list, with a value: `source_of_fact(list, key, (column, value))`.
+# Filling.reason_for_choice and Filling.source_of_fact
+ReasonForChoice = Callable[[int, str, str, str], str]
 SourceOfFact = Callable[[str, str, tuple[str, Value] | None], str | None]
 
 
@@ -130,7 +132,7 @@ def put_changes(
     store: Store,
     db: sqlite3.Connection,
     state: tuple[str, int],
-    why: Why,
+    reason_for_choice: ReasonForChoice,
     source_of_fact: SourceOfFact,
 ) -> None:
     """Adds to the store what differs between `old`, attached to the connection, and its database.
@@ -141,7 +143,7 @@ def put_changes(
     id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
-    finder = ChangeFinder(db, why, source_of_fact)
+    finder = ChangeFinder(db, reason_for_choice, source_of_fact)
     for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
     changes = list(finder.changes())
@@ -203,8 +205,14 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
 class ChangeFinder:
     """Compares the new database with `old`, which is attached to its connection."""
 
-    def __init__(self, db: sqlite3.Connection, why: Why, source_of_fact: SourceOfFact) -> None:
-        self.db, self.why, self.source_of_fact = db, why, source_of_fact
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        reason_for_choice: ReasonForChoice,
+        source_of_fact: SourceOfFact,
+    ) -> None:
+        self.db = db
+        self.reason_for_choice, self.source_of_fact = reason_for_choice, source_of_fact
         self.races = list(self.matched_races())
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
@@ -339,7 +347,7 @@ class ChangeFinder:
         found = self.db.execute(
             f"SELECT tableName, key, columnName, value, witnesses FROM {schema}.corrections"
         )
-        return {(table, key, column): (value, why) for table, key, column, value, why in found}
+        return {(*what,): (value, witnesses) for *what, value, witnesses in found}
 
     # Rows.
 
@@ -370,8 +378,9 @@ class ChangeFinder:
     ) -> Iterator[tuple[Race, Change]]:
         for key in {**old, **new}:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
-                for column, before, after in differences(was, now):
-                    yield race, Change(kind, about(kind, race, key), name, column, before, after)
+                about = about_row(kind, race, key)
+                for column, before, after in altered_facts(was, now):
+                    yield race, Change(kind, about, name, column, before, after)
 
     # Why.
 
@@ -421,7 +430,7 @@ class ChangeFinder:
             return "a source has changed it" if is_of_list else "no source has it any more"
         if not old_source or source == old_source:
             return f"{public_name(source)} has changed it"
-        return self.why(race.new or 0, kind, source, old_source)
+        return self.reason_for_choice(race.new or 0, kind, source, old_source)
 
 
 def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
@@ -464,7 +473,7 @@ def pairs(
             yield f"{name}/{number}", old.get(number), new.get(number)
 
 
-def differences(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Value, Value]]:
+def altered_facts(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Value, Value]]:
     """The facts that differ: name, old value, new value. One ROW if a row is new, or gone."""
     if old is None or new is None:
         yield (
@@ -476,11 +485,11 @@ def differences(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, Val
         yield from ((name, old[name], new[name]) for name in new if old[name] != new[name])
 
 
-def about(kind: str, race: Race, key: Key) -> About:
+def about_row(kind: str, race: Race, key: Key) -> About:
     """What a row is about: its race, and what the key names."""
     named = {
-        ABOUT[name]: value
+        FIELDS[name]: value
         for name, value in zip(names_in_key(TABLE_OF[kind]), key)
-        if name in ABOUT
+        if name in FIELDS
     }
     return race.about._replace(**named)  # type: ignore[arg-type]
