@@ -136,21 +136,19 @@ def create_tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
 
 
 def fill_and_correct(filling: Filling, lines: Sequence[Line]) -> list[Applied]:
-    """Fills the stage with what was chosen, and corrects it. Returns what was corrected.
-
-    Races refer to circuits, and records to races and lists, so these come first. Other records of
-    a car take its driver and constructor from the results, so results are corrected before.
-    """
+    """Fills the stage with what was chosen, and corrects it. Returns what was corrected."""
     stage, store = filling.stage, filling.store
+    # In any order. All of it comes before the corrections, which find rows by lists and races.
     filling.fill_sources()
     filling.fill_lists()
     filling.lists.keep_statuses()
     filling.fill_races()
     filling.fill_origins()
-    filling.fill_kind("results")
+    filling.fill_results()
     stage.index("results")  # by which corrections find rows
     of_results = [line for line in lines if line.table.name == "results"]
     applied = [apply_corrections(stage, of_results)]
+    # only now: from the corrected results, other records of a car have its driver and constructor
     filling.fill_others()
     stage.index(*(kind for kind in RECORDS if kind != "results"))
     others = [line for line in lines if line.table.name != "results"]

@@ -28,7 +28,7 @@ class Order(NamedTuple):
     place: int  # of the source in the list
 
 
-@dataclass
+@dataclass(eq=False)  # a key of dicts, as in Filling.race_ids
 class ChosenRace:
     """A race of the chosen calendar, and what counts of it."""
 

@@ -195,10 +195,9 @@ class Comparison:
     def discrepancies(self) -> Iterator[Discrepancy]:
         for name in IDENTIFIED:
             yield from self.differences(self.lists_of(name))
-        for at, race in enumerate(self.filling.choice.races):
+        for race, id in self.filling.race_ids.items():
             self.parts.clear()
             self.served_rows.clear()
-            id = self.filling.race_ids[at]
             for sides in self.calendars_of(race, id):
                 yield from self.differences(sides)
             for kind in race.parts:

@@ -1,7 +1,7 @@
 """Fills a Stage with what was chosen from the store: gives rows ids instead of references."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, compress, repeat
+from itertools import chain, compress, count, islice, repeat
 from typing import Any
 
 from racedata.hints import COMMAND
@@ -21,11 +21,11 @@ from racedata.values import Value
 # The values of a part, by column: much faster than row by row.
 Columns = dict[str, Sequence[Any]]
 # By driver and constructor, another constructor.
-Names = dict[tuple[int, int], int]
+Constructors = dict[tuple[int, int], int]
 
 
 class Filling:
-    """What fills a Stage from the store, step by step: `build.fill_and_correct` has their order.
+    """What fills a Stage from the store. `build.fill_and_correct` calls its functions.
 
     `base` is the source whose lists come first, and with `kept`, the sources whose ids are kept: an
     export, and perhaps its rest.
@@ -55,8 +55,24 @@ class Filling:
         self.base = base_of(self.sources)
         self.kept = {source.name for source in self.sources if source.has_ids} or {self.base.name}
         self.lists = Lists(store, choice, self.sources, self.base, corrected)
-        self.names: dict[tuple[int, str], Names] = {}  # by race and source: see `other_names`
-        self.race_ids: dict[int, int] = {}  # by the place of a race in `choice.races`
+        self.race_ids = self.ids_of_races()
+        # What was looked up by `constructors_that_count`, by race and source.
+        self.constructors: dict[tuple[ChosenRace, str], Constructors] = {}
+
+    def ids_of_races(self) -> dict[ChosenRace, int]:
+        """The id of each race: that of the base, or else a free one."""
+        own = {
+            (calendar.season, race["key"]): int(race["raceId"])
+            for calendar in self.calendars.values()
+            if calendar.source in self.kept
+            for race in (*(calendar.counting or ()), *calendar.races)
+        }
+        free = count(max(own.values(), default=0) + 1)
+        ids: dict[ChosenRace, int] = {}
+        for race in self.choice.races:
+            found = (own.get((race.season, race.keys.get(name))) for name in self.kept)
+            ids[race] = next(filter(None, found), 0) or next(free)
+        return ids
 
     def fill_sources(self) -> None:
         for source in self.sources:
@@ -65,7 +81,7 @@ class Filling:
             self.stage.add_source(number, source._replace(read_at=read_at))
 
     def fill_lists(self) -> None:
-        """Inserts the lists, to whose ids other rows refer."""
+        """Inserts the lists of drivers and the like."""
         for name, merged in self.lists.merged.items():
             names = BY_NAME[name].names
             values = [[row.get(column) for column in names] for row in merged.rows.values()]
@@ -74,28 +90,11 @@ class Filling:
     # Races.
 
     def fill_races(self) -> None:
-        """Inserts the seasons, the races and their sessions, which refer to circuits. Races that
-        the base has keep its ids. From then on, `race_ids` has all.
-        """
-        own = {
-            (calendar.season, race["key"]): race["raceId"]
-            for calendar in self.calendars.values()
-            if calendar.source in self.kept
-            for race in (*(calendar.counting or ()), *calendar.races)
-        }
-        last = max(own.values(), default=0)
-        for at, race in enumerate(self.choice.races):
-            ids = (own.get((race.season, race.keys.get(name))) for name in self.kept)
-            id = next(filter(None, ids), None)
-            if id is None:
-                last += 1
-                id = last
-            self.race_ids[at] = id
-            facts = {**race.facts, "raceId": id}
-            facts["circuitId"] = self.lists.ids[race.calendar.source]["circuits"][
-                facts["circuitId"]
-            ]
-            self.insert("races", facts)
+        """Inserts the seasons, the races and their sessions."""
+        for race, id in self.race_ids.items():
+            circuits = self.lists.ids[race.calendar.source]["circuits"]
+            circuit = circuits[race.facts["circuitId"]]
+            self.insert("races", {**race.facts, "raceId": id, "circuitId": circuit})
             for session in race.sessions:
                 self.insert("sessions", {"raceId": id, **session})
         self.fill_seasons()
@@ -123,55 +122,54 @@ class Filling:
 
     # Records.
 
+    def fill_results(self) -> None:
+        """Inserts the results, with their fastest laps."""
+        self.fill_kind("results")
+
     def fill_others(self) -> None:
-        """Inserts the other records, after the results have been corrected."""
+        """Inserts the other records. A car has its driver and constructor from stage.results."""
         for kind in PARTS:
             if kind not in ("results", "fastest_laps"):
                 self.fill_kind(kind)
 
     def fill_kind(self, kind: str) -> None:
-        """Inserts the chosen parts of a kind; with the results, also the fastest laps."""
+        """Inserts the chosen parts of a kind."""
         has_ids = bool(BY_NAME[kind].id)
         need_ids = []
-        for at, race in enumerate(self.choice.races):
+        for race in self.choice.races:
             if part := race.parts.get(kind):
-                id = self.race_ids[at]
                 if has_ids and not (self.base.has_ids and part.source in self.kept):
-                    need_ids.append((id, race, part))
+                    need_ids.append((race, part))
                 else:
-                    self.insert_part(id, part, self.values_of(id, race, part))
+                    self.insert_part(race, part, self.values_of(race, part))
         if need_ids:
             self.insert_with_ids(kind, need_ids)
 
-    def insert_with_ids(
-        self, kind: str, parts: Sequence[tuple[int, ChosenRace, StoredPart]]
-    ) -> None:
+    def insert_with_ids(self, kind: str, parts: Sequence[tuple[ChosenRace, StoredPart]]) -> None:
         """Inserts parts whose rows have no ids that can be kept: they get the ids of those of the
         base that they replace, then free ones.
         """
         name = BY_NAME[kind].id
-        replaced = [self.ids_of_base(race, kind) for _, race, _ in parts]
+        replaced = [self.ids_of_base(race, kind) for race, _ in parts]
         sql = f"SELECT ifnull(max({name}), 0) FROM stage.{kind}"
-        last = max([*self.db.execute(sql).fetchone(), *chain(*replaced)])
-        for (id, race, part), ids in zip(parts, replaced):
-            values = self.values_of(id, race, part)
-            count = len(next(iter(values.values())))
-            free = max(0, count - len(ids))
-            values[name] = [*ids[:count], *range(last + 1, last + free + 1)]
-            last += free
-            self.insert_part(id, part, values)
+        free = count(max([*self.db.execute(sql).fetchone(), *chain(*replaced)]) + 1)
+        for (race, part), ids in zip(parts, replaced):
+            values = self.values_of(race, part)
+            rows = len(next(iter(values.values())))
+            values[name] = [*islice(chain(ids, free), rows)]
+            self.insert_part(race, part, values)
 
-    def values_of(self, id: int, race: ChosenRace, part: StoredPart) -> Columns:
+    def values_of(self, race: ChosenRace, part: StoredPart) -> Columns:
         """The values of a part, with ids instead of references."""
         values = self.stored_values(part)
         if part.kind == "results":
             self.add_fastest_laps(race, values)
         else:
-            self.name_cars(id, race, part, values)
+            self.follow_results(race, part, values)
         if part.kind == "entries" and part.source != race.parts["results"].source:
             # only the drivers who have no result
             sql = "SELECT driverId FROM stage.results WHERE raceId = ?"
-            with_result = {driver for (driver,) in self.db.execute(sql, (id,))}
+            with_result = {driver for (driver,) in self.db.execute(sql, (self.race_ids[race],))}
             kept = [driver not in with_result for driver in values["driverId"]]
             values = {name: [*compress(column, kept)] for name, column in values.items()}
         return values
@@ -186,10 +184,10 @@ class Filling:
             for name, column in values.items()
         }
 
-    def insert_part(self, id: int, part: StoredPart, values: Columns) -> None:
+    def insert_part(self, race: ChosenRace, part: StoredPart, values: Columns) -> None:
         self.stage.progress(f"{part.season}: {part.kind}")
         sql = insertion(f"stage.{part.kind}", ("raceId", *values))
-        self.db.executemany(sql, zip(repeat(id), *values.values()))
+        self.db.executemany(sql, zip(repeat(self.race_ids[race]), *values.values()))
 
     def ids_of_base(self, race: ChosenRace, kind: str) -> list[int]:
         """The ids of the rows of the base, if another source's part was chosen."""
@@ -200,7 +198,7 @@ class Filling:
                 return [row[columns.index(id)] for row in rows] if id in columns else []
         return []
 
-    def name_cars(self, id: int, race: ChosenRace, part: StoredPart, values: Columns) -> None:
+    def follow_results(self, race: ChosenRace, part: StoredPart, values: Columns) -> None:
         """Gives a car the constructor that it has in the chosen results.
 
         Sources may give the same car different names, or disagree about it.
@@ -210,26 +208,26 @@ class Filling:
             return
         if not {"driverId", "constructorId"} <= {*values}:
             return
-        names = self.other_names(id, race, part.source)
+        counting = self.constructors_that_count(race, part.source)
         cars = zip(values["driverId"], values["constructorId"])
-        values["constructorId"] = [names.get(car, car[1]) for car in cars]
+        values["constructorId"] = [counting.get(car, car[1]) for car in cars]
 
-    def other_names(self, id: int, race: ChosenRace, source: str) -> Names:
+    def constructors_that_count(self, race: ChosenRace, source: str) -> Constructors:
         """By driver and constructor in the results of a source that do not count, the constructor
         in those that do. Without drivers who have several.
         """
-        if (id, source) not in self.names:
+        if (race, source) not in self.constructors:
             sql = "SELECT driverId, constructorId FROM stage.results WHERE raceId = ?"
-            ours = only(self.db.execute(sql, (id,)))
+            ours = only(self.db.execute(sql, (self.race_ids[race],)))
             theirs: dict[int, int] = {}
             for part in race.others["results"]:
                 if part.source == source:
                     values = self.stored_values(part)
                     theirs = only(zip(values["driverId"], values["constructorId"]))
-            self.names[id, source] = {
-                (driver, name): ours[driver] for driver, name in theirs.items() if driver in ours
+            self.constructors[race, source] = {
+                car: ours[car[0]] for car in theirs.items() if car[0] in ours
             }
-        return self.names[id, source]
+        return self.constructors[race, source]
 
     def add_fastest_laps(self, race: ChosenRace, results: Columns) -> None:
         """Adds the fastest laps to results."""
@@ -262,8 +260,8 @@ class Filling:
 
     def reason_for_choice(self, race: int, kind: str, source: str, other: str) -> str:
         """Why the records of a source count for a race, by its id, and not those of another."""
-        at = next(at for at, id in self.race_ids.items() if id == race)
-        return self.choice.races[at].reason_for_choice(kind, source, other)
+        (chosen,) = (each for each, id in self.race_ids.items() if id == race)
+        return chosen.reason_for_choice(kind, source, other)
 
     def source_of_fact(self, name: str, key: str, fact: tuple[str, Value] | None) -> str | None:
         """The source that has a row in a list, or in `seasons`, with a value in a column: an API
@@ -284,8 +282,8 @@ class Filling:
     def fill_origins(self) -> None:
         """Notes the source of each part. Sessions that came with their race need none."""
         origins: list[tuple[object, ...]] = []
-        for at, race in enumerate(self.choice.races):
-            id, calendar = self.race_ids[at], race.calendar
+        for race, id in self.race_ids.items():
+            calendar = race.calendar
             number = self.numbers[calendar.source]
             origins.append((id, "races", number, self.believed(race, calendar)))
             sessions = race.sessions_from
@@ -311,7 +309,7 @@ def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:
     constructors: dict[int, set[int]] = {}
     for driver, constructor in cars:
         constructors.setdefault(driver, set()).add(constructor)
-    return {driver: min(names) for driver, names in constructors.items() if len(names) == 1}
+    return {driver: min(found) for driver, found in constructors.items() if len(found) == 1}
 
 
 def base_of(sources: Sequence[StoredSource]) -> StoredSource:
