@@ -17,14 +17,14 @@ from racedata.formats import abridged, counted
 from racedata.loader.allowed import check_licence, is_only_open
 from racedata.loader.changes import fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
-from racedata.loader.correct import Applied, apply_corrections, note_corrections, store_corrections
+from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.discrepancies import Amounts, put_discrepancies
+from racedata.loader.discrepancies import Amounts, fill_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
-from racedata.loader.ids import put_ids, register_of
+from racedata.loader.ids import fill_ids, register_of
 from racedata.loader.report import contribution, contributions, licence, seasons_of, unknown_values
 from racedata.loader.same_bytes import (
     SAMPLE_NAME,
@@ -97,7 +97,7 @@ def build_database(
             check_licence(source.address, source.licence)
         applied = fill_and_correct(filling, lines)
         finish(filling, indexes, lines, old)
-        amounts = compare(filling, lines, old)
+        amounts = fill_comparisons(filling, lines, old)
         check_required(db)
         report = report_of(db, choice, applied, amounts)
         progress("writing the database")
@@ -180,7 +180,9 @@ def finish(
     describe(db, filling.store, filling.base.is_sample)
 
 
-def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | None) -> Amounts:
+def fill_comparisons(
+    filling: Filling, lines: Sequence[Line], old: ExistingDatabase | None
+) -> Amounts:
     """Fills the tables that compare the finished database: with the old one, which goes into the
     store too, and with what each source says. Returns how much of each source was compared.
     """
@@ -193,15 +195,15 @@ def compare(filling: Filling, lines: Sequence[Line], old: ExistingDatabase | Non
     fill_changes(store, db)
     progress("comparing sources")
     register = register_of(filling)
-    put_ids(filling, register)
-    return put_discrepancies(filling, register, [line.correction for line in lines])
+    fill_ids(filling, register)
+    return fill_discrepancies(filling, register, [line.correction for line in lines])
 
 
 def report_of(
     db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], amounts: Amounts
 ) -> Report:
     misfits = [*chain(*(each.remarks for each in applied))]
-    about = [
+    lines = [
         *summary_of(applied),
         *misfits,
         *contributions(db),
@@ -209,7 +211,7 @@ def report_of(
         *unknown_values(db),
     ]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
-    return Report(rows, about, misfits, remarks_of(choice), seasons_of(db), amounts)
+    return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db), amounts)
 
 
 def remarks_of(choice: Choice) -> list[str]:
@@ -237,7 +239,7 @@ def copy_tables(stage: Stage, progress: Progress) -> None:
     for table in TABLES:
         progress(f"numbering {table.name}")
         copy_table(stage, table)
-    store_corrections(stage)
+    fill_corrections(stage)
     db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
 
 

@@ -34,7 +34,7 @@ from racedata.loader.ids import IDENTIFIED
 from racedata.loader.matching import letters_of
 from racedata.loader.memory import ask_store
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.reading import ReadSources, put_groups, read
+from racedata.loader.reading import ReadSources, put_all_read, read
 from racedata.loader.rebuild import Condition, condition_of, take_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
@@ -178,7 +178,7 @@ def put_last(
     assert group.stage
     names = [source.name for source in store.sources()]
     with_ids = {source.name for source in store.known_sources() if source.has_ids}
-    put_groups(store, [group], corrected, progress)
+    put_all_read(store, [group], corrected, progress)
     added = [source.name for _, source in group.stage.stored_sources()]
     for name in {*added} - with_ids:
         store.drop_ids(name)

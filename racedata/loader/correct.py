@@ -74,7 +74,7 @@ def note_corrections(stage: Stage, lines: Iterable[Line]) -> None:
             target.note(line.correction.wrong, line.correction.right)
 
 
-def store_corrections(stage: Stage) -> None:
+def fill_corrections(stage: Stage) -> None:
     """Copies the table into the database, in the order of answers."""
     stage.db.execute(
         f"""INSERT INTO corrections ({COLUMNS})

@@ -82,7 +82,7 @@ class Line:
         self.old: Facts | None
         self.new: Facts | None
         if column == ROW:
-            self.old, self.new = self.facts(wrong), self.facts(right)
+            self.old, self.new = self.facts_in(wrong), self.facts_in(right)
             if (self.old is None) == (self.new is None):
                 what = r"\N as wrong, if the row is missing, or as right, if it is one too many"
                 raise LoadError(f"{self.place}: expected {what}")
@@ -128,7 +128,7 @@ class Line:
         """The names of facts about a row: its columns that are not in the key."""
         return [name for name in self.columns if name not in self.key]
 
-    def facts(self, text: str | None) -> dict[str, Value] | None:
+    def facts_in(self, text: str | None) -> dict[str, Value] | None:
         r"""The facts about a row, from `name=value; name=value`. None for `\N`."""
         if text is None:
             return None

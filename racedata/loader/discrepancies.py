@@ -149,7 +149,7 @@ class Discrepancy(NamedTuple):
 Amounts = Mapping[tuple[str, str], int]
 
 
-def put_discrepancies(
+def fill_discrepancies(
     filling: Filling, register: Register, corrections: Iterable[Correction]
 ) -> Amounts:
     """Fills the tables of discrepancies in the new database."""

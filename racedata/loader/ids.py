@@ -48,13 +48,14 @@ def register_of(filling: Filling) -> Register:
     return Register(rows, ids, references)
 
 
-def put_ids(filling: Filling, register: Register) -> None:
+def fill_ids(filling: Filling, register: Register) -> None:
     """Fills the table with the sources' own ids for what the new database has."""
     facts = set()
     for source in filling.store.sources():
         for row in filling.store.list_rows(source.name, "ids"):
             kind, reference, own = (str(row[name]) for name in ("kind", "reference", "id"))
-            id = register.ids[source.name, f"{kind}s"][reference]
-            if ours := register.references[f"{kind}Id"].get(id):
+            column = f"{kind}Id"
+            id = register.ids[source.name, LIST_OF[column]][reference]
+            if ours := register.references[column].get(id):
                 facts.add((kind, str(ours), public_name(source.name), own))
     filling.db.executemany(insertion("main.ids", COLUMNS), sorted(facts))

@@ -18,7 +18,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.memory import copied_from, remember_copied
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.reading import groups_of, put_groups, read
+from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import (
     Condition,
     condition_at,
@@ -62,7 +62,7 @@ def load(
         loaded = loaded_before(path, new.existing)
         # without APIs: the address of one may be that of a zip
         check_licences(dumps_in(sources or loaded))
-        first, *others = groups_of(sources or loaded)
+        first, *others = sources_read_together(sources or loaded)
         # If one of the others fails, what it said at the last load counts. The base must not fail.
         groups = [
             reading.enter_context(read(first, progress)),
@@ -76,7 +76,7 @@ def load(
 
         # All sources are read: the store is locked only while it changes.
         def edit(store: Store, corrected: CorrectedRows) -> None:
-            put_groups(store, groups, corrected, progress)
+            put_all_read(store, groups, corrected, progress)
             reading.close()  # the disk may not have room for the stages and the new database
             put_source_list(store, sources if only else list_after(store, sources or loaded))
 

@@ -76,7 +76,7 @@ def sql_of_kind(kind: str) -> str:
     return HAS_FASTEST_LAP if kind == "fastest_laps" else "TRUE"
 
 
-def parts_of(season: int, round: int, kind: str, rows: Sequence[Row]) -> list[Part]:
+def as_parts(season: int, round: int, kind: str, rows: Sequence[Row]) -> list[Part]:
     """The part that rows are, with columns of their own; for results, also the fastest laps."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     parts = []
@@ -183,7 +183,7 @@ class Tables:
         for kind in PARTS:
             # entries go with the results
             fetched = self.races_of(source, "results" if kind == "entries" else kind)
-            for race, part in self.parts_of(kind, has_ids):
+            for race, part in self.parts_of_kind(kind, has_ids):
                 if race in fetched and (years is None or part.season in years):
                     yield part, fetched[race]
 
@@ -195,7 +195,7 @@ class Tables:
         )
         return dict(origins.fetchall())
 
-    def parts_of(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
+    def parts_of_kind(self, kind: str, has_ids: bool) -> Iterator[tuple[Value, Part]]:
         """All parts of a kind, with their raceId."""
         columns = columns_of(kind, has_ids)
         table, where, order = TABLE_OF[kind], sql_of_kind(kind), "raceId"

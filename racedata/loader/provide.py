@@ -20,7 +20,7 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.load import list_after, load
 from racedata.loader.memory import remembered_corrections
 from racedata.loader.program import run
-from racedata.loader.reading import groups_of, put_groups, read
+from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import take_apart
 from racedata.loader.replacement import put_in_place, replaced_file
 from racedata.loader.same_bytes import SAMPLE
@@ -75,6 +75,6 @@ def build_without_lock(path: Path, progress: Progress) -> None:
 
 
 def put_sample(store: Store, lines: Sequence[Line], progress: Progress) -> None:
-    with read(groups_of([SAMPLE])[0], progress) as group:
-        put_groups(store, [group], CorrectedRows(lines), progress)
+    with read(sources_read_together([SAMPLE])[0], progress) as group:
+        put_all_read(store, [group], CorrectedRows(lines), progress)
     put_source_list(store, list_after(store, [SAMPLE]))

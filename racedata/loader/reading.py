@@ -26,7 +26,7 @@ class ReadSources(NamedTuple):
     fault: str = ""
 
 
-def groups_of(addresses: Sequence[str]) -> list[list[Source]]:
+def sources_read_together(addresses: Sequence[str]) -> list[list[Source]]:
     """The sources that are read together. An export and its rest have the same ids."""
     first, *others = [source_at(address) for address in addresses]
     rests = [source for source in others if source.is_rest]
@@ -53,10 +53,10 @@ def read(
         yield group
 
 
-def put_groups(
+def put_all_read(
     store: Store, groups: Sequence[ReadSources], corrected: CorrectedRows, progress: Progress
 ) -> None:
-    """Puts what was read into the store.
+    """Puts all that was read into the store.
 
     The database keeps the ids of one group: the first that has ids. If that group could not be
     read, its stored parts count, and have them.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from racedata.database import SCHEMA
 from racedata.formats import in_utf8
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.parts import sql_of_kind
+from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
 from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
@@ -115,13 +115,15 @@ class Stage:
             sources.append((number, source._replace(has_ids=self.has_ids)))
         return sources
 
-    def put_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
+    def add_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
         """Notes what the source calls a kind of things, such as `driver`: references and its ids.
 
         By default, its ids are the numbers of the rows.
         """
         if ids is None:
-            ids = self.db.execute(f"SELECT {kind}Ref, {kind}Id FROM stage.{kind}s").fetchall()
+            id = f"{kind}Id"
+            sql = f"SELECT {REFERENCE[id]}, {id} FROM stage.{LIST_OF[id]}"
+            ids = self.db.execute(sql).fetchall()
         self.db.executemany(
             "INSERT OR IGNORE INTO stage.ids VALUES (NULL, ?, ?, '', ?)",
             [(kind, reference, str(id)) for reference, id in ids],

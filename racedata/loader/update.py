@@ -14,9 +14,17 @@ from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, match_across_sources, match_with_earlier
-from racedata.loader.parts import Calendar, Part
+from racedata.loader.parts import LIST_OF, REFERENCE, Calendar, Part
 from racedata.loader.store import Store, StoredCalendar, StoredSource, keyed
 from racedata.values import Value
+
+# The columns that tell the rows of a list apart.
+KEYS = {
+    **{name: (REFERENCE[id],) for id, name in LIST_OF.items()},
+    "seasons": ("year",),
+    "corrections": ("tableName", "key", "columnName"),
+    "ids": OWN_ID,
+}
 
 
 def checked(
@@ -77,15 +85,8 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
 
 
 def put_lists(store: Store, delivery: Delivery) -> None:
-    keys = {
-        "corrections": ("tableName", "key", "columnName"),
-        "ids": OWN_ID,
-        "seasons": ("year",),
-        "status": ("status",),
-    }
     for name, rows in delivery.lists.items():
-        names = keys.get(name, (f"{name[:-1]}Ref",))
-        keyed_rows = [(" ".join(str(row[name]) for name in names), row) for row in rows]
+        keyed_rows = [(" ".join(str(row[key]) for key in KEYS[name]), row) for row in rows]
         store.put_list(delivery.source.name, name, keyed_rows)
 
 

@@ -15,7 +15,7 @@ from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put
 
 from racedata.loader.build import build_database
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.parts import OF_CAR, PARTS, Part, Tables, columns_of, parts_of
+from racedata.loader.parts import OF_CAR, PARTS, Part, Tables, as_parts, columns_of
 from racedata.loader.rebuild import take_apart
 from racedata.loader.sources import source_at
 from racedata.loader.stage import of_kind, staged
@@ -38,19 +38,19 @@ def test_the_rows_of_results_are_two_parts():
         {**ROW, "positionOrder": 2, "driverId": "clark", **unknown},
         {**ROW, "positionOrder": 9, **lap},
     ]
-    of_results, of_laps = parts_of(2023, 1, "results", rows)
+    of_results, of_laps = as_parts(2023, 1, "results", rows)
     assert of_results[:3] == (2023, 1, "results")
     assert of_results.columns == (*ROW, "positionOrder")
     assert [row[0] for row in of_results.rows] == ["hill", "clark", "hill"]
     found = [["hill", 1, "1", place, 40, 1, "1:20.000", "200.5"] for place in (9, 10)]
     assert of_laps == Part(2023, 1, "fastest_laps", (*OF_CAR, *FASTEST_LAP), found)
-    assert len(parts_of(2023, 1, "results", rows[1:2])) == 1
+    assert len(as_parts(2023, 1, "results", rows[1:2])) == 1
 
 
 @pytest.mark.parametrize("kind", sorted({*RECORDS} - {"results"}))
 def test_rows_of_other_kinds_are_one_part_with_the_columns_of_any_row(kind):
     rows = [{"driverId": "hill", "rank": 1}, {"driverId": "clark", "time": "1"}]
-    (part,) = parts_of(2023, 1, kind, rows)
+    (part,) = as_parts(2023, 1, kind, rows)
     assert part == Part(
         2023, 1, kind, ("driverId", "rank", "time"), [["hill", 1, None], ["clark", None, "1"]]
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from racedata.formats import Json
 from racedata.loader.errors import LoadError
-from racedata.loader.parts import LISTS, Calendar, Part, Row, parts_of
+from racedata.loader.parts import LISTS, Calendar, Part, Row, as_parts
 from racedata.model import BY_NAME, RACE_TABLES, SHOOTOUT, SPRINT_QUALIFYING, WEEKEND, Column, Table
 from racedata.values import Value
 
@@ -115,7 +115,7 @@ class SeasonParts:
                 raise LoadError(f"{place_of(place, table, number)}: {what}")
             keys.add(unique)
             rows.append(row)
-        self.parts += parts_of(self.season, int(race["round"]), table.name, rows)
+        self.parts += as_parts(self.season, int(race["round"]), table.name, rows)
 
     def add_to_list(self, name: str, found: Any, place: str) -> Value:
         """The reference of a driver, constructor or circuit, whose facts are added."""

@@ -91,7 +91,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         remarks += file.remarks(RARE)
     if not is_the_rest:
         for kind in ("driver", "constructor", "circuit"):
-            stage.put_ids(kind)
+            stage.add_ids(kind)
     if not has_sessions and not is_the_rest:
         stage.db.execute(SPRINT_GRID)
         if not is_export:

@@ -121,7 +121,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         ("driver", driver_references(db, rules)),
     ):
         db.create_function(f"{kind}_reference", 1, references.get, deterministic=True)
-        stage.put_ids(kind, [(reference, id) for id, reference in references.items()])
+        stage.add_ids(kind, [(reference, id) for id, reference in references.items()])
     run(stage, SQL["lists"])
     add_constructors(stage, rules)
     insert_statuses(stage, SQL["statuses"][0])
@@ -195,7 +195,7 @@ def add_constructors(stage: Stage, rules: Iterable[IdRule]) -> None:
             row = (numbers[reference], reference, names.get(reference, name), nationality)
             db.execute(insertion("stage.constructors", CONSTRUCTOR), row)
     stage.rows["constructors"] = len(numbers)
-    stage.put_ids("constructor", [(rule["reference"], rule["id"]) for rule in [*others, *listed]])
+    stage.add_ids("constructor", [(rule["reference"], rule["id"]) for rule in [*others, *listed]])
     of_id: dict[int, list[Rule]] = defaultdict(list)
     for rule in [*listed, *others]:
         engine, *limits, driver = (rule[condition] for condition in CONDITIONS)

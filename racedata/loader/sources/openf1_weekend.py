@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, parts_of
+from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, as_parts
 from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
@@ -260,7 +260,7 @@ def delivered(
             for row in named:
                 for id, name in LIST_OF.items():
                     used[name] |= {row[id]} if id in row else set()
-            parts += parts_of(year, race.round, kind, named)
+            parts += as_parts(year, race.round, kind, named)
     races = [{**race, "time": None, "sessions": []} for race in tables.seasons()[year]]
     used["circuits"] = {race["circuitId"] for race in races}
     lists = {
@@ -275,6 +275,6 @@ def delivered(
         {"kind": kind, "reference": reference, "id": str(id)}
         for kind, ids in (("circuit", CIRCUITS), ("constructor", CONSTRUCTORS))
         for id, reference in ids.items()
-        if reference in used[f"{kind}s"]
+        if reference in used[LIST_OF[f"{kind}Id"]]
     ]
     return Calendar(year, races, may_count=False), parts, lists
