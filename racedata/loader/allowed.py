@@ -11,22 +11,20 @@ from racedata.settings import LICENCES, LoaderSettings
 VARIABLE = "RACEDATA_LICENCE"
 
 
-def set_variable(text: str) -> str:
-    """Takes the value of `--licence`. It holds wherever a command may use a source: in each thread
-    of a follower, and in a build from the store.
-    """
-    os.environ[VARIABLE] = text
-    return text
-
-
 def add_licence_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--licence",
-        type=set_variable,
         choices=LICENCES,
-        default=argparse.SUPPRESS,
         help=f"open refuses every source that is not under CC BY or CC0 ({VARIABLE}; default: any)",
     )
+
+
+def set_licence(licence: str | None) -> None:
+    """Lets `--licence`, if it is given, take the place of the variable: the rule holds wherever a
+    program may use a source, in each thread of a follower and in a build from the store.
+    """
+    if licence:
+        os.environ[VARIABLE] = licence
 
 
 def is_only_open() -> bool:

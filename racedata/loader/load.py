@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from racedata.database import can_be_built_again, default_path, is_missing, store_path
-from racedata.loader.allowed import add_licence_argument
+from racedata.loader.allowed import add_licence_argument, set_licence
 from racedata.loader.copies import install_copy
 from racedata.loader.corrections import CorrectedRows, Named, add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
@@ -77,7 +77,8 @@ def load(
         # All sources are read: the store is locked only while it changes.
         def edit(store: Store, corrected: CorrectedRows) -> None:
             put_all_read(store, groups, corrected, progress)
-            reading.close()  # the disk may not have room for the stages and the new database
+            # now, before the build: the disk may not have room for the stages and the new database
+            reading.close()
             put_source_list(store, sources if only else list_after(store, sources or loaded))
 
         report = new.build_from_store(corrections, progress, edit)
@@ -200,6 +201,7 @@ def main(arguments: Sequence[str]) -> None:
     add_corrections_argument(parser)
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
+    set_licence(parsed.licence)
 
     def work(progress: Progress) -> list[str]:
         make_default_folder(parsed.database)

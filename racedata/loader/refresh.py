@@ -7,6 +7,7 @@ old one stays. sources/ decides what to ask each source for, and choose.py what 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -38,34 +39,30 @@ from racedata.loader.update import put_news
 CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
 
 
+@dataclass
 class Refresh:
-    """A refresh of the database at `path` from sources at `addresses`.
+    """A refresh of a database from sources."""
 
-    `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace`
-    makes the pace of the requests to a source. With `sleep`, a refresh does not fail if another
-    program or thread is replacing the database: it waits.
-    """
+    database: str
+    addresses: Sequence[str]  # of the sources
+    season: int | None  # the only one to bring, with all details of its races
+    corrections: Named
+    progress: Progress
+    say: Callable[[str], object]  # prints a line
+    new_pace: Callable[[], Pace] = Pace  # makes the pace of the requests to a source
+    # With it, a refresh does not fail if another program or thread is replacing the database: it
+    # waits.
+    sleep: Sleep | None = None
+    is_named: bool = True  # whether the command names the sources
+    # The first season to bring, which `run` sets before any source has changed the database. A
+    # follower never calls `run`: each source brings what it finds unfinished.
+    first: int = field(init=False, default=LAST_SEASON)
+    # whether a source has asked `run` to try again later
+    was_refused: bool = field(init=False, default=False)
 
-    def __init__(
-        self,
-        path: str,
-        addresses: Sequence[str],
-        season: int | None,
-        corrections: Named,
-        progress: Progress,
-        say: Callable[[str], object],
-        new_pace: Callable[[], Pace] = Pace,
-        sleep: Sleep | None = None,
-        is_named: bool = True,  # whether the command names the sources
-    ) -> None:
-        self.sources = [source_at(address, new_pace()) for address in addresses]
-        self.path, self.season, self.corrections = Path(path), season, corrections
-        self.progress, self.say, self.sleep = progress, say, sleep
-        self.is_named, self.addresses = is_named, addresses
-        # The first season to bring, which `run` sets before any source has changed the database.
-        # A follower never calls `run`: each source brings what it finds unfinished.
-        self.first = LAST_SEASON
-        self.was_refused = False  # whether a source has asked `run` to try again later
+    def __post_init__(self) -> None:
+        self.path = Path(self.database)
+        self.sources = [source_at(address, self.new_pace()) for address in self.addresses]
 
     def run(self) -> int:
         """Asks each source. Returns how many new databases were stored.
@@ -84,7 +81,7 @@ class Refresh:
                 self.say(str(error))
                 self.was_refused = True
             except FAULTS as error:
-                faults.append(fault_text(error, str(self.path)))
+                faults.append(fault_text(error, self.database))
         if faults:
             raise LoadError("; ".join(faults))
         return databases
@@ -93,7 +90,7 @@ class Refresh:
         """Raises LoadError, before any request, if the database is missing or damaged. First builds
         one that is of an earlier version, or that lacks what the store has.
         """
-        if line := bring_into_step(str(self.path), self.corrections, self.progress):
+        if line := bring_into_step(self.database, self.corrections, self.progress):
             self.say(line)
         ExistingDatabase(self.path).close()
 
@@ -193,7 +190,7 @@ class SourceRefresh:
             put_source_list(store, addresses, is_read=False)
             store.remember(source.name, delivery.notes)
 
-        with new_database(str(refresh.path), refresh.sleep) as new:
+        with new_database(refresh.database, refresh.sleep) as new:
             report = new.build_from_store(
                 refresh.corrections, refresh.progress, edit, may_stay=True
             )
@@ -206,7 +203,7 @@ class SourceRefresh:
         """Replaces the database with a copy of another one, if they differ."""
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
-            with new_database(str(refresh.path), refresh.sleep) as new:
+            with new_database(refresh.database, refresh.sleep) as new:
                 install_copy(copy, new.path, new.existing)
                 differences = new.differences(refresh.progress)
             for line in differences:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from racedata import values
 from racedata.database import OLDEST_VERSION
-from racedata.loader.allowed import add_licence_argument
+from racedata.loader.allowed import add_licence_argument, set_licence
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
@@ -49,7 +49,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     def make(number: int, sleep: Sleep) -> FollowedSource:
         lines: list[str] = []
         refresh = Refresh(
-            path=path,
+            database=path,
             addresses=addresses,
             season=None,
             corrections=corrections,
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str]) -> None:
         if is_listed and (line := load_unread(parsed.database, parsed.corrections, progress)):
             faults.append(say(line))
         refresh = Refresh(
-            path=parsed.database,
+            database=parsed.database,
             addresses=addresses,
             is_named=bool(parsed.addresses),
             season=parsed.season,
@@ -195,6 +195,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add_corrections_argument(parser)
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
+    set_licence(parsed.licence)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected only one of them")
     parsed.addresses = [
