@@ -24,6 +24,7 @@ class Follower:
 
         self.arguments = ["--follow", "--database", database]
         try:
+            # only to check the sources: the new program makes its own follower
             refresh_command.follower(refresh_command.parse(self.arguments))
         except LoadError as error:
             sys.exit(f"racedata serve --follow: {error}")

@@ -47,7 +47,7 @@ CREATE TABLE coverage (
     first INTEGER NOT NULL,  -- the first season with records
     last  INTEGER NOT NULL,  -- the last season with records
     races INTEGER NOT NULL,  -- races with records
-    run   INTEGER NOT NULL   -- races of these seasons that have results or these records
+    run   INTEGER NOT NULL   -- races held in these seasons: those that have results or these records
 ) STRICT, WITHOUT ROWID;
 
 -- A value that the loader has corrected: loader/corrections.csv lists what it corrects. Endpoint `corrections`.

@@ -55,6 +55,7 @@ def fix_state(store: Store, facts: Sequence[object], before: str | None) -> None
         if before is None:
             store.state = own, 1
         elif before == own:
+            # the build has counted itself already, but the same bytes have the same revision
             store.state = own, revision - 1
     elif id.startswith(SAMPLE_NAME):
         store.state = secrets.token_hex(8), revision

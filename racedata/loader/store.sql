@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS sources (
     reading       INTEGER NOT NULL,  -- the number of that reading
     place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
     isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
-    isApi         INTEGER NOT NULL,  -- 1 if its facts replace those of dumps
+    isApi         INTEGER NOT NULL,  -- 1 if it is an API with final records
     isProvisional INTEGER NOT NULL,  -- 1 if its parts only count until another source has them
     isSample      INTEGER NOT NULL,
     hasIds        INTEGER NOT NULL   -- 1 if its rows have ids that the database keeps
