@@ -20,7 +20,7 @@ from racedata.loader.choose import Choice, choose
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.discrepancies import Amounts, fill_discrepancies
+from racedata.loader.discrepancies import fill_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
@@ -33,6 +33,7 @@ from racedata.loader.same_bytes import (
     fix_state,
     is_only_sample,
 )
+from racedata.loader.sides import Amounts
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredSource

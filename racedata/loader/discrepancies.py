@@ -1,22 +1,25 @@
 """Where sources disagree: every fact for which two sources of the list have different values.
 
-It compares what they say, before corrections. differences.py says what a difference can mean.
-Not compared: the values in results of a driver who has two in a race (shared cars); statuses,
-because each source has its own words; places in the standings that are shared; the constructor of
-a car if it differs only as in the results. A row that a source lacks counts for some kinds. So does
-a value that it lacks, if it has such values for others in the race; or if the database lacks the
-value for the whole race, but has it for others of the season.
+sides.py has what they say, differences.py what a difference can mean. The special cases:
+
+- a value that a source lacks: it counts if the source has such values for others in the race
+  (`in_column`), or if the database lacks it for the whole race, but has it for others of the season
+  (`is_gap`);
+- a row that a source lacks: it counts for the kinds COUNTED (`rows_in_some`);
+- two rows of a driver in a race, of shared cars: they are only counted (`between`);
+- a fastest lap that a source lacks: of a driver who drove, it is unknown (`rows_with`);
+- the constructor of a car: not compared if it differs only as in the results (`follows_results`);
+- a place in the standings that is shared: unknown (`Said.rows_of`);
+- statuses: not compared, because each source has its own words (`Column.is_compared`).
 """
 
 import csv
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, combinations
 from pathlib import Path
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.choose import ChosenRace
 from racedata.loader.conventions import Case
 from racedata.loader.correction_lines import (
     DRIVER,
@@ -24,7 +27,6 @@ from racedata.loader.correction_lines import (
     Correction,
     correctable_columns,
     known_facts,
-    names_in_key,
 )
 from racedata.loader.differences import (
     CONVENTIONS,
@@ -37,13 +39,13 @@ from racedata.loader.differences import (
     groups_of,
 )
 from racedata.loader.fill import Filling
-from racedata.loader.ids import IDENTIFIED, Register
-from racedata.loader.parts import LIST_OF, Row
-from racedata.loader.source_rows import Key, SourceRows, source_rows
+from racedata.loader.ids import Register
+from racedata.loader.parts import Row
+from racedata.loader.sides import Amounts, Said, Sides, Subject
+from racedata.loader.source_rows import Key, SourceRows
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
-from racedata.loader.store import StoredPart, unpacked
-from racedata.model import FASTEST_LAP, KINDS, STANDINGS, TABLE_OF, Table
+from racedata.model import FASTEST_LAP, KINDS
 from racedata.values import Value
 
 NOT_CORRECTED = Path(__file__).with_name("not_corrected.csv")
@@ -62,46 +64,6 @@ IDS = ("driverId", "constructorId", "circuitId")
 Values = Mapping[str, Value]  # by source
 # The rows of a driver, by source and by the number of the car, or of the stop.
 Cars = Mapping[str, Mapping[Value, Row]]
-# The served rows with a key: facts by the name of a column in corrections.
-ServedRows = Mapping[Key, Sequence[Row]]
-
-
-class Subject(NamedTuple):
-    """What is compared: a kind of records of a race, or a list."""
-
-    kind: str
-    race: ChosenRace | None = None
-    id: int | None = None  # of the race
-
-    @property
-    def table(self) -> Table:
-        return TABLE_OF[self.kind]
-
-    @property
-    def names(self) -> list[str]:
-        """The columns that name a row."""
-        is_of_list = self.kind in IDENTIFIED
-        return [self.table.names[0]] if is_of_list else names_in_key(self.table)
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        return (KINDS.get(self.kind) or self.table).compared
-
-    @property
-    def lacks_count(self) -> bool:
-        """Whether a missing value counts: standings lack some by convention."""
-        return self.kind not in (*IDENTIFIED, "races", *STANDINGS)
-
-
-class Sides(NamedTuple):
-    """What sources say about a subject. Of a kind of records, that which counts comes first."""
-
-    subject: Subject
-    rows: Mapping[str, SourceRows]  # by source
-
-    @property
-    def first(self) -> str:
-        return next(iter(self.rows))
 
 
 class Fact(NamedTuple):
@@ -145,17 +107,14 @@ class Discrepancy(NamedTuple):
         return (self.judgement.doubt, -self.judgement.size, *at, kind, self.key, self.fact.column)
 
 
-# How many races, or rows of a list, of a source were compared with another: by source and kind.
-Amounts = Mapping[tuple[str, str], int]
-
-
 def fill_discrepancies(
     filling: Filling, register: Register, corrections: Iterable[Correction]
 ) -> Amounts:
     """Fills the tables of discrepancies in the new database."""
-    comparison = Comparison(filling, register, corrections)
-    discrepancies = sorted(comparison.discrepancies(), key=lambda discrepancy: discrepancy.order)
-    places = {source.name: place for place, source in enumerate(comparison.sources, 1)}
+    said = Said(filling, register)
+    found = chain.from_iterable(map(Comparison(said, corrections).between, said.sides()))
+    discrepancies = sorted(found, key=lambda discrepancy: discrepancy.order)
+    places = {source.name: place for place, source in enumerate(said.sources, 1)}
     facts, values = [], []
     for record, (fact, judgement, key, ids, *state) in enumerate(discrepancies, 1):
         kind, race, race_id = fact.subject
@@ -167,7 +126,7 @@ def fill_discrepancies(
         ]
     filling.db.executemany(insertion("main.discrepancies", 13), facts)
     filling.db.executemany(insertion("main.discrepancy_values", 4), values)
-    return comparison.amounts
+    return said.amounts
 
 
 def text_of(value: Value) -> str | None:
@@ -177,139 +136,14 @@ def text_of(value: Value) -> str | None:
 class Comparison:
     """Compares what the sources of the list say with each other."""
 
-    def __init__(
-        self, filling: Filling, register: Register, corrections: Iterable[Correction]
-    ) -> None:
-        self.filling, self.store, self.db = filling, filling.store, filling.db
-        self.rows, self.ids, self.references = register
-        self.sources = self.store.sources()
-        self.reasons = Reasons(corrections)
-        self.amounts: Counter[tuple[str, str]] = Counter()
-        self.circuits = dict(self.db.execute("SELECT raceId, circuitId FROM main.races").fetchall())
-        # What was looked up: by kind and season, the columns that have values; of the latest race,
-        # what its parts say, and by kind its served rows.
-        self.columns_known: dict[tuple[str, int], set[str]] = {}
-        self.parts: dict[StoredPart, SourceRows] = {}
-        self.served_rows: dict[str, ServedRows] = {}
-
-    def discrepancies(self) -> Iterator[Discrepancy]:
-        for name in IDENTIFIED:
-            yield from self.differences(self.lists_of(name))
-        for race, id in self.filling.race_ids.items():
-            self.parts.clear()
-            self.served_rows.clear()
-            for sides in self.calendars_of(race, id):
-                yield from self.differences(sides)
-            for kind in race.parts:
-                parts = race.ranked_parts(kind)
-                if len(parts) > 1:
-                    self.amounts.update((part.source, kind) for part in parts)
-                    if len({self.store.content(part) for part in parts}) > 1:
-                        sides = Sides(Subject(kind, race, id), self.rows_by_source(race, kind))
-                        yield from self.differences(sides)
-
-    # What sources say.
-
-    def lists_of(self, name: str) -> Sides:
-        """A list of all sources: the rows that the database has."""
-        subject, sides = Subject(name), {}
-        (id,) = subject.names
-        (reference,) = subject.table.key
-        for source in self.sources:
-            ids = self.ids[source.name, name]
-            rows = [{**row, id: ids[row[reference]]} for row in self.rows[source.name, name]]
-            rows = [row for row in rows if row[id] in self.references[id]]
-            # the facts of a provisional source are those of the database
-            if rows and not source.is_provisional:
-                sides[source.name] = source_rows(rows, (id, *subject.compared), (id,))
-        count = Counter(key for of_source in sides.values() for key in of_source.at)
-        for source_name, of_source in sides.items():
-            self.amounts[source_name, name] += sum(count[key] > 1 for key in of_source.at)
-        return Sides(subject, sides)
-
-    def calendars_of(self, race: ChosenRace, id: int) -> Iterator[Sides]:
-        """The race, and its sessions, in the calendars of all sources."""
-        races, sessions = Subject("races", race, id), Subject("sessions", race, id)
-        of_races: dict[str, SourceRows] = {}
-        of_sessions: dict[str, SourceRows] = {}
-        for source in self.sources:
-            if not (calendar := self.filling.calendars.get((source.name, race.season))):
-                continue
-            given = calendar.races if calendar.counting is None else calendar.counting
-            for facts in given:
-                if facts["key"] == race.keys.get(source.name):
-                    if calendar.counting is not None:
-                        of_races[source.name] = source_rows([facts], races.compared, ())
-                    if rows := facts["sessions"]:
-                        names = ("session", *sessions.compared)
-                        of_sessions[source.name] = source_rows(rows, names, ("session",))
-        for sides in (Sides(races, of_races), Sides(sessions, of_sessions)):
-            if len(sides.rows) > 1:
-                self.amounts.update((source, sides.subject.kind) for source in sides.rows)
-            yield sides
-
-    def rows_of(self, part: StoredPart) -> SourceRows:
-        """What a part says, with ids instead of references to what the database has."""
-        if part not in self.parts:
-            names, content = self.store.content(part)
-            columns = dict(zip(names.split(), zip(*unpacked(content))))
-            for name in ("driverId", "constructorId"):
-                if name in columns:
-                    ids = self.ids[part.source, LIST_OF[name]]
-                    columns[name] = tuple(
-                        reference if (id := ids[reference]) is None else id
-                        for reference in columns[name]
-                    )
-            if part.kind in STANDINGS:
-                # Sources differ in whether equal points share a place.
-                rows = Counter(columns["points"])
-                columns["position"] = tuple(
-                    place if rows[points] == 1 else None
-                    for place, points in zip(columns["position"], columns["points"])
-                )
-            self.parts[part] = SourceRows(columns, Subject(part.kind).names)
-        return self.parts[part]
-
-    def rows_by_source(self, race: ChosenRace, kind: str) -> Mapping[str, SourceRows]:
-        """What all sources say about a kind of a race, that which counts first."""
-        return {part.source: self.rows_of(part) for part in race.ranked_parts(kind)}
-
-    def is_known(self, subject: Subject, column: str) -> bool:
-        """Whether the database has values in a column for other races of the season."""
-        assert subject.race
-        key = subject.kind, subject.race.season
-        if key not in self.columns_known:
-            self.columns_known[key] = {
-                name
-                for race in self.filling.choice.races
-                if race.season == subject.race.season and subject.kind in race.parts
-                for name in self.rows_of(race.parts[subject.kind]).known
-            }
-        return column in self.columns_known[key]
-
-    def served(self, subject: Subject) -> ServedRows:
-        """The rows of the new database."""
-        if subject.kind not in self.served_rows:
-            facts = {
-                name: column.shown
-                for name, column in correctable_columns(subject.table.name, "main").items()
-            }
-            names = subject.names
-            rows: dict[Key, list[Row]] = {}
-            where, bound = ("WHERE raceId = ?", (subject.id,)) if subject.race else ("", ())
-            for values in self.db.execute(
-                f"""SELECT {", ".join((*names, *facts.values()))}
-                    FROM main.{subject.table.name} AS corrected {where}""",
-                bound,
-            ):
-                row = dict(zip(facts, values[len(names) :]))
-                rows.setdefault(tuple(values[: len(names)]), []).append(row)
-            self.served_rows[subject.kind] = rows
-        return self.served_rows[subject.kind]
+    def __init__(self, said: Said, corrections: Iterable[Correction]) -> None:
+        self.said, self.reasons = said, Reasons(corrections)
+        found = said.db.execute("SELECT raceId, circuitId FROM main.races")
+        self.circuits = dict(found.fetchall())
 
     # What differs.
 
-    def differences(self, sides: Sides) -> Iterator[Discrepancy]:
+    def between(self, sides: Sides) -> Iterator[Discrepancy]:
         """The values that differ, and the rows that only some sources have."""
         subject, all_rows = sides.subject, sides.rows.values()
         if len(all_rows) < 2:
@@ -323,7 +157,7 @@ class Comparison:
         for key in sorted(differing - several, key=str):
             rows = self.rows_with(sides, key)
             for column in columns if len(rows) > 1 else ():
-                yield from self.difference(sides, column, key, rows)
+                yield from self.in_column(sides, column, key, rows)
         if subject.kind in COUNTED:
             yield from self.rows_in_some(sides)
 
@@ -338,14 +172,14 @@ class Comparison:
             sides.subject.kind in KINDS
             and sides.subject.lacks_count
             and column not in sides.rows[sides.first].known
-            and self.is_known(sides.subject, column)
+            and self.said.is_known(sides.subject, column)
         )
 
     def rows_with(self, sides: Sides, key: Key) -> dict[str, Row]:
         """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
         subject, results = sides.subject, dict[str, SourceRows]()
         if subject.kind == "fastest_laps" and subject.race:
-            results |= self.rows_by_source(subject.race, "results")
+            results |= self.said.rows_by_source(subject.race, "results")
         if any(key in rows.several for rows in results.values()):
             return {}  # who drove two cars
         found: dict[str, Row] = {}
@@ -356,7 +190,7 @@ class Comparison:
                 found[source] = dict.fromkeys(FASTEST_LAP)
         return found
 
-    def difference(
+    def in_column(
         self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]
     ) -> Iterator[Discrepancy]:
         """The discrepancy in a column of the rows with a key, if it is one."""
@@ -373,7 +207,7 @@ class Comparison:
         if column == "constructorId" and self.follows_results(subject, key, values):
             return
         name = "constructor" if column == "constructorId" else column
-        ours = next(iter(self.served(subject).get(key, ())), {}).get(name)
+        ours = next(iter(self.said.served(subject).get(key, ())), {}).get(name)
         cases = (
             self.case(sides, column, key, {one: rows[one], other: rows[other]})
             for one, other in combinations(values, 2)
@@ -391,7 +225,7 @@ class Comparison:
     def case(self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]) -> Case:
         """A difference between two sources, with what they say about the race."""
         race = sides.subject.race
-        results = self.rows_by_source(race, "results").get(next(iter(rows))) if race else None
+        results = self.said.rows_by_source(race, "results").get(next(iter(rows))) if race else None
         season, name = (race.season, race.name) if race else (None, "")
         sources = [sides.rows[source] for source in rows]
         return Case(column, key, [*rows.values()], sources, season, name, results)
@@ -401,7 +235,7 @@ class Comparison:
         if subject.kind == "results" or "driverId" not in subject.names or not subject.race:
             return False
         driver = (key[subject.names.index("driverId")],)
-        results = self.rows_by_source(subject.race, "results")
+        results = self.said.rows_by_source(subject.race, "results")
         for source, constructor in values.items():
             rows = results.get(source)
             if not rows or driver not in rows.at or driver in rows.several:
@@ -432,11 +266,13 @@ class Comparison:
         key = (driver, car) if names_stop else (driver,)
         ours = [
             row
-            for row in self.served(subject).get(key, ())
+            for row in self.said.served(subject).get(key, ())
             if not names_car or row.get(COUNTED[subject.kind], car) == car
         ]
         values = {
-            source: self.facts(subject, source, key, having[source]) if source in having else None
+            source: self.row_in_words(subject, source, key, having[source])
+            if source in having
+            else None
             for source in cars
             if source in having or source in lacking
         }
@@ -467,9 +303,9 @@ class Comparison:
 
     def shown(self, column: str, value: Value) -> Value:
         """A value as corrections have it: a reference instead of an id."""
-        return self.references.get(column, {}).get(value, value)
+        return self.said.references.get(column, {}).get(value, value)
 
-    def facts(self, subject: Subject, source: str, key: Key, row: Row) -> str:
+    def row_in_words(self, subject: Subject, source: str, key: Key, row: Row) -> str:
         """The facts of a row of a source, as corrections have them."""
         facts = {
             **row,
@@ -477,7 +313,7 @@ class Comparison:
             "status": row.get("statusId"),
         }
         if subject.kind == "results" and subject.race:
-            laps = self.rows_by_source(subject.race, "fastest_laps").get(source)
+            laps = self.said.rows_by_source(subject.race, "fastest_laps").get(source)
             if laps and key in laps.at:
                 lap = laps.row(laps.at[key], FASTEST_LAP)
                 if lap["number"] == row.get("number"):

@@ -1,0 +1,187 @@
+"""What the sources of the list say, side by side: about each race and kind, and in each list.
+
+It is what they say before corrections. discrepancies.py compares it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from racedata.loader.choose import ChosenRace
+from racedata.loader.correction_lines import correctable_columns, names_in_key
+from racedata.loader.fill import Filling
+from racedata.loader.ids import IDENTIFIED, Register
+from racedata.loader.parts import LIST_OF, Row
+from racedata.loader.source_rows import Key, SourceRows, source_rows
+from racedata.loader.store import StoredPart, unpacked
+from racedata.model import KINDS, STANDINGS, TABLE_OF, Table
+
+# How many races, or rows of a list, of a source were compared with another: by source and kind.
+Amounts = Mapping[tuple[str, str], int]
+# The served rows with a key: facts by the name of a column in corrections.
+ServedRows = Mapping[Key, Sequence[Row]]
+
+
+class Subject(NamedTuple):
+    """What is compared: a kind of records of a race, or a list."""
+
+    kind: str
+    race: ChosenRace | None = None
+    id: int | None = None  # of the race
+
+    @property
+    def table(self) -> Table:
+        return TABLE_OF[self.kind]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that name a row."""
+        is_of_list = self.kind in IDENTIFIED
+        return [self.table.names[0]] if is_of_list else names_in_key(self.table)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (KINDS.get(self.kind) or self.table).compared
+
+    @property
+    def lacks_count(self) -> bool:
+        """Whether a missing value counts: standings lack some by convention."""
+        return self.kind not in (*IDENTIFIED, "races", *STANDINGS)
+
+
+class Sides(NamedTuple):
+    """What sources say about a subject. Of a kind of records, that which counts comes first."""
+
+    subject: Subject
+    rows: Mapping[str, SourceRows]  # by source
+
+    @property
+    def first(self) -> str:
+        return next(iter(self.rows))
+
+
+class Said:
+    """What all sources of the list say, and what the new database has of it."""
+
+    def __init__(self, filling: Filling, register: Register) -> None:
+        self.filling, self.store, self.db = filling, filling.store, filling.db
+        self.rows, self.ids, self.references = register
+        self.sources = self.store.sources()
+        self.amounts: Counter[tuple[str, str]] = Counter()
+        # What was looked up: by kind and season, the columns that have values; of the latest race,
+        # what its parts say, and by kind its served rows.
+        self.columns_known: dict[tuple[str, int], set[str]] = {}
+        self.parts: dict[StoredPart, SourceRows] = {}
+        self.served_rows: dict[str, ServedRows] = {}
+
+    def sides(self) -> Iterator[Sides]:
+        """All that may differ: the lists, then race by race."""
+        for name in IDENTIFIED:
+            yield self.lists_of(name)
+        for race, id in self.filling.race_ids.items():
+            self.parts.clear()
+            self.served_rows.clear()
+            yield from self.calendars_of(race, id)
+            for kind in race.parts:
+                parts = race.ranked_parts(kind)
+                if len(parts) > 1:
+                    self.amounts.update((part.source, kind) for part in parts)
+                    if len({self.store.content(part) for part in parts}) > 1:
+                        yield Sides(Subject(kind, race, id), self.rows_by_source(race, kind))
+
+    def lists_of(self, name: str) -> Sides:
+        """A list of all sources: the rows that the database has."""
+        subject, sides = Subject(name), {}
+        (id,) = subject.names
+        (reference,) = subject.table.key
+        for source in self.sources:
+            ids = self.ids[source.name, name]
+            rows = [{**row, id: ids[row[reference]]} for row in self.rows[source.name, name]]
+            rows = [row for row in rows if row[id] in self.references[id]]
+            # the facts of a provisional source are those of the database
+            if rows and not source.is_provisional:
+                sides[source.name] = source_rows(rows, (id, *subject.compared), (id,))
+        count = Counter(key for of_source in sides.values() for key in of_source.at)
+        for source_name, of_source in sides.items():
+            self.amounts[source_name, name] += sum(count[key] > 1 for key in of_source.at)
+        return Sides(subject, sides)
+
+    def calendars_of(self, race: ChosenRace, id: int) -> Iterator[Sides]:
+        """The race, and its sessions, in the calendars of all sources."""
+        races, sessions = Subject("races", race, id), Subject("sessions", race, id)
+        of_races: dict[str, SourceRows] = {}
+        of_sessions: dict[str, SourceRows] = {}
+        for source in self.sources:
+            if not (calendar := self.filling.calendars.get((source.name, race.season))):
+                continue
+            given = calendar.races if calendar.counting is None else calendar.counting
+            for facts in given:
+                if facts["key"] == race.keys.get(source.name):
+                    if calendar.counting is not None:
+                        of_races[source.name] = source_rows([facts], races.compared, ())
+                    if rows := facts["sessions"]:
+                        names = ("session", *sessions.compared)
+                        of_sessions[source.name] = source_rows(rows, names, ("session",))
+        for sides in (Sides(races, of_races), Sides(sessions, of_sessions)):
+            if len(sides.rows) > 1:
+                self.amounts.update((source, sides.subject.kind) for source in sides.rows)
+            yield sides
+
+    def rows_of(self, part: StoredPart) -> SourceRows:
+        """What a part says, with ids instead of references to what the database has."""
+        if part not in self.parts:
+            names, content = self.store.content(part)
+            columns = dict(zip(names.split(), zip(*unpacked(content))))
+            for name in ("driverId", "constructorId"):
+                if name in columns:
+                    ids = self.ids[part.source, LIST_OF[name]]
+                    columns[name] = tuple(
+                        reference if (id := ids[reference]) is None else id
+                        for reference in columns[name]
+                    )
+            if part.kind in STANDINGS:
+                # Sources differ in whether equal points share a place.
+                rows = Counter(columns["points"])
+                columns["position"] = tuple(
+                    place if rows[points] == 1 else None
+                    for place, points in zip(columns["position"], columns["points"])
+                )
+            self.parts[part] = SourceRows(columns, Subject(part.kind).names)
+        return self.parts[part]
+
+    def rows_by_source(self, race: ChosenRace, kind: str) -> Mapping[str, SourceRows]:
+        """What all sources say about a kind of a race, that which counts first."""
+        return {part.source: self.rows_of(part) for part in race.ranked_parts(kind)}
+
+    def is_known(self, subject: Subject, column: str) -> bool:
+        """Whether the database has values in a column for other races of the season."""
+        assert subject.race
+        key = subject.kind, subject.race.season
+        if key not in self.columns_known:
+            self.columns_known[key] = {
+                name
+                for race in self.filling.choice.races
+                if race.season == subject.race.season and subject.kind in race.parts
+                for name in self.rows_of(race.parts[subject.kind]).known
+            }
+        return column in self.columns_known[key]
+
+    def served(self, subject: Subject) -> ServedRows:
+        """The rows of the new database."""
+        if subject.kind not in self.served_rows:
+            facts = {
+                name: column.shown
+                for name, column in correctable_columns(subject.table.name, "main").items()
+            }
+            names = subject.names
+            rows: dict[Key, list[Row]] = {}
+            where, bound = ("WHERE raceId = ?", (subject.id,)) if subject.race else ("", ())
+            for values in self.db.execute(
+                f"""SELECT {", ".join((*names, *facts.values()))}
+                    FROM main.{subject.table.name} AS corrected {where}""",
+                bound,
+            ):
+                row = dict(zip(facts, values[len(names) :]))
+                rows.setdefault(tuple(values[: len(names)]), []).append(row)
+            self.served_rows[subject.kind] = rows
+        return self.served_rows[subject.kind]
