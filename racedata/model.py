@@ -207,7 +207,7 @@ LETTERS = {
     "N": "not classified",
 }
 # The order of the columns that are compared is that of the report.
-RESULT = (
+RESULT_FACTS = (
     Column("positionText", plain_text, "positionText", is_compared=True, counts_unknown=True),
     Column("positionOrder", whole_number, "position", is_compared=True),
     POINTS,
@@ -219,12 +219,12 @@ RESULT = (
     CONSTRUCTOR,
     Column("statusId", whole_number, "status", status_text, counts_unknown=True),
 )
-FASTEST = (
+FASTEST_FACTS = (
     Column("fastestLap", whole_number, "FastestLap.lap", is_compared=True),
     Column("rank", whole_number, "FastestLap.rank", is_compared=True),
     Column("fastestLapTime", lap_time, "FastestLap.Time.time", short_lap_time, is_compared=True),
 )
-QUALIFYING = (
+QUALIFYING_FACTS = (
     POSITION,
     *(
         Column(name, lap_time, name.upper(), short_lap_time, is_compared=True)
@@ -234,7 +234,7 @@ QUALIFYING = (
     DRIVER,
     CONSTRUCTOR,
 )
-STANDING = (
+STANDING_FACTS = (
     Column("positionText", plain_text, "positionText", counts_unknown=True),
     POINTS,
     Column("wins", whole_number, "wins", is_compared=True, counts_unknown=True),
@@ -306,7 +306,7 @@ DECLARED = (
     Table(
         "results",
         key=("raceId", "driverId"),
-        facts=RESULT,
+        facts=RESULT_FACTS,
         required=True,
         id="resultId",
         order="positionOrder, resultId",
@@ -319,7 +319,7 @@ DECLARED = (
     Table(
         "fastest_laps",
         facts=(
-            *FASTEST,
+            *FASTEST_FACTS,
             # few sources have it
             Column("fastestLapSpeed", number, "FastestLap.AverageSpeed.speed"),
         ),
@@ -347,7 +347,7 @@ DECLARED = (
     Table(
         "qualifying",
         key=("raceId", "driverId"),
-        facts=QUALIFYING,
+        facts=QUALIFYING_FACTS,
         id="qualifyId",
         order="position NULLS LAST, qualifyId",
         endpoint="qualifying",
@@ -359,7 +359,7 @@ DECLARED = (
     Table(
         "sprint_results",
         key=("raceId", "driverId"),
-        facts=(*RESULT, *FASTEST),
+        facts=(*RESULT_FACTS, *FASTEST_FACTS),
         id="resultId",
         order="positionOrder, resultId",
         endpoint="sprint",
@@ -372,7 +372,7 @@ DECLARED = (
     Table(
         "sprint_qualifying",
         key=("raceId", "driverId"),
-        facts=QUALIFYING,
+        facts=QUALIFYING_FACTS,
         id="sprintQualifyId",
         order="position NULLS LAST, sprintQualifyId",
         endpoint="sprintqualifying",
@@ -442,7 +442,7 @@ DECLARED = (
     Table(
         "driver_standings",
         key=("raceId", "driverId"),
-        facts=(*STANDING, DRIVER),
+        facts=(*STANDING_FACTS, DRIVER),
         id="driverStandingsId",
         order="position NULLS LAST, driverStandingsId",
         endpoint="driverstandings",
@@ -454,7 +454,7 @@ DECLARED = (
     Table(
         "constructor_standings",
         key=("raceId", "constructorId"),
-        facts=(*STANDING, CONSTRUCTOR),
+        facts=(*STANDING_FACTS, CONSTRUCTOR),
         id="constructorStandingsId",
         order="position NULLS LAST, constructorStandingsId",
         endpoint="constructorstandings",

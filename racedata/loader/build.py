@@ -96,9 +96,9 @@ def build_database(
         filling = Filling(stage, store, choice, corrected)
         for source in filling.sources:
             check_licence(source.address, source.licence)
-        applied = fill_and_correct(filling, lines)
-        finish(filling, indexes, lines, old)
-        amounts = fill_comparisons(filling, lines, old)
+        applied = fill_and_correct(filling)
+        finish(filling, indexes, old)
+        amounts = fill_comparisons(filling, old)
         check_required(db)
         report = report_of(db, choice, applied, amounts)
         progress("writing the database")
@@ -136,9 +136,9 @@ def create_tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
     return indexes
 
 
-def fill_and_correct(filling: Filling, lines: Sequence[Line]) -> list[Applied]:
+def fill_and_correct(filling: Filling) -> list[Applied]:
     """Fills the stage with what was chosen, and corrects it. Returns what was corrected."""
-    stage, store = filling.stage, filling.store
+    stage, store, lines = filling.stage, filling.store, filling.corrected.lines
     # In any order. All of it comes before the corrections, which find rows by lists and races.
     filling.fill_sources()
     filling.fill_lists()
@@ -163,10 +163,7 @@ def fill_and_correct(filling: Filling, lines: Sequence[Line]) -> list[Applied]:
 
 
 def finish(
-    filling: Filling,
-    indexes: Sequence[tuple[str, str]],
-    lines: Sequence[Line],
-    old: ExistingDatabase | None,
+    filling: Filling, indexes: Sequence[tuple[str, str]], old: ExistingDatabase | None
 ) -> None:
     """Copies the stage, which is corrected, into the tables of the database, and describes them.
 
@@ -177,13 +174,11 @@ def finish(
     for _, sql in indexes:
         db.execute(sql)
     before = old.state[0] if old and not old.is_sample else None
-    fix_state(filling.store, [line.correction for line in lines], before)
+    fix_state(filling.store, filling.corrected.corrections, before)
     describe(db, filling.store, filling.base.is_sample)
 
 
-def fill_comparisons(
-    filling: Filling, lines: Sequence[Line], old: ExistingDatabase | None
-) -> Amounts:
+def fill_comparisons(filling: Filling, old: ExistingDatabase | None) -> Amounts:
     """Fills the tables that compare the finished database: with the old one, which goes into the
     store too, and with what each source says. Returns how much of each source was compared.
     """
@@ -197,7 +192,7 @@ def fill_comparisons(
     progress("comparing sources")
     register = register_of(filling)
     fill_ids(filling, register)
-    return fill_discrepancies(filling, register, [line.correction for line in lines])
+    return fill_discrepancies(filling, register)
 
 
 def report_of(

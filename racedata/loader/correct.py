@@ -16,8 +16,8 @@ from racedata.loader.stage import Stage
 from racedata.values import Value
 
 # The columns of the table `corrections` that it shares with other tables.
-ABOUT = ("year", "raceId", "driverId", "constructorId")
-COLUMNS = ", ".join((*NOTED, *ABOUT))
+SHARED = ("year", "raceId", "driverId", "constructorId")
+COLUMNS = ", ".join((*NOTED, *SHARED))
 
 
 class Applied(NamedTuple):
@@ -287,7 +287,7 @@ class Target:
         """Adds the correction to the table of corrections, with what it is about."""
         about = dict(self.ids)
         own = self.line.table.names[0]
-        if own in ABOUT and own not in about:
+        if own in SHARED and own not in about:
             (about[own],) = self.select(own)
         if "year" not in about and "raceId" in about:
             sql = "SELECT year FROM stage.races WHERE raceId = ?"
@@ -295,10 +295,10 @@ class Target:
         line = self.line.correction
         self.db.execute(
             f"""INSERT INTO stage.corrections ({COLUMNS})
-                VALUES ({", ".join("?" * (6 + len(ABOUT)))})
+                VALUES ({", ".join("?" * (6 + len(SHARED)))})
                 ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
             [
                 *(line.table, line.key, line.column, wrong, right, line.witnesses),
-                *map(about.get, ABOUT),
+                *map(about.get, SHARED),
             ],
         )

@@ -6,7 +6,7 @@ docs/data.md describes it, correction_lines.py says what a line may say, correct
 import os
 import re
 from argparse import ArgumentParser
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -156,12 +156,13 @@ class CorrectedRows:
     results have another driver, before fastest laps join them.
     """
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines, self.corrections = lines, [line.correction for line in lines]
         self.by_row: dict[tuple[str, str], list[Correction]] = {}
         # by race, such as `1956/5`: the driver and the number of the car, if the key has it, and
         # the right driver
         self.drivers: dict[str, list[tuple[str, str, str]]] = {}
-        for correction in (line.correction for line in lines):
+        for correction in self.corrections:
             if correction.column != DRIVER:
                 self.by_row.setdefault((correction.table, correction.key.lower()), []).append(
                     correction

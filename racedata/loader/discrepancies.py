@@ -107,12 +107,11 @@ class Discrepancy(NamedTuple):
         return (self.judgement.doubt, -self.judgement.size, *at, kind, self.key, self.fact.column)
 
 
-def fill_discrepancies(
-    filling: Filling, register: Register, corrections: Iterable[Correction]
-) -> Amounts:
+def fill_discrepancies(filling: Filling, register: Register) -> Amounts:
     """Fills the tables of discrepancies in the new database."""
     said = Said(filling, register)
-    found = chain.from_iterable(map(Comparison(said, corrections).between, said.sides()))
+    comparison = Comparison(said, Reasons(filling.corrected.corrections))
+    found = chain.from_iterable(map(comparison.between, said.sides()))
     discrepancies = sorted(found, key=lambda discrepancy: discrepancy.order)
     places = {source.name: place for place, source in enumerate(said.sources, 1)}
     facts, values = [], []
@@ -133,11 +132,53 @@ def text_of(value: Value) -> str | None:
     return None if value is None else str(value)
 
 
+class Reasons:
+    """What is known about facts: from corrections, and from the list of those not corrected."""
+
+    def __init__(self, corrections: Iterable[Correction]) -> None:
+        self.corrections: dict[tuple[str, str, str], Correction] = {}
+        for line in corrections:
+            self.corrections[line.table, line.key.lower(), line.column] = line
+            if line.column == DRIVER:  # one driver's row is missing, and one of the other too many
+                season, round, _, *car = line.key.split("/")
+                for driver in (line.wrong, line.right):
+                    for number in ([], car):
+                        key = "/".join((season, round, str(driver), *number)).lower()
+                        self.corrections.setdefault((line.table, key, ROW), line)
+        with NOT_CORRECTED.open(newline="", encoding="utf-8") as file:
+            self.kept = {
+                (row["table"], row["key"], row["column"]): row for row in csv.DictReader(file)
+            }
+
+    def of(self, fact: Fact, key: str, group: Group) -> tuple[str, str]:
+        """The state of a discrepancy, and why. `key` is that of the fact in corrections."""
+        table, column, text = fact.subject.table.name, fact.column, text_of(fact.value)
+        correction = self.corrections.get((table, key.lower(), column))
+        if correction and (column == ROW or correction.right == text):
+            return RESOLVED, correction.witnesses
+        kept = self.kept.get((table, key, column))
+        if kept and kept["here"] == ("\\N" if text is None else text):
+            settles = f". {group.settles or SETTLES}" if kept["state"] == OPEN else ""
+            return kept["state"], kept["reason"] + settles
+        if group in CONVENTIONS:
+            return EXPLAINED, group.meaning
+        agreeing = [source for source, each in fact.values.items() if text_of(each) == text]
+        # Sources of a family descend from one, so they are one witness, which agrees if any of them
+        # does. Two witnesses or more must agree, and more than disagree: see "Discrepancies" in
+        # docs/data.md.
+        families = {*map(family, agreeing)}
+        others = {*map(family, fact.values)} - families
+        if len(families) > max(1, len(others)):
+            names = " and ".join(map(public_name, agreeing))
+            return RESOLVED, f"{names} agree."
+        return OPEN, f"{group.meaning} {group.settles}"
+
+
 class Comparison:
     """Compares what the sources of the list say with each other."""
 
-    def __init__(self, said: Said, corrections: Iterable[Correction]) -> None:
-        self.said, self.reasons = said, Reasons(corrections)
+    def __init__(self, said: Said, reasons: Reasons) -> None:
+        self.said, self.reasons = said, reasons
         found = said.db.execute("SELECT raceId, circuitId FROM main.races")
         self.circuits = dict(found.fetchall())
 
@@ -368,45 +409,3 @@ def judgement_of(subject: Subject, cases: Iterable[Case]) -> Judgement | None:
                 judgements.append(Judgement(group, case.distance))
                 break
     return min(judgements, key=lambda judgement: (judgement.doubt, -judgement.size), default=None)
-
-
-class Reasons:
-    """What is known about facts: from corrections, and from the list of those not corrected."""
-
-    def __init__(self, corrections: Iterable[Correction]) -> None:
-        self.corrections: dict[tuple[str, str, str], Correction] = {}
-        for line in corrections:
-            self.corrections[line.table, line.key.lower(), line.column] = line
-            if line.column == DRIVER:  # one driver's row is missing, and one of the other too many
-                season, round, _, *car = line.key.split("/")
-                for driver in (line.wrong, line.right):
-                    for number in ([], car):
-                        key = "/".join((season, round, str(driver), *number)).lower()
-                        self.corrections.setdefault((line.table, key, ROW), line)
-        with NOT_CORRECTED.open(newline="", encoding="utf-8") as file:
-            self.kept = {
-                (row["table"], row["key"], row["column"]): row for row in csv.DictReader(file)
-            }
-
-    def of(self, fact: Fact, key: str, group: Group) -> tuple[str, str]:
-        """The state of a discrepancy, and why. `key` is that of the fact in corrections."""
-        table, column, text = fact.subject.table.name, fact.column, text_of(fact.value)
-        correction = self.corrections.get((table, key.lower(), column))
-        if correction and (column == ROW or correction.right == text):
-            return RESOLVED, correction.witnesses
-        kept = self.kept.get((table, key, column))
-        if kept and kept["here"] == ("\\N" if text is None else text):
-            settles = f". {group.settles or SETTLES}" if kept["state"] == OPEN else ""
-            return kept["state"], kept["reason"] + settles
-        if group in CONVENTIONS:
-            return EXPLAINED, group.meaning
-        agreeing = [source for source, each in fact.values.items() if text_of(each) == text]
-        # Sources of a family descend from one, so they are one witness, which agrees if any of them
-        # does. Two witnesses or more must agree, and more than disagree: see "Discrepancies" in
-        # docs/data.md.
-        families = {*map(family, agreeing)}
-        others = {*map(family, fact.values)} - families
-        if len(families) > max(1, len(others)):
-            names = " and ".join(map(public_name, agreeing))
-            return RESOLVED, f"{names} agree."
-        return OPEN, f"{group.meaning} {group.settles}"
