@@ -145,7 +145,7 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     filling.lists.keep_statuses()
     filling.fill_races()
     filling.fill_origins()
-    filling.fill_results()
+    filling.fill_kind("results")
     stage.index("results")  # by which corrections find rows
     of_results = [line for line in lines if line.table.name == "results"]
     applied = [apply_corrections(stage, of_results)]

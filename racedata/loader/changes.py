@@ -25,7 +25,7 @@ from racedata.loader.correction_lines import (
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
-from racedata.loader.source_rows import Key
+from racedata.loader.sides import Key
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store

@@ -41,8 +41,7 @@ from racedata.loader.differences import (
 from racedata.loader.fill import Filling
 from racedata.loader.ids import Register
 from racedata.loader.parts import Row
-from racedata.loader.sides import Amounts, Said, Sides, Subject
-from racedata.loader.source_rows import Key, SourceRows
+from racedata.loader.sides import Amounts, Key, Said, Sides, SourceRows, Subject
 from racedata.loader.sources import family
 from racedata.loader.sql import insertion
 from racedata.model import FASTEST_LAP, KINDS

@@ -122,10 +122,6 @@ class Filling:
 
     # Records.
 
-    def fill_results(self) -> None:
-        """Inserts the results, with their fastest laps."""
-        self.fill_kind("results")
-
     def fill_others(self) -> None:
         """Inserts the other records. A car has its driver and constructor from stage.results."""
         for kind in PARTS:
@@ -133,7 +129,7 @@ class Filling:
                 self.fill_kind(kind)
 
     def fill_kind(self, kind: str) -> None:
-        """Inserts the chosen parts of a kind."""
+        """Inserts the chosen parts of a kind; with the results, also the fastest laps."""
         has_ids = bool(BY_NAME[kind].id)
         need_ids = []
         for race in self.choice.races:

@@ -179,13 +179,11 @@ def changed_store(database: Path) -> Iterator[Store]:
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
     """A build makes very many objects and no cycles: to look for some costs 6% of its time."""
-    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        gc.enable()
 
 
 @contextmanager

@@ -12,14 +12,49 @@ from racedata.loader.correction_lines import correctable_columns, names_in_key
 from racedata.loader.fill import Filling
 from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
-from racedata.loader.source_rows import Key, SourceRows, source_rows
 from racedata.loader.store import StoredPart, unpacked
 from racedata.model import KINDS, STANDINGS, TABLE_OF, Table
+from racedata.values import Value
 
-# How many races, or rows of a list, of a source were compared with another: by source and kind.
-Amounts = Mapping[tuple[str, str], int]
+# What names a row within its race: ids in the database, or references of what that lacks.
+Key = tuple[Value, ...]
 # The served rows with a key: facts by the name of a column in corrections.
 ServedRows = Mapping[Key, Sequence[Row]]
+# How many races, or rows of a list, of a source were compared with another: by source and kind.
+Amounts = Mapping[tuple[str, str], int]
+
+
+class SourceRows:
+    """The rows of a source about a race in one kind of records, or in a list, by column."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Value]], names: Sequence[str]) -> None:
+        self.columns = columns
+        self.keys: list[Key] = list(zip(*(columns[name] for name in names))) if names else [()]
+        self.at = {key: at for at, key in enumerate(self.keys)}
+        # the columns that have values
+        rows = len(self.keys)
+        self.known = {name for name, values in columns.items() if values.count(None) < rows}
+        self.several: set[Key] = set()  # the keys that more than one row has
+        if len(self.at) < len(self.keys):
+            self.several = {key for key, rows in Counter(self.keys).items() if rows > 1}
+
+    def row(self, at: int, compared: Sequence[str]) -> Row:
+        """A row, with NULL for compared columns that the source lacks."""
+        row: Row = dict.fromkeys(compared)
+        return row | {name: values[at] for name, values in self.columns.items()}
+
+    def values(self, names: Sequence[str]) -> dict[Key, Key]:
+        """The values in some columns, by key."""
+        unknown = (None,) * len(self.keys)
+        return dict(zip(self.keys, zip(*(self.columns.get(name, unknown) for name in names))))
+
+    def column(self, name: str) -> dict[Key, Value]:
+        """The values in a column, by key."""
+        return {key: value for key, (value,) in self.values([name]).items()}
+
+
+def source_rows(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> SourceRows:
+    return SourceRows({name: [row.get(name) for row in rows] for name in names}, key)
 
 
 class Subject(NamedTuple):

@@ -1,4 +1,4 @@
-"""racedata.loader.discrepancies, source_rows, differences and `racedata check --against`: facts
+"""racedata.loader.discrepancies, sides, differences and `racedata check --against`: facts
 about which sources disagree are found, and what is known about them.
 """
 
