@@ -15,7 +15,7 @@ from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import abridged, counted
 from racedata.loader.allowed import check_licence, is_only_open
-from racedata.loader.changes import fill_changes, put_changes
+from racedata.loader.changes import ChangeFinder, fill_changes, put_changes
 from racedata.loader.choose import Choice, choose
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
@@ -187,7 +187,8 @@ def fill_comparisons(filling: Filling, old: ExistingDatabase | None) -> Amounts:
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         progress("noting what has changed")
-        put_changes(store, db, old.state, filling.reason_for_choice, filling.source_of_fact)
+        finder = ChangeFinder(db, filling.reason_for_choice, filling.source_of_fact)
+        put_changes(store, finder, old.state)
     fill_changes(store, db)
     progress("comparing sources")
     register = register_of(filling)
@@ -199,13 +200,7 @@ def report_of(
     db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], amounts: Amounts
 ) -> Report:
     misfits = [*chain(*(each.remarks for each in applied))]
-    lines = [
-        *summary_of(applied),
-        *misfits,
-        *contributions(db),
-        licence(db),
-        *unknown_values(db),
-    ]
+    lines = [*summary_of(applied), *misfits, *contributions(db), licence(db), *unknown_values(db)]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
     return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db), amounts)
 

@@ -128,14 +128,8 @@ ReasonForChoice = Callable[[int, str, str, str], str]
 SourceOfFact = Callable[[str, str, tuple[str, Value] | None], str | None]
 
 
-def put_changes(
-    store: Store,
-    db: sqlite3.Connection,
-    state: tuple[str, int],
-    reason_for_choice: ReasonForChoice,
-    source_of_fact: SourceOfFact,
-) -> None:
-    """Adds to the store what differs between `old`, attached to the connection, and its database.
+def put_changes(store: Store, finder: "ChangeFinder", state: tuple[str, int]) -> None:
+    """Adds to the store what the finder finds.
 
     `state` is that of the old database. If a program was killed, the store has later changes, which
     nobody has seen. They are found again.
@@ -143,7 +137,6 @@ def put_changes(
     id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
-    finder = ChangeFinder(db, reason_for_choice, source_of_fact)
     for season, rounds in finder.moved_rounds().items():
         store.renumber_changes(season, rounds)
     changes = list(finder.changes())
@@ -387,10 +380,8 @@ class ChangeFinder:
     def explained(self, race: Race, change: Change) -> Change:
         """A change with its sources and its reason."""
         kind = change.kind
-        source, old_source = (
-            self.new_sources.get((race.new, kind)),
-            self.old_sources.get((race.old, kind)),
-        )
+        source = self.new_sources.get((race.new, kind))
+        old_source = self.old_sources.get((race.old, kind))
         if kind in OUTSIDE_RACES and change.new is not None:
             fact = None if change.column == ROW else (change.column, change.new)
             source = self.source_of_fact(kind, change.key, fact)

@@ -148,8 +148,7 @@ def unmatched_races(
 
 
 def newest_results(
-    by_season: Mapping[int, Mapping[str, StoredCalendar]],
-    by_race: PartsOfRaces,
+    by_season: Mapping[int, Mapping[str, StoredCalendar]], by_race: PartsOfRaces
 ) -> dict[str, str]:
     """The date of the latest race of which each source has results."""
     newest: dict[str, str] = {}

@@ -23,10 +23,7 @@ class Delivery(NamedTuple):
 
 
 def delivery_of(
-    source: StoredSource,
-    tables: Tables,
-    number: int,
-    years: Collection[int] | None = None,
+    source: StoredSource, tables: Tables, number: int, years: Collection[int] | None = None
 ) -> Delivery:
     """What the source with a number has given to tables."""
     # Each source has the facts about those that it names: the first may leave the list of sources.
@@ -41,8 +38,5 @@ def delivery_of(
         if public_name(str(row[-1])) == name
     ]
     return Delivery(
-        source,
-        tables.calendars(number, years),
-        tables.parts(number, years, source.has_ids),
-        lists,
+        source, tables.calendars(number, years), tables.parts(number, years, source.has_ids), lists
     )

@@ -44,10 +44,10 @@ class NothingNew(Exception):
 
 @dataclass
 class NewDatabase:
-    """A new database at `path`, and the one that it replaces, if there is one."""
+    """A new database, and the one that it replaces, if there is one."""
 
-    path: Path
-    database: Path
+    path: Path  # where it is made
+    database: Path  # where it is put
     existing: ExistingDatabase | None
     is_new: bool = True  # whether it differs
 
@@ -59,7 +59,7 @@ class NewDatabase:
         may_stay: bool = False,
         others: Collection[str] = (),
     ) -> Report:
-        """Changes the store, and builds the database from it.
+        """Changes the store with `edit`, and builds the database from it.
 
         If the old database `may_stay`, it does unless a table differs that sources fill, or one of
         the `others`. Even other ids, or another order of records, make a difference here, unlike in

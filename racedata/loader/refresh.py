@@ -7,7 +7,7 @@ old one stays. sources/ decides what to ask each source for, and choose.py what 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -54,15 +54,14 @@ class Refresh:
     # waits.
     sleep: Sleep | None = None
     is_named: bool = True  # whether the command names the sources
-    # The first season to bring, which `run` sets before any source has changed the database. A
-    # follower never calls `run`: each source brings what it finds unfinished.
-    first: int = field(init=False, default=LAST_SEASON)
-    # whether a source has asked `run` to try again later
-    was_refused: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.path = Path(self.database)
         self.sources = [source_at(address, self.new_pace()) for address in self.addresses]
+        # The first season to bring, which `run` sets before any source has changed the database.
+        # A follower never calls `run`: each source brings what it finds unfinished.
+        self.first = LAST_SEASON
+        self.was_refused = False  # whether a source has asked `run` to try again later
 
     def run(self) -> int:
         """Asks each source. Returns how many new databases were stored.

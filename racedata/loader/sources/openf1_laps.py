@@ -138,10 +138,7 @@ def fastest_laps(laps: Laps) -> dict[int, dict[str, Value]]:
 
 
 def stop_rows(
-    rows: Sequence[OpenF1Row],
-    entries: Mapping[int, Entry],
-    drivers: int,
-    offset: timedelta,
+    rows: Sequence[OpenF1Row], entries: Mapping[int, Entry], drivers: int, offset: timedelta
 ) -> list[dict[str, Value]]:
     """The pit stops. `offset` is the local clock's; `drivers` is the number of starters."""
     stops_of_cars: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
