@@ -15,7 +15,7 @@ from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import abridged, counted
 from racedata.loader.allowed import check_licence, is_only_open
-from racedata.loader.changes import ChangeFinder, fill_changes, put_changes
+from racedata.loader.changes import ChangeFinder, fill_changes, put_found_changes
 from racedata.loader.choose import Choice, choose
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
@@ -188,7 +188,7 @@ def fill_comparisons(filling: Filling, old: ExistingDatabase | None) -> Amounts:
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         progress("noting what has changed")
         finder = ChangeFinder(db, filling.reason_for_choice, filling.source_of_fact)
-        put_changes(store, finder, old.state)
+        put_found_changes(store, finder, old.state)
     fill_changes(store, db)
     progress("comparing sources")
     register = register_of(filling)

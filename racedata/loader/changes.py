@@ -128,7 +128,7 @@ ReasonForChoice = Callable[[int, str, str, str], str]
 SourceOfFact = Callable[[str, str, tuple[str, Value] | None], str | None]
 
 
-def put_changes(store: Store, finder: "ChangeFinder", state: tuple[str, int]) -> None:
+def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, int]) -> None:
     """Adds to the store what the finder finds.
 
     `state` is that of the old database. If a program was killed, the store has later changes, which

@@ -112,7 +112,7 @@ def has_put_last(case: Case, by_time: SourceRows, other: SourceRows) -> bool:
     # drivers without a time who are last in both
     while order and order[-1:] == other_order[-1:] and times[order[-1]] == UNKNOWN:
         del order[-1], other_order[-1]
-    last = put_last(order, other_order)
+    last = only_last_in_other(order, other_order)
     if not last or (case.column != "position" and case.key not in last):
         return False
     have_same_times = all(
@@ -124,7 +124,7 @@ def has_put_last(case: Case, by_time: SourceRows, other: SourceRows) -> bool:
     )
 
 
-def put_last(order: Sequence[Key], other_order: Sequence[Key]) -> set[Key]:
+def only_last_in_other(order: Sequence[Key], other_order: Sequence[Key]) -> set[Key]:
     """The few drivers behind all others in the other order, if the rest is the same in both, and
     none of them is that far behind in the first. Empty if the orders differ in another way.
     """

@@ -16,7 +16,7 @@ from racedata.hints import MOVE
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import first_line, unzipped
 from racedata.loader.program import add_database_argument, path_of_file, run
-from racedata.loader.replacement import put_in_place
+from racedata.loader.replacement import replace_file
 from racedata.loader.sources import EXPORT_LAYOUT, EXPORT_TITLES, Add, write_dump
 from racedata.loader.temporary import temporary_folder
 
@@ -91,7 +91,7 @@ class Target:
 
     def replace_with(self, new: Path) -> str:
         """Puts the new file in place. Returns a line for the report."""
-        put_in_place(new, self.old)
+        replace_file(new, self.old)
         return f"{self.name}: {self.old.stat().st_size:,} bytes"
 
 

@@ -22,7 +22,7 @@ from racedata.loader.memory import remembered_corrections
 from racedata.loader.program import run
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import take_apart
-from racedata.loader.replacement import put_in_place, replaced_file
+from racedata.loader.replacement import replace_file, replaced_file
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import configured, put_source_list
 from racedata.loader.store import Store
@@ -71,7 +71,7 @@ def build_without_lock(path: Path, progress: Progress) -> None:
         build_database(folder / path.name, store, lines, progress)
         # If the file has changed, a load has ended, and its data is better.
         if replaced_file(str(path)) == before:
-            put_in_place(folder / path.name, path)
+            replace_file(folder / path.name, path)
 
 
 def put_sample(store: Store, lines: Sequence[Line], progress: Progress) -> None:

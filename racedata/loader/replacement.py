@@ -38,7 +38,7 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
             new.touch()  # its error names the missing permission; SQLite's does not
             with full_disk_named(old.parent):
                 yield new
-            put_in_place(new, old)
+            replace_file(new, old)
         finally:
             new.unlink(missing_ok=True)
 
@@ -58,7 +58,7 @@ def full_disk_named(folder: Path) -> Iterator[None]:
         raise
 
 
-def put_in_place(new: Path, old: Path) -> None:
+def replace_file(new: Path, old: Path) -> None:
     """Replaces a file with a new one, which gets its owner and mode, and waits until that is on
     disk.
     """
