@@ -10,7 +10,7 @@ from pathlib import Path
 
 from racedata.formats import printable
 from racedata.loader.errors import FAULTS, Progress
-from racedata.loader.replacement import full_disk_named, replaced_file
+from racedata.loader.replacement import full_disk_named, identity_of_file
 from racedata.loader.signals import interrupted_by_end_signals
 from racedata.settings import LoaderSettings, SettingError
 
@@ -49,7 +49,7 @@ def run(
     process are ignored.
     """
     progress = progress_of_terminal()
-    before = replaced_file(database)
+    before = identity_of_file(database)
     lines: list[str] = []
     fault = ""
     try:
@@ -64,7 +64,7 @@ def run(
     if lines and not fault:
         fault = say("\n".join(lines))
     if fault:
-        is_same = replaced_file(database) == before
+        is_same = identity_of_file(database) == before
         outcome = "nothing was changed" if is_same else f"{database} was written"
         sys.exit(f"racedata {program}: {fault}{f'; {outcome}' if replaces else ''}")
 

@@ -22,7 +22,7 @@ from racedata.loader.memory import remembered_corrections
 from racedata.loader.program import run
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import take_apart
-from racedata.loader.replacement import replace_file, replaced_file
+from racedata.loader.replacement import identity_of_file, replace_file
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import configured, put_source_list
 from racedata.loader.store import Store
@@ -57,7 +57,7 @@ def load_open_sources(database: str, progress: Progress) -> list[str]:
 
 
 def build_without_lock(path: Path, progress: Progress) -> None:
-    before = replaced_file(str(path))
+    before = identity_of_file(str(path))
     lines = corrections_at(remembered_corrections(path))
     with (
         temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
@@ -70,7 +70,7 @@ def build_without_lock(path: Path, progress: Progress) -> None:
                 take_apart(existing, store)
         build_database(folder / path.name, store, lines, progress)
         # If the file has changed, a load has ended, and its data is better.
-        if replaced_file(str(path)) == before:
+        if identity_of_file(str(path)) == before:
             replace_file(folder / path.name, path)
 
 

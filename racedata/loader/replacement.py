@@ -80,7 +80,7 @@ def copy_attributes(old: Path, new: Path) -> None:
     new.chmod(stat.S_IMODE(status.st_mode))
 
 
-def replaced_file(path: str) -> tuple[int, int, int] | None:
+def identity_of_file(path: str) -> tuple[int, int, int] | None:
     """A value that changes if another file replaces the one at `path`, but not on chmod or link."""
     state = file_state(path)
     return state and (state.device, state.inode, state.modified)
