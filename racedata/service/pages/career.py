@@ -1,12 +1,13 @@
 """What the pages of a driver and of a constructor share: careers in numbers, seasons, wins."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.service import careers
 from racedata.service.addresses import Value
+from racedata.service.catalogue import Catalogue
 from racedata.service.pages.ask import ALL, Ask
 
 COUNTED = ("starts", "wins", "poles", "podiums")
@@ -22,7 +23,7 @@ class Career(NamedTuple):
     standings: str  # the endpoint of its championship
     key: str  # of its place there: `DriverStandings`
     partners: str  # the column of what a season has several of
-    partner_kind: str
+    partner_objects: Callable[[Catalogue], Mapping[int, Json]]
 
 
 DRIVER = Career(
@@ -31,7 +32,7 @@ DRIVER = Career(
     "driverstandings",
     "DriverStandings",
     "constructorId",
-    "constructors",
+    lambda catalogue: catalogue.constructors,
 )
 CONSTRUCTOR = Career(
     "constructors",
@@ -39,7 +40,7 @@ CONSTRUCTOR = Career(
     "constructorstandings",
     "ConstructorStandings",
     "driverId",
-    "drivers",
+    lambda catalogue: catalogue.drivers,
 )
 
 
@@ -100,7 +101,7 @@ def by_drivers(wins: Iterable[Win]) -> list[tuple[list[Json], list[Json]]]:
 
 def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[SeasonRow]:
     who: dict[str, Value] = {career.kind: reference}
-    objects = getattr(ask.catalogue, career.partner_kind)
+    objects = career.partner_objects(ask.catalogue)
     partners = careers.partners(ask.data, career.column, id, career.partners)
     final = {
         int(each["season"]): each[career.key][0]
