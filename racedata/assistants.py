@@ -6,8 +6,8 @@ The protocol is in mcp_server.py.
 
 import re
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
 from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
@@ -25,7 +25,7 @@ from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
 from racedata.service.request import ParameterError, Parameters, parameter
 from racedata.statement_process import StatementProcess
-from racedata.statements import Bounds, StatementError
+from racedata.statements import Bounds, Rows, StatementError
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
@@ -112,6 +112,26 @@ def written(answer: Json) -> str:
     return orjson.dumps(answer).decode()
 
 
+class OpenedDatabase(Database):
+    """A database, and the processes for statements that have none at the moment."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+        self.idle: list[StatementProcess] = []
+
+    def run(self, sql: str, check: Callable[[], object]) -> Rows:
+        """The rows of a statement, in a process that has no other one. Raises StatementError."""
+        try:
+            process = self.idle.pop()
+        except IndexError:
+            process = StatementProcess(self.path, BOUNDS, SECONDS)
+        try:
+            return process.run(sql, check)
+        finally:
+            self.idle.append(process)
+
+
 class Assistant:
     """The tools, over the file that is now at `path`. Threads may use them at the same time.
 
@@ -122,40 +142,30 @@ class Assistant:
         self.path = path
         self.lock = Lock()
         self.state = file_state(path)
-        self.db = Database(path)
-        self.statements = StatementProcess(path, BOUNDS, SECONDS)
+        self.db = OpenedDatabase(path)
 
-    @contextmanager
-    def current(self) -> Iterator[Database]:
+    def current(self) -> OpenedDatabase:
         """The database, opened again if another file is at its path. If that is not good, the old
-        one.
+        one. Questions about a database that is no longer current go on.
         """
         with self.lock:
             state = file_state(self.path)
             if state != self.state:
                 try:
-                    new = Database(self.path)
+                    self.db, self.state = OpenedDatabase(self.path), state
                 except DatabaseError as error:
                     self.db.served.data.rejection = error.fault
-                else:
-                    self.close()
-                    self.db, self.state = new, state
-                    self.statements = StatementProcess(self.path, BOUNDS, SECONDS)
-            yield self.db
-
-    def close(self) -> None:
-        self.db.close()
-        self.statements.close()
+            return self.db
 
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
         given = falcon.uri.parse_query_string(query, keep_blank=True)
-        with self.current() as db:
-            try:
-                return self.shortened(db, path, given)
-            except (ValueError, LookupError) as error:
-                raise Refused(str(error)) from None
+        db = self.current()
+        try:
+            return self.shortened(db, path, given)
+        except (ValueError, LookupError) as error:
+            raise Refused(str(error)) from None
 
     def shortened(self, db: Database, path: str, given: Parameters) -> str:
         """An answer with as many of its records as its size allows."""
@@ -191,61 +201,61 @@ class Assistant:
         of_page = disputed(db, {kind}, races, ids_in(envelope), where_disputed(address, races))
         return written({**note, **answer, **origin(db, {kind}, races), **of_page})
 
-    def sql(self, select: str) -> str:
-        """The rows of one statement that only reads, within bounds."""
-        with self.current() as db:
-            try:
-                rows, is_all, tables = self.statements.run(select)
-            except StatementError as error:
-                raise Refused(str(error)) from None
-            kinds = tables & {*KINDS}
-            answer: Json = {"rows": [of_json(row) for row in rows]}
-            if not is_all:
-                answer["note"] = (
-                    f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."
-                )
-            elif not rows:
-                answer["note"] = covered(db, kinds) or "No row matches."
-            return written({**answer, **origin(db, kinds, None), **disputed(db, kinds)})
+    def sql(self, select: str, check: Callable[[], object] = lambda: None) -> str:
+        """The rows of one statement that only reads, within bounds.
+
+        Meanwhile, it calls `check` again and again. An error of `check` ends the statement.
+        """
+        db = self.current()
+        try:
+            rows, is_all, tables = db.run(select, check)
+        except StatementError as error:
+            raise Refused(str(error)) from None
+        kinds = tables & {*KINDS}
+        answer: Json = {"rows": [of_json(row) for row in rows]}
+        if not is_all:
+            answer["note"] = (
+                f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."
+            )
+        elif not rows:
+            answer["note"] = covered(db, kinds) or "No row matches."
+        return written({**answer, **origin(db, kinds, None), **disputed(db, kinds)})
 
     def coverage(self) -> str:
         """What is loaded, how fresh, from where, and what the database does not have."""
-        with self.current() as db:
-            data = db.served.data
-            health = Health(data, db.served.settings).report()
-            del health["status"], health["rows"]
-            (first, last, seasons) = data.row("SELECT min(year), max(year), count(*) FROM seasons")
-            (latest,) = data.row(
-                """SELECT max(date || ': ' || year || '/' || round || ' ' || name) FROM races
-                   WHERE raceId IN (SELECT raceId FROM results)"""
+        db = self.current()
+        data = db.served.data
+        health = Health(data, db.served.settings).report()
+        del health["status"], health["rows"]
+        (first, last, seasons) = data.row("SELECT min(year), max(year), count(*) FROM seasons")
+        (latest,) = data.row(
+            """SELECT max(date || ': ' || year || '/' || round || ' ' || name) FROM races
+               WHERE raceId IN (SELECT raceId FROM results)"""
+        )
+        now = utc_now()
+        later = [
+            text
+            for (text,) in data.rows(
+                """SELECT date || ': ' || year || '/' || round || ' ' || name FROM races
+                   WHERE date > (SELECT max(date) FROM races
+                       WHERE raceId IN (SELECT raceId FROM results)) ORDER BY date"""
             )
-            now = utc_now()
-            later = [
-                text
-                for (text,) in data.rows(
-                    """SELECT date || ': ' || year || '/' || round || ' ' || name FROM races
-                       WHERE date > (SELECT max(date) FROM races
-                           WHERE raceId IN (SELECT raceId FROM results)) ORDER BY date"""
-                )
-            ]
-            past = [text for text in later if text < now[:10]]
-            return written(
-                {
-                    "now": now,
-                    "seasons": {"first": first, "last": last, "count": seasons},
-                    "lastRaceWithResults": latest,
-                    **({"sinceThenWithoutResults": shown(past)} if past else {}),
-                    "nextRace": (later[len(past) :] or ["no later race is loaded"])[0],
-                    **health,
-                    **provisional(db, {*KINDS}, None),
-                    **disputed(db, {*KINDS}),
-                    "notHere": f"{NEVER}; kinds of records without a line in coverage: "
-                    + (
-                        ", ".join(kind for kind in KINDS if kind not in health["coverage"])
-                        or "none"
-                    ),
-                }
-            )
+        ]
+        past = [text for text in later if text < now[:10]]
+        return written(
+            {
+                "now": now,
+                "seasons": {"first": first, "last": last, "count": seasons},
+                "lastRaceWithResults": latest,
+                **({"sinceThenWithoutResults": shown(past)} if past else {}),
+                "nextRace": (later[len(past) :] or ["no later race is loaded"])[0],
+                **health,
+                **provisional(db, {*KINDS}, None),
+                **disputed(db, {*KINDS}),
+                "notHere": f"{NEVER}; kinds of records without a line in coverage: "
+                + (", ".join(kind for kind in KINDS if kind not in health["coverage"]) or "none"),
+            }
+        )
 
     def changes(self, since: str) -> str:
         """The values that builds have altered since a date or time, the newest first."""
@@ -253,39 +263,39 @@ class Assistant:
             parameter({"since": since}, "since")
         except ParameterError as error:
             raise Refused(str(error)) from None
-        with self.current() as db:
-            data = db.served.data
-            total, first = data.row(
-                "SELECT count(*) FILTER (WHERE changedAt >= ?), min(changedAt) FROM changes",
-                (since,),
-            )
-            rows = data.rows(
-                """SELECT changedAt, kind, key, columnName, oldValue, value, oldSource, source,
-                       reason, raceName FROM changes
-                   WHERE changedAt >= ? ORDER BY record LIMIT ?""",
-                (since, CHANGES),
-            )
-            changes: list[Json] = []
-            size = 0
-            for row in rows:
-                change = {name: value for name, value in dict(row).items() if value is not None}
-                for name in ("oldSource", "source"):
-                    if name in change:
-                        change[name] = public_name(change[name])
-                size += len(orjson.dumps(change))
-                if size > SIZE:
-                    break
-                changes.append(change)
-            note = (
-                f"The newest {len(changes)} of {total} changes; for others, use sql on the table "
-                "changes."
-                if len(changes) < total
-                else f"Changes are noted since {first}."
-                if first
-                else "No build has altered a value yet."
-            )
-            builtAt = data.build()["builtAt"]
-            return written({"note": note, "total": total, "builtAt": builtAt, "changes": changes})
+        db = self.current()
+        data = db.served.data
+        total, first = data.row(
+            "SELECT count(*) FILTER (WHERE changedAt >= ?), min(changedAt) FROM changes",
+            (since,),
+        )
+        rows = data.rows(
+            """SELECT changedAt, kind, key, columnName, oldValue, value, oldSource, source,
+                   reason, raceName FROM changes
+               WHERE changedAt >= ? ORDER BY record LIMIT ?""",
+            (since, CHANGES),
+        )
+        changes: list[Json] = []
+        size = 0
+        for row in rows:
+            change = {name: value for name, value in dict(row).items() if value is not None}
+            for name in ("oldSource", "source"):
+                if name in change:
+                    change[name] = public_name(change[name])
+            size += len(orjson.dumps(change))
+            if size > SIZE:
+                break
+            changes.append(change)
+        note = (
+            f"The newest {len(changes)} of {total} changes; for others, use sql on the table "
+            "changes."
+            if len(changes) < total
+            else f"Changes are noted since {first}."
+            if first
+            else "No build has altered a value yet."
+        )
+        builtAt = data.build()["builtAt"]
+        return written({"note": note, "total": total, "builtAt": builtAt, "changes": changes})
 
 
 def of_json(row: Json) -> Json:

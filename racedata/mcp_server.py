@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
+RUNNING, WAITING = 2, 8  # statements at the same time; a further one is refused
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
 
 # What assistants read about each tool and its argument. Every conversation pays for these.
@@ -62,6 +63,7 @@ SINCE = "A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z."
 
 def server_of(assistant: Assistant) -> "MCPServer":
     """The server: four tools, and the resources."""
+    from anyio import CapacityLimiter, from_thread, to_thread
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.resources import TextResource
@@ -73,7 +75,9 @@ def server_of(assistant: Assistant) -> "MCPServer":
     )
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
-    def answer(function: Callable[..., str], *arguments: str) -> str:
+    limiter = CapacityLimiter(RUNNING)
+
+    def answer(function: Callable[..., str], *arguments: object) -> str:
         try:
             return function(*arguments)
         except Refused as error:
@@ -82,8 +86,12 @@ def server_of(assistant: Assistant) -> "MCPServer":
     def ask(address: Annotated[str, Field(description=ADDRESS)]) -> str:
         return answer(assistant.ask, address)
 
-    def sql(select: Annotated[str, Field(description=SELECT)]) -> str:
-        return answer(assistant.sql, select)
+    async def sql(select: Annotated[str, Field(description=SELECT)]) -> str:
+        if limiter.statistics().tasks_waiting >= WAITING:
+            raise ToolError(f"{WAITING} statements wait already; ask again in some seconds")
+        async with limiter:
+            check = from_thread.check_cancelled  # such as when stdin is closed
+            return await to_thread.run_sync(answer, assistant.sql, select, check)
 
     def coverage() -> str:
         return answer(assistant.coverage)

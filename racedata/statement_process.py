@@ -8,11 +8,14 @@ that a short statement may need gigabytes.
 import os
 import signal
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from threading import Timer
 
+from racedata.database import DatabaseError
 from racedata.statements import Bounds, Rows, StatementError, Statements
 
 MAX_HEAP = 64 << 20  # bytes that SQLite may take
@@ -20,13 +23,19 @@ TOO_LONG = 3  # the code with which the process ends itself
 
 
 class StatementProcess:
-    """Runs one statement after the other, over the file at `path`."""
+    """Runs one statement after the other, over the file at `path`.
+
+    The process starts with the first one. It ends with this object, which closes the connection.
+    """
 
     def __init__(self, path: str, bounds: Bounds, seconds: float) -> None:
         self.path, self.bounds, self.seconds = path, bounds, seconds
-        self.start()
+        self.process: SpawnProcess | None = None
 
-    def start(self) -> None:
+    def started(self) -> SpawnProcess:
+        """The process, a new one if the last one has ended."""
+        if self.process and self.process.is_alive():
+            return self.process
         # `spawn` runs everywhere, and copies no threads and no open files
         context = get_context("spawn")
         self.connection, other = context.Pipe()
@@ -34,37 +43,43 @@ class StatementProcess:
         self.process = context.Process(target=answer_statements, args=arguments, daemon=True)
         self.process.start()
         other.close()
+        return self.process
 
-    def run(self, sql: str) -> Rows:
-        """The rows of one statement that only reads. Raises StatementError."""
+    def run(self, sql: str, check: Callable[[], object] = lambda: None) -> Rows:
+        """The rows of one statement that only reads. Raises StatementError.
+
+        Meanwhile, it calls `check` again and again. An error of `check` ends the statement.
+        """
+        process = self.started()
         try:
             self.connection.send(sql)
+            while not self.connection.poll(0.1):
+                check()
             answer = self.connection.recv()
         except (EOFError, OSError):
-            self.close()
+            process.join()
             fault = "the process for statements has ended; ask again"
-            if self.process.exitcode == 1:  # such as after an update of racedata
+            if process.exitcode == 1:  # such as after an update of racedata
                 fault = "the process for statements does not start; start racedata mcp again"
-            if self.process.exitcode == TOO_LONG:
+            if process.exitcode == TOO_LONG:
                 fault = (
                     f"stopped after {self.seconds:g} seconds; expected a statement that reads less"
                 )
-            self.start()
             raise StatementError(fault) from None
+        except BaseException:
+            process.kill()
+            process.join()
+            raise
         if isinstance(answer, Rows):
             return answer
         raise StatementError(answer)
-
-    def close(self) -> None:
-        self.connection.close()  # which ends the process
-        self.process.join()
 
 
 def answer_statements(connection: Connection, path: str, bounds: Bounds, seconds: float) -> None:
     """Answers statements until the other end is closed: with rows, or why there are none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     limit_heap()
-    statements = Statements(path, bounds)
+    statements: Statements | None = None
     with suppress(EOFError):
         while True:
             sql = connection.recv()
@@ -72,8 +87,9 @@ def answer_statements(connection: Connection, path: str, bounds: Bounds, seconds
             timer.start()
             answer: Rows | str
             try:
+                statements = statements or Statements(path, bounds)
                 answer = statements.run(sql)
-            except StatementError as error:
+            except (StatementError, DatabaseError) as error:
                 answer = str(error)
             timer.cancel()
             connection.send(answer)

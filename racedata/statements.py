@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from racedata.database import DatabaseError, is_missing
+from racedata.hints import BUILD, WAIT
+
 Row = dict[str, Any]
 
 # The only actions that a statement may need.
@@ -39,7 +42,7 @@ class Rows(NamedTuple):
 class Statements:
     """A connection that only reads the file at `path`, even after another one has replaced it.
 
-    Without bounds, a statement may take any time and memory.
+    Without bounds, a statement may take any time and memory. Raises DatabaseError.
     """
 
     def __init__(self, path: str, bounds: Bounds | None = None) -> None:
@@ -47,7 +50,12 @@ class Statements:
         self.tables: set[str] = set()
         # `immutable`: nothing ever writes to the file. Threads use it one after the other.
         uri = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
-        self.db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        try:
+            self.db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            if is_missing(Path(path)):
+                raise DatabaseError(path, "is missing", BUILD) from None
+            raise DatabaseError(path, f"cannot be read ({error})", WAIT) from None
         if bounds:
             self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, bounds.size)
             self.db.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, bounds.size)

@@ -4,12 +4,17 @@ and clients that mean harm.
 
 import http.client
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
+import anyio.lowlevel
 import pytest
+from mcp import Client
 from support import SAMPLE
 from support.assistants import (
     asked,
@@ -17,15 +22,17 @@ from support.assistants import (
     describing,
     over_http,
     over_stdio,
+    patient,
     refusal,
     talked,
     text_of,
 )
 from support.loads import built, changed, edited, select
-from support.processes import free_port, memory, run_racedata
+from support.processes import children_of, free_port, memory, run_racedata
 
 from racedata import __version__
 from racedata.assistants import RESOURCES
+from racedata.mcp_server import RUNNING, WAITING
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.request import OWN_PARAMETERS
 
@@ -348,9 +355,13 @@ def post(port, body=b"{}", **headers):
         connection.close()
 
 
+def message(method, params=None, **id):
+    return json.dumps({"jsonrpc": "2.0", **id, "method": method, "params": params or {}})
+
+
 CLIENT = {"name": "test", "version": "1"}
 FIRST = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT}
-HELLO = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": FIRST}).encode()
+HELLO = message("initialize", FIRST, id=1).encode()
 
 
 @pytest.mark.parametrize(
@@ -374,6 +385,63 @@ HELLO = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
 def test_only_names_of_this_machine_are_accepted_as_host_and_origin(server, headers, status):
     sent = {name: value.format(port=server.port) for name, value in headers.items()}
     assert post(server.port, HELLO, **sent) == status
+
+
+ENDLESS = f"{NUMBERS} SELECT count(*) AS n FROM n"
+
+
+def test_no_question_waits_for_the_statements_of_other_clients(sample_database):
+    async def ask_meanwhile(url, process):
+        answers = []
+        async with Client(url) as other, Client(url) as asking, anyio.create_task_group() as group:
+
+            async def count():
+                answers.append(text_of(await other.call_tool("sql", {"select": ENDLESS})))
+
+            for _ in range(RUNNING):
+                group.start_soon(count)
+            with anyio.fail_after(60):
+                while len(statements_of(process)) < RUNNING:
+                    await anyio.lowlevel.checkpoint()
+                answers.append(text_of(await asking.call_tool("coverage", {})))
+            for statement in statements_of(process):
+                os.kill(statement, signal.SIGKILL)
+        return answers
+
+    with over_http(sample_database, command=patient) as running:
+        first, *others = anyio.run(ask_meanwhile, running.url, running.process)
+    assert json.loads(first)["seasons"]["count"] == 5
+    assert [other.partition(": ")[2] for other in others] == [
+        "the process for statements has ended; ask again"
+    ] * RUNNING
+
+
+def statements_of(process):
+    """The processes for statements of a server."""
+    commands = {id: Path(f"/proc/{id}/cmdline").read_bytes() for id in children_of(process)}
+    return [id for id, command in commands.items() if b"spawn_main" in command]
+
+
+def test_too_many_statements_are_refused_and_the_others_end_with_stdin(sample_database):
+    command = [sys.executable, *patient(sample_database)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    endless = {"name": "sql", "arguments": {"select": ENDLESS}}
+    with subprocess.Popen(command, **pipes, text=True) as process:
+        lines = [message("initialize", FIRST, id=1), message("notifications/initialized")]
+        lines += [message("tools/call", endless, id=10 + n) for n in range(RUNNING + WAITING + 1)]
+        lines += [message("tools/call", {"name": "coverage"}, id=2)]
+        process.stdin.write("".join(f"{line}\n" for line in lines))
+        process.stdin.flush()
+        answers = {}
+        for _ in range(3):
+            answer = json.loads(process.stdout.readline())
+            answers[answer["id"]] = str(answer["result"])
+        assert answers.keys() == {1, 2, 10 + RUNNING + WAITING}
+        refused = answers[10 + RUNNING + WAITING]
+        assert "8 statements wait already; ask again in some seconds" in refused
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+        assert process.stderr.read() == ""
 
 
 def test_a_large_request_is_refused(server):

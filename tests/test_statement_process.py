@@ -1,14 +1,12 @@
 """racedata.statement_process: a statement that takes too much ends, and the next is answered."""
 
-import os
-import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.processes import memory, until
+from support.processes import has_ended, memory, until
 
 from racedata.statement_process import MAX_HEAP, StatementProcess
 from racedata.statements import Bounds, StatementError
@@ -16,20 +14,14 @@ from racedata.statements import Bounds, StatementError
 BOUNDS = Bounds(rows=200, size=100_000)
 
 
-def process(database, seconds):
-    statements = StatementProcess(str(database), BOUNDS, seconds)
-    yield statements
-    statements.close()
-
-
 @pytest.fixture(scope="module")
 def statements(sample_database):
-    yield from process(sample_database, seconds=60)
+    return StatementProcess(str(sample_database), BOUNDS, seconds=60)
 
 
 @pytest.fixture(scope="module")
 def impatient(sample_database):
-    yield from process(sample_database, seconds=0.2)
+    return StatementProcess(str(sample_database), BOUNDS, seconds=0.2)
 
 
 def races(statements):
@@ -44,11 +36,12 @@ def goes_on(statements):
 
 
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+ENDLESS = f"{NUMBERS} SELECT count(*) FROM n"
 STOPPED, LARGE, BIG = "stopped after 0.2 seconds; ", "the result has more than ", "blob too big"
 DOUBLED = "WITH RECURSIVE n(t) AS (SELECT 'x' UNION ALL SELECT t || t FROM n)"
 PAIRS = "FROM lap_times AS a, lap_times AS b"
 HUGE = {
-    f"{NUMBERS} SELECT count(*) FROM n": STOPPED,
+    ENDLESS: STOPPED,
     f"{NUMBERS} SELECT i FROM n ORDER BY -i LIMIT 1": STOPPED,
     f"{NUMBERS} SELECT group_concat(printf('%.100c', 'x')) FROM n": STOPPED,
     f"{DOUBLED} SELECT max(length(t)) FROM n": BIG,
@@ -83,25 +76,63 @@ def test_a_huge_statement_ends_with_one_line_and_little_memory(statements, impat
 
 
 def test_a_statement_that_was_stopped_leaves_no_process(impatient):
-    before = impatient.process
+    until(lambda: goes_on(impatient))
+    before = impatient.process.pid
     with pytest.raises(StatementError, match="stopped"):
-        impatient.run(f"{NUMBERS} SELECT count(*) FROM n")
-    assert impatient.process.pid != before.pid and not before.is_alive()
+        impatient.run(ENDLESS)
+    assert has_ended(before)
+    until(lambda: goes_on(impatient))
+    assert impatient.process.pid != before
 
 
 def test_a_process_that_was_killed_is_replaced(statements):
-    os.kill(statements.process.pid, signal.SIGKILL)
-    with pytest.raises(StatementError, match="has ended; ask again"):
-        races(statements)
+    races(statements)
+    statements.process.kill()
+    statements.process.join()
     assert races(statements) == [{"n": 88}]
 
 
-def test_a_process_that_cannot_start_is_named(tmp_path):
-    statements = StatementProcess(str(tmp_path / "none.db"), BOUNDS, seconds=60)
+def test_a_statement_whose_process_is_killed_is_refused(statements):
+    with pytest.raises(StatementError, match="has ended; ask again"):
+        statements.run(ENDLESS, check=lambda: statements.process.kill())
+    assert races(statements) == [{"n": 88}]
+
+
+def test_an_error_of_the_check_ends_the_statement(statements):
+    with pytest.raises(ZeroDivisionError):
+        statements.run(ENDLESS, check=lambda: 1 / 0)
+    assert has_ended(statements.process.pid)
+    assert races(statements) == [{"n": 88}]
+
+
+def test_the_process_ends_with_its_object(sample_database):
+    statements = StatementProcess(str(sample_database), BOUNDS, seconds=60)
+    races(statements)
+    pid = statements.process.pid
+    del statements
+    until(lambda: has_ended(pid))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("none.db", "is missing; to build it, run: "), ("", "cannot be read")]
+)
+def test_a_database_that_cannot_be_opened_is_named(tmp_path, name, said, capfd):
+    path = tmp_path / name
+    statements = StatementProcess(str(path), BOUNDS, seconds=60)
+    for _ in range(2):
+        with pytest.raises(StatementError) as refused:
+            races(statements)
+        assert str(refused.value).startswith(f"{path} {said}")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_process_that_cannot_start_is_named(sample_database, monkeypatch, tmp_path):
+    (tmp_path / "sqlite3.py").write_text("raise SystemExit(1)")
+    monkeypatch.syspath_prepend(tmp_path)  # which the process gets
+    statements = StatementProcess(str(sample_database), BOUNDS, seconds=60)
     for _ in range(2):
         with pytest.raises(StatementError, match="does not start; start racedata mcp again"):
             races(statements)
-    statements.close()
 
 
 def test_the_process_ends_with_the_one_that_started_it(sample_database):

@@ -31,11 +31,19 @@ def command(database: Path | str, *options: str) -> list[str]:
     return ["-m", "racedata", "mcp", "--database", str(database), *options]
 
 
+def patient(database: Path | str, *options: str) -> list[str]:
+    """The command, with more time for a statement than a test has."""
+    code = "from racedata import assistants, cli; assistants.SECONDS = 60; cli.main()"
+    return ["-c", code, *command(database, *options)[2:]]
+
+
 @contextmanager
-def over_http(database: Path | str, *options: str) -> Iterator[Served]:
+def over_http(
+    database: Path | str, *options: str, command: Callable[..., list[str]] = command
+) -> Iterator[Served]:
     """`racedata mcp --http` as a process of its own, until the end of the block."""
     port = free_port()
-    arguments = [*command(database, "--http", "--port", str(port), *options)]
+    arguments = command(database, "--http", "--port", str(port), *options)
     with subprocess.Popen([sys.executable, *arguments], stderr=subprocess.PIPE) as process:
         try:
             until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))

@@ -60,9 +60,8 @@ def run_racedata(
 
 def children_of(process: int) -> list[int]:
     """The ids of the processes that a process has started."""
-    return [
-        int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    ]
+    of_threads = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for children in of_threads for child in children.read_text().split()]
 
 
 def has_ended(process: int) -> bool:
