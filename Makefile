@@ -41,7 +41,7 @@ install: .venv/installed  ## install the service into .venv
 
 load-data: install  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the sources of the existing database, or else the sample), DATABASE=file, CORRECTIONS=none, REPLACE=1 (replace even a database that cannot be read)
 	@# Until the loader handles Ctrl-C, it is ignored: while Python starts, it would print a traceback.
-	@trap '' INT; .venv/bin/python scripts/load_data.py $(if $(REPLACE),--replace) -- "$$SOURCE"
+	@trap '' INT; .venv/bin/python scripts/load_data.py $(if $(REPLACE),--replace) -- $${SOURCE:+"$$SOURCE"}
 
 serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from the sample if there is none
 	@exec .venv/bin/racedata serve

@@ -16,7 +16,7 @@ from racedata import __version__
 from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused, views
 from racedata.database import DatabaseError
 from racedata.service.endpoints import BY_NAME
-from racedata.settings import SettingError, SharedSettings, host_name, whole_number
+from racedata.settings import FILE, SettingError, SharedSettings, host_name, whole_number
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -166,9 +166,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--database",
+        type=argument(FILE),
         default=database,
         metavar="FILE",
-        help="the database file (default: %(default)s)",
+        help="the database file (RACEDATA_DATABASE; default: %(default)s)",
     )
     parser.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
     parser.add_argument(
@@ -190,7 +191,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         help="a name by which other machines reach this one, such as racedata.lan; may be repeated",
     )
-    return parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
+    names = [n for n in ("host", "port", "name") if getattr(parsed, n) != parser.get_default(n)]
+    if names and not parsed.http:
+        parser.error(f"--{names[0]}: expected --http too")
+    return parsed
 
 
 def argument(parser: Callable[[str], object]) -> Callable[[str], object]:

@@ -24,7 +24,7 @@ from support.traffic import get
 
 from racedata import __version__
 from racedata.cli import COMMANDS
-from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
+from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, default_path, store_path
 from racedata.hints import COMMAND
 from racedata.settings import Settings, option, variable_of
 
@@ -273,6 +273,83 @@ def test_a_full_stdout_is_one_line(arguments):
     with open("/dev/full", "w") as full:
         ended = run_racedata(*arguments, stdout=full)
     assert (ended.returncode, ended.stderr) == (1, "racedata: stdout: No space left on device\n")
+
+
+def test_the_help_of_each_command_names_the_database_alike():
+    commands = [*({*COMMANDS} - {"serve", "healthcheck"}), ("export", "site")]
+    for command in commands:
+        words = [command] if isinstance(command, str) else command
+        shown = " ".join(run_racedata(*words, "--help").stdout.split())
+        path = default_path({})
+        assert f"the database file (RACEDATA_DATABASE; default: {path})" in shown, command
+
+
+A_SOURCE = "expected the name, the path or the URL of a source"
+RACE = "a season and a round, such as 2023/18"
+EMPTY = [
+    ("load", [""], f"argument SOURCE: '': {A_SOURCE}"),
+    ("load", [" "], f"argument SOURCE: ' ': {A_SOURCE}"),
+    ("refresh", ["--from="], f"argument --from: '': {A_SOURCE}"),
+    ("refresh", ["--season="], "argument --season: ''; expected a year from 1950 to 2999"),
+    ("sources", ["--remove="], "--remove '': not in the list; expected one of "),
+    ("parts", ["", "results"], f"'': expected {RACE}"),
+    ("parts", ["2023/18", ""], "'': expected one of results, "),
+    ("check", ["--against="], "--against '': expected one source"),
+    ("export", [""], "argument FILE: expected the path of a file"),
+    ("export", ["x.zip", "--more="], "argument --more: expected the path of a file"),
+    ("export", ["site", ""], "argument FOLDER: expected the path of a folder"),
+    ("mcp", ["--database="], "argument --database: '': expected the path of a file"),
+    ("mcp", ["--host="], "argument --host: '': expected a host name or an IP address"),
+    ("mcp", ["--port="], "argument --port: '': expected a whole number from 1 to 65535"),
+    ("mcp", ["--name="], "argument --name: '': expected a host name or an IP address"),
+    (
+        "healthcheck",
+        ["--url="],
+        ": not a health report; expected the address of racedata's /healthz",
+    ),
+    ("healthcheck", ["--stale-after="], "argument --stale-after: ''; expected a whole number from"),
+]
+
+
+@pytest.mark.parametrize(("command", "words", "said"), EMPTY)
+def test_an_empty_argument_is_refused_with_what_is_expected(
+    command, words, said, database, monkeypatch
+):
+    monkeypatch.setenv("RACEDATA_DATABASE", str(database))
+    before = database.read_bytes()
+    ended = racedata(command, *words)
+    assert ended.returncode in (1, 2) and ended.stdout == ""
+    assert said in ended.stderr.splitlines()[-1]
+    assert database.read_bytes() == before
+
+
+UNCHANGED = "other.db: a database is copied unchanged; expected "
+IGNORED = [
+    ("load", ["--only"], "--only: expected a SOURCE too"),
+    ("load", ["--replace"], "--replace: expected a SOURCE too"),
+    ("load", ["other.db", "--only"], f"{UNCHANGED}neither --only nor --corrections"),
+    ("load", ["other.db", "--corrections=none"], f"{UNCHANGED}neither --only nor --corrections"),
+    ("refresh", ["--from=other.db", "--corrections=none"], f"{UNCHANGED}no --corrections"),
+    ("refresh", ["--from=other.db", "--season=2023"], "copied whole; expected no --season"),
+    ("refresh", ["--follow", "--season=2023"], "--follow and --season: expected only one of them"),
+    ("sources", ["--corrections=none"], "--corrections: expected --remove too"),
+    ("mcp", ["--host=0.0.0.0"], "--host: expected --http too"),
+    ("mcp", ["--port=8002"], "--port: expected --http too"),
+    ("mcp", ["--name=racedata.lan"], "--name: expected --http too"),
+]
+
+
+@pytest.mark.parametrize(("command", "words", "said"), IGNORED)
+def test_an_option_that_would_be_ignored_is_refused(
+    command, words, said, database, other_database, monkeypatch
+):
+    monkeypatch.setenv("RACEDATA_DATABASE", str(database))
+    shutil.copy(other_database, database.with_name("other.db"))
+    before = database.read_bytes()
+    ended = racedata(command, *words, cwd=database.parent)
+    assert ended.returncode in (1, 2) and ended.stdout == ""
+    assert said in ended.stderr.splitlines()[-1]
+    assert database.read_bytes() == before
 
 
 @pytest.mark.parametrize("command", ["load", "refresh", "check"])

@@ -55,7 +55,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
         type=file_named,
         help="a file that lists known errors in sources and what is right; the word default means "
         "the project's own, and none leaves the data as it is. It is used until a later command "
-        "names another",
+        "names another (CORRECTIONS; default: the one that is used)",
     )
 
 

@@ -11,9 +11,15 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from racedata.database import can_be_built_again, default_path, is_missing, store_path
+from racedata.formats import without_query
 from racedata.loader.allowed import add_licence_argument, set_licence
 from racedata.loader.copies import install_copy
-from racedata.loader.corrections import CorrectedRows, Named, add_corrections_argument
+from racedata.loader.corrections import (
+    CorrectedRows,
+    Named,
+    add_corrections_argument,
+    file_in_settings,
+)
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.memory import copied_from, remember_copied
@@ -37,7 +43,7 @@ from racedata.loader.source_list import (
     put_source_list,
     wanted_list,
 )
-from racedata.loader.sources import PUBLISHED, Source, addresses_in, whole_database
+from racedata.loader.sources import PUBLISHED, Source, sources_named, whole_database
 from racedata.loader.store import Store, opened_store
 
 
@@ -178,6 +184,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "sources",
         nargs="*",
+        type=sources_named,
         metavar="SOURCE",
         help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
         f"{', '.join(PUBLISHED)}. Name the most trusted source first: for each race and kind of "
@@ -202,10 +209,16 @@ def main(arguments: Sequence[str]) -> None:
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
     set_licence(parsed.licence)
+    sources = [address for named in parsed.sources for address in named]
+    if not sources and (parsed.only or parsed.replace):
+        parser.error(f"--{'only' if parsed.only else 'replace'}: expected a SOURCE too")
 
     def work(progress: Progress) -> list[str]:
         make_default_folder(parsed.database)
-        sources = [address for text in parsed.sources for address in addresses_in(text)]
+        whole = whole_database(sources or copied_from(Path(parsed.database)))
+        if whole and (parsed.only or parsed.corrections != file_in_settings()):
+            what = "a database is copied unchanged; expected neither --only nor --corrections"
+            raise LoadError(f"{without_query(whole.address)}: {what}")
         if not sources:
             return load_or_rebuild(parsed.database, parsed.corrections, progress)
         return load(

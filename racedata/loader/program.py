@@ -21,7 +21,7 @@ def add_database_argument(parser: ArgumentParser) -> None:
         default = LoaderSettings.read(os.environ).database
     except SettingError as error:
         sys.exit(f"{parser.prog}: {error}")
-    help = "the database file (default: %(default)s)"
+    help = "the database file (RACEDATA_DATABASE; default: %(default)s)"
     parser.add_argument("--database", type=path_of_file, default=default, metavar="FILE", help=help)
 
 

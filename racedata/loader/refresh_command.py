@@ -14,8 +14,9 @@ from pathlib import Path
 
 from racedata import values
 from racedata.database import OLDEST_VERSION
+from racedata.formats import without_query
 from racedata.loader.allowed import add_licence_argument, set_licence
-from racedata.loader.corrections import add_corrections_argument
+from racedata.loader.corrections import add_corrections_argument, file_in_settings
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
@@ -30,9 +31,8 @@ from racedata.loader.sources import (
     DEFAULT_LIST,
     NAMES,
     Pace,
-    addresses_in,
-    check_whole_is_alone,
     source_at,
+    sources_named,
     whole_database,
 )
 from racedata.loader.threads import Sleep
@@ -89,7 +89,9 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
     wrong or not allowed, or if a whole database is not the only one.
     """
     addresses: list[str] = parsed.addresses or listed_at(parsed.database)
-    check_whole_is_alone(addresses)
+    if (whole := whole_database(addresses)) and parsed.corrections != file_in_settings():
+        what = "a database is copied unchanged; expected no --corrections"
+        raise LoadError(f"{without_query(whole.address)}: {what}")
     check_licences(addresses)
     return addresses
 
@@ -171,6 +173,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--from",
         dest="addresses",
         action="append",
+        type=sources_named,
+        default=[],
         metavar="SOURCE",
         help=f"ask only this source: a name ({', '.join(NAMES)}), a dump, or the base address of "
         "an API in that format. Repeat the option for several. A source that is new joins "
@@ -198,7 +202,5 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     set_licence(parsed.licence)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected only one of them")
-    parsed.addresses = [
-        address for text in parsed.addresses or [] for address in addresses_in(text)
-    ]
+    parsed.addresses = [address for named in parsed.addresses for address in named]
     return parsed

@@ -15,6 +15,7 @@ from racedata.loader.corrections import (
     add_corrections_argument,
     corrections_at,
     corrections_file,
+    file_in_settings,
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
@@ -149,13 +150,15 @@ def sources_command(arguments: Sequence[str]) -> None:
         help="take a source from the list: what it has said stays stored, but does not count",
     )
     parsed = parser.parse_args(arguments)
+    if parsed.remove is None and parsed.corrections != file_in_settings():
+        parser.error("--corrections: expected --remove too")
 
     def work(progress: Progress) -> list[str]:
-        if parsed.remove:
+        if parsed.remove is not None:
             return remove(parsed.database, parsed.remove, parsed.corrections, progress)
         return list(source_lines(parsed.database))
 
-    run("sources", parsed.database, work, replaces=bool(parsed.remove))
+    run("sources", parsed.database, work, replaces=parsed.remove is not None)
 
 
 def parts_command(arguments: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from racedata import __version__
-from racedata.database import DatabaseError
+from racedata.database import DatabaseError, default_path
 from racedata.service.addresses import CSV, ENDINGS, ICS, after_base
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
@@ -269,6 +269,7 @@ def export(settings: Settings, path: str) -> str:
 
 def report(arguments: Sequence[str]) -> str:
     """The report of the command. Exits with one line if it fails."""
+    default = default_path(os.environ).replace("%", "%%")
     parser = argparse.ArgumentParser(
         prog="racedata export site",
         description="Write all answers as files, so that any web server can serve them.",
@@ -277,7 +278,10 @@ def report(arguments: Sequence[str]) -> str:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "folder", metavar="FOLDER", help="a new or empty folder, or an earlier copy"
+        "folder",
+        type=path_of_folder,
+        metavar="FOLDER",
+        help="a new or empty folder, or an earlier copy",
     )
     parser.add_argument(
         "--base-url",
@@ -285,7 +289,11 @@ def report(arguments: Sequence[str]) -> str:
         help="start of MRData.url and of links to answers, such as "
         "https://f1.example.org/ergast/f1 (RACEDATA_BASE_URL; default: a path)",
     )
-    parser.add_argument("--database", metavar="FILE", help="the database file (RACEDATA_DATABASE)")
+    parser.add_argument(
+        "--database",
+        metavar="FILE",
+        help=f"the database file (RACEDATA_DATABASE; default: {default})",
+    )
     parsed = parser.parse_args(arguments)
     options = {name: value for name, value in vars(parsed).items() if value is not None}
     folder = options.pop("folder")
@@ -295,3 +303,9 @@ def report(arguments: Sequence[str]) -> str:
         sys.exit(f"racedata export site: {error}")
     except OSError as error:
         sys.exit(f"racedata export site: {error.filename or folder}: {error.strerror}")
+
+
+def path_of_folder(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("expected the path of a folder")
+    return text

@@ -63,7 +63,8 @@ def racedata(*words: Path | str, **options: Any) -> "subprocess.CompletedProcess
 def run_loader(
     source: Path | str, database: Path, *arguments: Path | str, **options: Any
 ) -> "subprocess.CompletedProcess[str]":
-    return racedata("load", *arguments, source, "--database", database, **options)
+    sources = [source] if source else []
+    return racedata("load", *arguments, *sources, "--database", database, **options)
 
 
 def built(

@@ -1,6 +1,7 @@
 """The list of sources. The rest of the loader knows this package, and no module in it."""
 
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
 from racedata.formats import without_query
@@ -31,10 +32,10 @@ __all__ = [
     "Source",
     "Task",
     "addresses_in",
-    "check_whole_is_alone",
     "family",
     "second_opinion",
     "source_at",
+    "sources_named",
     "whole_database",
     "write_dump",
 ]
@@ -81,6 +82,13 @@ def addresses_in(text: str) -> list[str]:
     )
 
 
+def sources_named(text: str) -> list[str]:
+    """The addresses of sources in an argument of a command, which must name one."""
+    if addresses := addresses_in(text):
+        return addresses
+    raise ArgumentTypeError(f"{text!r}: expected the name, the path or the URL of a source")
+
+
 def source_at(address: str, pace: Pace | None = None) -> Source:
     """The source at an address, which may be one of PUBLISHED."""
     pace = pace or Pace()
@@ -88,17 +96,15 @@ def source_at(address: str, pace: Pace | None = None) -> Source:
 
 
 def whole_database(addresses: Sequence[str]) -> Source | None:
-    """The whole database at the only one of these addresses; None if they are other sources."""
-    check_whole_is_alone(addresses)
-    return next((source for source in map(source_at, addresses) if source.is_whole), None)
+    """The whole database at the only one of these addresses; None if they are other sources.
 
-
-def check_whole_is_alone(addresses: Sequence[str]) -> None:
-    """Raises LoadError for a whole database that is named beside other sources."""
-    for source in map(source_at, addresses if len(addresses) > 1 else ()):
-        if source.is_whole:
-            what = "is a whole database, which replaces the existing one"
-            raise LoadError(f"{without_query(source.address)} {what}; expected no other source")
+    Raises LoadError for one that is named beside other sources.
+    """
+    whole = next((source for source in map(source_at, addresses) if source.is_whole), None)
+    if whole and len(addresses) > 1:
+        what = "is a whole database, which replaces the existing one"
+        raise LoadError(f"{without_query(whole.address)} {what}; expected no other source")
+    return whole
 
 
 def second_opinion(text: str) -> Source:
