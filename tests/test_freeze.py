@@ -51,7 +51,8 @@ def test_two_builds_of_the_same_sources_have_the_same_hashes(season, tmp_path):
 
 
 @pytest.fixture
-def database(small_dump, tmp_path):
+def database(small_dump, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")  # not the time of `frozen`
     return built(small_dump, tmp_path / "racedata.db")
 
 
