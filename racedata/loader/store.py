@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import sqlite3
+import sys
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from racedata.database import store_path
+from racedata.formats import printable
 from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, days_between, match_with_earlier
 from racedata.loader.parts import Part, Row
@@ -380,10 +382,10 @@ class Store:
 
 
 def opened_store(database: Path, checks: bool = True) -> Store:
-    """The store beside a database. One that is damaged is lost, so a new one replaces it.
+    """The store beside a database. A new one replaces one that is damaged, and stderr says so: any
+    command may be the first to open it, and some of them print no report.
 
-    It is deleted, not put aside: any command may be the first to open it, and some of them print no
-    report that could say where it is. What counted in it is also in the database.
+    It is deleted, not put aside: what counted in it is also in the database.
     """
     path = store_path(database)
     is_new = not path.exists()
@@ -395,9 +397,11 @@ def opened_store(database: Path, checks: bool = True) -> Store:
         os.close(os.open(path, os.O_RDWR))
     try:
         store = Store(path, checks)
-    except NotAStore:
+    except NotAStore as error:
         path.unlink()
         store, is_new = Store(path), True
+        what = "deleted, and replaced with a new store"
+        print(f"racedata: {printable(str(error))}; {what}", file=sys.stderr, flush=True)
     if is_new and database.exists():
         copy_attributes(database, path)
     return store

@@ -150,12 +150,17 @@ def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
     with served(answers_of(client(sample_database))) as server:
         refreshed(database, server.url, season=2023)
     before, path = rows_of(database), store_path(database)
-    for content in (None, b"", b"SQLite format 3\0" + b"\xff" * 5000):
+    damaged = f"racedata: {path}: file is not a database; deleted, and replaced with a new store\n"
+    for content, said in (
+        (None, ""),
+        (b"", ""),
+        (b"SQLite format 3\0" + b"\xff" * 5000, damaged),
+    ):
         path.unlink()
         if content is not None:
             path.write_bytes(content)
         run = run_loader(dump, database)
-        assert (run.returncode, run.stderr) == (0, "")
+        assert (run.returncode, run.stderr) == (0, said)
         assert rows_of(database) == before
     path.unlink()
     # Another dump lacks drivers, and a circuit, that only the API's records name then.
