@@ -4,8 +4,10 @@ The lock of its folder belongs here. The content of the new file does not.
 """
 
 import os
+import shutil
 import sqlite3
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +20,6 @@ from racedata.loader.threads import Sleep
 from racedata.locks import lock, opened_folder
 
 LOOK_SECONDS = 0.1  # how often a locked folder is tried again
-FREE_BYTES = 1_000_000  # a disk with this much free is not full
 
 
 @contextmanager
@@ -45,14 +46,15 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
 
 @contextmanager
 def full_disk_named(folder: Path) -> Iterator[None]:
-    """Raises LoadError if the disk of temporary files is full, and not that of `folder`."""
+    """Raises LoadError if the disk of temporary files is full, and not that of `folder`.
+
+    SQLite has deleted the file by then. The disk that had no space is still the one that has less.
+    """
     try:
         yield
     except sqlite3.OperationalError as error:
-        disk = os.statvfs(folder)
-        if (
-            error.sqlite_errorcode == sqlite3.SQLITE_FULL
-            and disk.f_bavail * disk.f_frsize > FREE_BYTES
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL and (
+            shutil.disk_usage(tempfile.gettempdir()).free < shutil.disk_usage(folder).free
         ):
             raise no_space_for_temporary_files() from None
         raise

@@ -58,6 +58,11 @@ def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, data
         assert_refused(source, small, said)
         said = f"{small}: No space left on device; free some space in {folder}"
         assert_refused(built(source, tmp_path / "large.db"), small, said)
+    # SQLite deletes what it has written, so that the disk does not look full afterwards
+    with small_disk(tmp_path / "medium", 3_000_000) as folder:
+        medium = shutil.copy(sample_database, folder / "racedata.db")
+        said = f"{medium}: database or disk is full; free some space in {folder}"
+        assert_refused(with_many_lap_times(source), medium, said)
     with small_disk(tmp_path / "temporary", 100_000) as folder:
         said = f"{folder}: no space left for temporary files; set TMPDIR to another folder"
         environ = {**os.environ, "TMPDIR": str(folder)}
