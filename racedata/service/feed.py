@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree
 
 from racedata import __version__
-from racedata.formats import Json, counted
+from racedata.formats import Json, counted, short_time
 from racedata.model import KINDS, LETTERS, STANDINGS
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
@@ -27,7 +27,7 @@ MAX_PLACES = 4  # drivers in a title
 # The words for columns that people would not understand.
 COLUMNS = {
     "dob": "date of birth",
-    "milliseconds": "milliseconds of the time",
+    "milliseconds": "time",
     "positionOrder": "place in the order",
     "positionText": "place",
     "rank": "rank of the fastest lap",
@@ -180,6 +180,12 @@ def column_in_words(column: str) -> str:
     return COLUMNS.get(column) or re.sub("[A-Z]", lambda letter: f" {letter[0].lower()}", column)
 
 
+def value_in_words(column: str, value: str) -> str:
+    """A value for people: milliseconds as `1:35:21.362`."""
+    is_time = column == "milliseconds" and value.isdigit()
+    return short_time(int(value)) if is_time else value
+
+
 def entrant_name(change: Json, names: Names) -> str:
     """Whose value it is; empty if it is of a race."""
     id = change.get("driverId") or change.get("constructorId") or ""
@@ -204,7 +210,10 @@ def content_of(changes: Sequence[Json], names: Names, limit: int = MAX_LINES) ->
     """The first changed values with their reasons, one in each line."""
     lines = []
     for change in changes[:limit]:
-        old, new = change.get("oldValue", "unknown"), change.get("value", "unknown")
+        old, new = (
+            value_in_words(change["column"], change.get(name, "unknown"))
+            for name in ("oldValue", "value")
+        )
         if is_new(change):
             old, new = "none", f"{new} records"
         about = [

@@ -67,6 +67,15 @@ def test_a_place_that_is_a_letter_is_a_word(altered, tmp_path):
     assert "Sainz 3rd → disqualified" in entries(copy)[0].title
 
 
+def test_milliseconds_are_shown_as_a_time(altered, tmp_path):
+    copy = tmp_path / "racedata.db"
+    shutil.copy(altered, copy)
+    values = "columnName = 'milliseconds', oldValue = '26012', value = '5721362'"
+    changed(copy, f"UPDATE changes SET {values} WHERE columnName = 'positionText' AND value = '7'")
+    said = " ".join(entry.summary for entry in entries(copy))
+    assert "results, Sainz, time: 26.012 → 1:35:21.362; dump has changed it" in said
+
+
 def test_changes_of_a_calendar_and_of_names_have_entries_of_their_own(altered, tmp_path):
     def renamed(row):
         return {**row, "code": "SAI2"} if row["driverRef"] == "sainz" else row

@@ -11,7 +11,7 @@ from racedata.formats import Json
 from racedata.service import feed
 from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
-from racedata.service.pages.notes import OPEN, in_order
+from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 
 # With more, the pages would be longer than 15 KB.
 DOUBTS = 350
@@ -73,7 +73,7 @@ def doubt(record: Json, names: dict[str, str]) -> Doubt:
         link,
         record if "round" in record else None,
         f"{feed.kind_in_words(record['kind'])}, {feed.column_in_words(record['column'])}",
-        ", ".join(f"{of['source']} {of.get('value', 'none')}" for of in record["Sources"]),
+        sources_in_words(record),
     )
 
 

@@ -51,13 +51,16 @@ class Notes:
         kind, column = record["table"], record["column"]
         if kind == "results" and column in FASTEST_LAP:
             kind = "fastest_laps"
-        now, before = (record.get(name, "none") for name in ("value", "sourceValue"))
+        now, before = (
+            feed.value_in_words(column, record.get(name, "none"))
+            for name in ("value", "sourceValue")
+        )
         said = f"{now}; the source has {before}. {record['witnesses']}."
         return self.note(kind, record["key"], column, said)
 
     def of_discrepancy(self, record: Json) -> Note:
-        said = (f"{of['source']} has {of.get('value', 'none')}" for of in record["Sources"])
-        return self.note(record["kind"], record["key"], record["column"], f"{', '.join(said)}.")
+        said = sources_in_words(record, " has ")
+        return self.note(record["kind"], record["key"], record["column"], f"{said}.")
 
     def note(self, kind: str, key: str, column: str, said: str) -> Note:
         """A note about the row with this key, such as `2023/18/alonso` or `2023/18/1/alonso`."""
@@ -104,6 +107,15 @@ class Notes:
         return [
             {**each, "asterisk": self.asterisk(kinds, entrant_id(each), columns)} for each in places
         ]
+
+
+def sources_in_words(discrepancy: Json, verb: str = " ") -> str:
+    """What each source has: `jolpica has 12, f1db has 11`."""
+    column = discrepancy["column"]
+    return ", ".join(
+        f"{of['source']}{verb}{feed.value_in_words(column, of.get('value', 'none'))}"
+        for of in discrepancy["Sources"]
+    )
 
 
 def in_order(kinds: Iterable[str]) -> list[tuple[str, str]]:
