@@ -5,10 +5,12 @@ import os
 import pty
 import sqlite3
 import subprocess
+import tempfile
 from contextlib import closing, suppress
 
 import pytest
 from support.loads import LOAD, edit, rows_of, run_loader, signals_kept, with_many_lap_times
+from support.processes import small_disk
 
 from racedata.loader import program
 from racedata.loader.errors import LoadError
@@ -34,15 +36,26 @@ def test_a_link_or_another_mode_is_not_a_new_database(database, tmp_path):
         program.run("load", str(database), work)
 
 
-def test_a_full_disk_of_temporary_files_is_named(database):
+def test_the_full_disk_is_that_of_temporary_files_if_it_has_less_space(
+    database, tmp_path, monkeypatch
+):
     def work(progress):
         with closing(sqlite3.connect(":memory:")) as db:
             db.execute("PRAGMA max_page_count = 1")
             db.execute("CREATE TABLE a (b)")
 
-    said = "no space left for temporary files; set TMPDIR to another folder"
-    with signals_kept(), pytest.raises(SystemExit, match=said):
-        program.run("check", str(database), work, replaces=False)
+    def run():
+        with signals_kept(), pytest.raises(SystemExit) as ended:
+            program.run("check", str(database), work, replaces=False)
+        return str(ended.value)
+
+    with small_disk(tmp_path / "small", 100_000) as folder:
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
+        said = "no space left for temporary files; set TMPDIR to another folder"
+        assert run() == f"racedata check: {folder}: {said}"
+    monkeypatch.setattr(tempfile, "tempdir", str(database.parent))
+    said = f"{database}: database or disk is full; free some space in {database.parent}"
+    assert run() == f"racedata check: {said}"
 
 
 def test_a_load_needs_no_stderr(source, tmp_path):

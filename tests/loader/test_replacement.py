@@ -28,29 +28,13 @@ from support.loads import (
     run_loader,
     with_many_lap_times,
 )
-from support.processes import until
+from support.processes import small_disk, until
 
 from racedata.database import SCHEMA_VERSION, store_path
 from racedata.hints import REPLACE
 from racedata.loader.signals import END_SIGNALS
 
 
-@contextmanager
-def small_disk(folder, size):
-    """A folder that takes so many bytes."""
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip(f"mount: {mounted.stderr.decode().strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
 def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, database, tmp_path):
     with small_disk(tmp_path / "small", sample_database.stat().st_size + 50_000) as folder:
         small = shutil.copy(sample_database, folder / "racedata.db")
