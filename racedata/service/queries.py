@@ -412,14 +412,14 @@ def newest_records(data: Snapshot) -> dict[str, Row]:
     }
 
 
-def provisional_source(data: Snapshot, race: int) -> str | None:
-    """The name of the source of a race's results; None if these are not provisional."""
+def provisional_sources(data: Snapshot, race: int) -> dict[str, str]:
+    """The names of the sources of a race's provisional records, by kind."""
     rows = data.rows(
-        """SELECT name FROM origins JOIN sources USING (sourceId)
-           WHERE raceId = ? AND kind = 'results' AND isProvisional""",
+        """SELECT kind, name FROM origins JOIN sources USING (sourceId)
+           WHERE raceId = ? AND isProvisional""",
         (race,),
     )
-    return rows[0]["name"] if rows else None
+    return {row["kind"]: row["name"] for row in rows}
 
 
 def leaders(data: Snapshot) -> list[Row]:

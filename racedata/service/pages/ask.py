@@ -55,11 +55,11 @@ class Ask:
             self.served, ParsedRequest(address, limit, offset=0, base_url="")
         )
 
-    def provisional_source(self, race: Json) -> str | None:
-        """The source of the result of a race; None if the result is not provisional."""
+    def provisional_sources(self, race: Json) -> dict[str, str]:
+        """The sources of the provisional records of a race, by kind."""
         id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
-        source = queries.provisional_source(self.data, id)
-        return source and public_name(source)
+        sources = queries.provisional_sources(self.data, id)
+        return {kind: public_name(source) for kind, source in sources.items()}
 
     def origins(self, races: Sequence[Json]) -> list[Json]:
         """Where the results of races are from, of those that have any."""

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
+from racedata.model import RACE_TABLES
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import Notes
@@ -35,7 +36,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
     (last,) = ask("results", PLACES, "current", "last")
     notes = Notes(ask, int(last["season"]), int(last["round"]))
     last_places = notes.marked(races.places(last["Results"]), "results")
-    provisional = ask.provisional_source(last)
+    provisional = ask.provisional_sources(last).get("results")
     next_races = ask("races", 1, "current", "next")
     weekend = weekend_of(ask, next_races[0]) if next_races else None
     of_last = Newest(
@@ -78,6 +79,7 @@ def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
         "sprintqualifying": notes.marked(races.qualified(sprint_qualifying), "sprint_qualifying"),
         "practice": notes.marked(races.practised(practice), "practice"),
     }
+    provisional = ask.provisional_sources(race)
     newest = None
     for session in sessions:
         if session.anchor:
@@ -86,8 +88,9 @@ def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
             places = [
                 each for each in found[session.anchor] if each.get("session", number) == number
             ]
+            is_provisional = RACE_TABLES[session.anchor].name in provisional
             newest = Newest(
-                session.label, race, session.start, session.anchor, places[:FIRST], False
+                session.label, race, session.start, session.anchor, places[:FIRST], is_provisional
             )
     return {"race": race, "start": races.start(race), "sessions": sessions, "newest": newest}
 

@@ -61,8 +61,7 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         # what is corrected and what sources disagree about, by kind
         "notes": [*notes.by_kind()],
         "is_disputed": bool(notes.discrepancies),
-        # the source of the result, if that is provisional
-        "provisional": ask.provisional_source(race),
+        "provisional": ask.provisional_sources(race),
         "sessions": races.sessions(
             race,
             races.loaded(results, at_qualifying, at_sprint, at_sprint_qualifying, drove),

@@ -200,6 +200,16 @@ def test_the_page_marks_a_provisional_result_of_the_newest_session(database):
     assert "United States Grand Prix: race Provisional The first three" in page
 
 
+def test_the_page_marks_provisional_qualifying_as_the_newest_session(database):
+    moved = [MOVED.format(table) for table in ("practice", "qualifying")]
+    moved.append(f"{MOVED.format('origins')} AND kind = 'qualifying'")
+    provisional = f"""UPDATE sources SET isProvisional = 1 WHERE sourceId IN
+        (SELECT sourceId FROM origins WHERE {NEXT} AND kind = 'qualifying')"""
+    assert "Provisional" not in page_of(database, *moved)
+    page = words_of(page_of(database, provisional))
+    assert "Mexico City Grand Prix: qualifying Provisional The first three" in page
+
+
 CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value,
         source, reason, year, round, raceName, driverId)
     SELECT 2, '2026-11-20T10:00:00Z', 'results', '', 'positionText', '7', '6', 'f1db', '', 2023,

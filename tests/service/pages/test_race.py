@@ -191,6 +191,27 @@ def test_the_page_and_the_page_of_the_race_say_that_a_result_is_provisional(data
     assert "Provisional" not in app.get("/2021/10").text
 
 
+@pytest.mark.parametrize(
+    ("kind", "heading"),
+    [
+        ("qualifying", "Qualifying"),
+        ("sprint_results", "Sprint"),
+        ("sprint_qualifying", "Sprint qualifying"),
+        ("practice", "Practice"),
+        ("fastest_laps", "Fastest laps"),
+    ],
+)
+def test_a_heading_says_that_the_records_below_it_are_provisional(database, kind, heading):
+    tag = f"{heading} Provisional"
+    assert tag not in words_of(client(database).get("/2023/18").text)
+    sources = """INSERT INTO sources (name, address, readAt, isLoaded, gave, isProvisional) VALUES
+        ('openf1', '', '2026-11-22T06:00:00Z', 0, '', 1)"""
+    origin = f"""INSERT OR REPLACE INTO origins (raceId, kind, sourceId)
+        SELECT raceId, '{kind}', 2 FROM races WHERE (year, round) = (2023, 18)"""
+    page = words_of(client(changed(database, sources, origin)).get("/2023/18").text)
+    assert tag in page and page.count("Provisional") == 1
+
+
 def test_every_season_and_race_of_a_full_dump_has_a_page(full_database):
     app = client(full_database)
     for race in app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]["Races"]:
