@@ -99,6 +99,13 @@ def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     return [*addresses, SAMPLE] if [*loaded] == [SAMPLE] else after_load(addresses, loaded)
 
 
+def check_unchanged(whole: Source | None, has_options: bool, expected: str) -> None:
+    """Raises LoadError if a whole database comes with options that could only change it."""
+    if whole and has_options:
+        what = f"a database is copied unchanged; expected {expected}"
+        raise LoadError(f"{without_query(whole.address)}: {what}")
+
+
 def load_whole(source: Source, database: str, progress: Progress, replace: bool) -> list[str]:
     """Replaces `database` with another one, as it is, unless that is older. Returns a report."""
     path = Path(database)
@@ -140,9 +147,8 @@ def load_unread(path: str, corrections: Named, progress: Progress) -> str:
         make_default_folder(path)
         return load(dumps, path, corrections, progress)[-1]
     if has_changed and not is_missing(Path(path)):
-        return replace_from_store(path, corrections, progress, "the list of sources has changed")[
-            -1
-        ]
+        reason = "the list of sources has changed"
+        return replace_from_store(path, corrections, progress, reason)[-1]
     return ""
 
 
@@ -216,9 +222,8 @@ def main(arguments: Sequence[str]) -> None:
     def work(progress: Progress) -> list[str]:
         make_default_folder(parsed.database)
         whole = whole_database(sources or copied_from(Path(parsed.database)))
-        if whole and (parsed.only or parsed.corrections != file_in_settings()):
-            what = "a database is copied unchanged; expected neither --only nor --corrections"
-            raise LoadError(f"{without_query(whole.address)}: {what}")
+        has_options = parsed.only or parsed.corrections != file_in_settings()
+        check_unchanged(whole, has_options, "neither --only nor --corrections")
         if not sources:
             return load_or_rebuild(parsed.database, parsed.corrections, progress)
         return load(

@@ -14,13 +14,12 @@ from pathlib import Path
 
 from racedata import values
 from racedata.database import OLDEST_VERSION
-from racedata.formats import without_query
 from racedata.loader.allowed import add_licence_argument, set_licence
 from racedata.loader.corrections import add_corrections_argument, file_in_settings
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
-from racedata.loader.load import bring_into_step, load, load_unread
+from racedata.loader.load import bring_into_step, check_unchanged, load, load_unread
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
 from racedata.loader.rebuild import store_of
@@ -89,9 +88,8 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
     wrong or not allowed, or if a whole database is not the only one.
     """
     addresses: list[str] = parsed.addresses or listed_at(parsed.database)
-    if (whole := whole_database(addresses)) and parsed.corrections != file_in_settings():
-        what = "a database is copied unchanged; expected no --corrections"
-        raise LoadError(f"{without_query(whole.address)}: {what}")
+    has_options = parsed.corrections != file_in_settings()
+    check_unchanged(whole_database(addresses), has_options, "no --corrections")
     check_licences(addresses)
     return addresses
 
