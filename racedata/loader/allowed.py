@@ -20,8 +20,8 @@ def add_licence_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def set_licence(licence: str | None) -> None:
-    """Lets `--licence`, if it is given, take the place of the variable: the rule holds wherever a
-    program may use a source, in each thread of a follower and in a build from the store.
+    """Sets the variable to the value of `--licence`, if that is given. So the rule also holds in
+    each thread of a follower, and in a build from the store.
     """
     if licence:
         os.environ[VARIABLE] = licence

@@ -7,7 +7,7 @@ sides.py has what they say, differences.py what a difference can mean. The speci
   (`is_gap`);
 - a row that a source lacks: it counts for the kinds COUNTED (`rows_in_some`);
 - two rows of a driver in a race, of shared cars: they are only counted (`between`);
-- a fastest lap that a source lacks: of a driver who drove, it is unknown (`rows_with`);
+- a fastest lap that a source lacks: unknown, if it has a result of the driver (`rows_with`);
 - the constructor of a car: not compared if it differs only as in the results (`follows_results`);
 - a place in the standings that is shared: unknown (`Said.rows_of`);
 - statuses: not compared, because each source has its own words (`Column.is_compared`).
@@ -150,7 +150,7 @@ class Reasons:
             }
 
     def of(self, fact: Fact, key: str, group: Group) -> tuple[str, str]:
-        """The state of a discrepancy, and why. `key` is that of the fact in corrections."""
+        """The state of a discrepancy, and the reason. `key` names the fact as corrections do."""
         table, column, text = fact.subject.table.name, fact.column, text_of(fact.value)
         correction = self.corrections.get((table, key.lower(), column))
         if correction and (column == ROW or correction.right == text):

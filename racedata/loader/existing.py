@@ -82,7 +82,7 @@ class ExistingDatabase:
             self.built_at, is_sample, *state = self.db.execute(
                 "SELECT builtAt, isSample, storeId, revision FROM build"
             ).fetchone()
-            # that of the store from which it was built: its id and its revision
+            # the id and the revision of the store from which it was built
             self.state: tuple[str, int] = state[0], state[1]
             self.is_sample = bool(is_sample)  # whether its base is the sample
             # the addresses of the sources of the last load, in its order

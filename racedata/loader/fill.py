@@ -60,7 +60,7 @@ class Filling:
         self.constructors: dict[tuple[ChosenRace, str], Constructors] = {}
 
     def ids_of_races(self) -> dict[ChosenRace, int]:
-        """The id of each race: that of the base, or else a free one."""
+        """The ids of the races. Those that the base has keep its ids; the others get free ones."""
         own = {
             (calendar.season, race["key"]): int(race["raceId"])
             for calendar in self.calendars.values()

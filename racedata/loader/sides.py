@@ -85,7 +85,7 @@ class Subject(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """What sources say about a subject. Of a kind of records, that which counts comes first."""
+    """What sources say about a subject. The source whose records count comes first."""
 
     subject: Subject
     rows: Mapping[str, SourceRows]  # by source

@@ -1,4 +1,5 @@
-"""Real servers on free ports: gunicorn, the service, nginx, Redis; Linux's view of a process.
+"""Real servers on free ports: gunicorn, the service, nginx, Redis; a small disk; Linux's view of a
+process.
 
 The benchmarks use it too.
 """
