@@ -51,10 +51,9 @@ WORDS = """\
 - **Win**: `isWinner = 1` in `race_results`. Two drivers who shared the car both won; their
   constructor won once, so count its wins with `count(DISTINCT date)`.
 - **Podium**: `position <= 3` in `race_results`; count races, as there may be shared cars.
-- **Pole**: `grid = 1 AND isStart` in `race_results`, the start from the first place. Drivers who
-  shared a car all have its place, and a car that did not start leaves none: in a few races there
-  are several, or none. A penalty may move the fastest qualifier back: `position = 1` in
-  `qualifying_results` is the fastest of qualifying. Say which one you counted.
+- **Pole**: a row of `poles`, the first place on the grid. A penalty may move the fastest qualifier
+  back: `position = 1` in `qualifying_results` is the fastest of qualifying. Say which one you
+  counted.
 - **Grid**: `grid` in `race_results`; 0 is the pit lane, or no start. So count places gained only
   where `grid > 0`, and say that starts from the pit lane are left out.
 - **Retirement**: `positionText = 'R'`. Others: `D` disqualified, `E` excluded, `F` not qualified,

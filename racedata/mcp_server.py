@@ -43,14 +43,13 @@ ADDRESS = (
 )
 SQL = """\
 The rows of one SELECT: at most 200 rows and 2 seconds. Best for counting and comparing. seconds are
-seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a start isStart = 1, the
-first on the grid grid = 1 AND isStart, the fastest in qualifying position = 1 in
-qualifying_results; the resources have the comments of each column, and the tables. Find ids first,
-with LIKE on driverRef or circuitRef: verstappen is Jos, max_verstappen is Max, and names of races
-have changed. Season points are in driver_championship. disputed and corrected are about all rows of
-the tables, not only yours. Views: {views}. Also the tables drivers (driverRef, forename, surname,
-dob, nationality), races (year, round, name, date), sessions, corrections, changes, coverage,
-discrepancies, discrepancy_values."""
+seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a start isStart = 1, a pole a
+row of poles, the fastest in qualifying position = 1 in qualifying_results; the resources have the
+comments of each column, and the tables. Find ids first, with LIKE on driverRef or circuitRef:
+verstappen is Jos, max_verstappen is Max, and names of races have changed. Season points are in
+driver_championship. disputed and corrected are about all rows of the tables, not only yours. Views:
+{views}. Also the tables drivers (driverRef, forename, surname, dob, nationality), races (year,
+round, name, date), sessions, corrections, changes, coverage, discrepancies, discrepancy_values."""
 SELECT = "One SELECT in the dialect of SQLite."
 COVERAGE = """\
 What is loaded: seasons, the last and the next race, how complete each kind of records is, sources

@@ -466,6 +466,22 @@ FROM sprint_results JOIN races USING (raceId) JOIN circuits USING (circuitId)
     JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
     LEFT JOIN status USING (statusId);
 
+-- Who had the pole of a race: the first place on the grid, even without a start. Of drivers who shared the car, the
+-- first has it. On the sprint weekends of 2022, the fastest in qualifying had it, and not the winner of the sprint.
+CREATE VIEW poles AS SELECT
+    year, round, date, races.name AS race,             -- the race
+    circuitRef, circuits.name AS circuit,              -- where it was
+    driverRef, forename || ' ' || surname AS driver,   -- who had the pole
+    constructorRef, constructors.name AS constructor   -- for whom
+FROM results JOIN races USING (raceId) JOIN circuits USING (circuitId) JOIN drivers USING (driverId)
+    JOIN constructors USING (constructorId)
+WHERE CASE WHEN year = 2022 AND raceId IN (SELECT raceId FROM sprint_results)
+    THEN EXISTS (SELECT 1 FROM qualifying AS fastest WHERE fastest.raceId = results.raceId
+        AND fastest.driverId = results.driverId AND fastest.position = 1)
+    ELSE grid = 1 AND NOT EXISTS (SELECT 1 FROM results AS before
+        WHERE before.raceId = results.raceId AND before.grid = 1 AND before.record < results.record)
+    END;
+
 -- What a driver earned in a weekend for a constructor: the race and the sprint together.
 CREATE VIEW weekend_points AS SELECT
     year, round, date, races.name AS race,             -- the race of the weekend

@@ -363,7 +363,7 @@ def test_the_words_name_only_what_the_schema_has():
 
 def test_the_words_say_what_the_page_for_analysts_says():
     page = (ROOT / "docs" / "analysts.md").read_text(encoding="utf-8")
-    for text in ("grid = 1 AND isStart", "positionText = 'R'", "isStart"):
+    for text in ("`poles`", "positionText = 'R'", "isStart"):
         assert text in page and text in WORDS
 
 

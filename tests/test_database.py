@@ -1,11 +1,14 @@
 """racedata.database and hints: which files are rejected, and with which message."""
 
+import csv
+import io
 import re
 import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -148,6 +151,7 @@ def test_reading_does_not_make_a_file(tmp_path):
 VIEWS = {
     "race_results": "results",
     "sprint_race_results": "sprint_results",
+    "poles": "(SELECT DISTINCT raceId FROM results WHERE grid = 1)",
     "weekend_points": """(SELECT raceId, driverId, constructorId FROM results
         UNION SELECT raceId, driverId, constructorId FROM sprint_results)""",
     "qualifying_results": "qualifying",
@@ -290,6 +294,56 @@ def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database, t
         (2021, "Max Verstappen"),
         (2023, "Max Verstappen"),
     ]
+
+
+def poles(database, race):
+    return select(
+        database,
+        f"SELECT driver FROM poles WHERE year || '/' || round = '{race}'",
+    )
+
+
+def test_a_view_says_who_had_the_pole(sample_database, database):
+    # Moss and Brooks shared the car of the pole; Moss had qualified it.
+    assert poles(sample_database, "1957/5") == [("Stirling Moss",)]
+    assert poles(sample_database, "2023/18") == [("Charles Leclerc",)]
+    changed(
+        database,
+        "UPDATE results SET positionText = 'W', laps = 0 WHERE RACE(2023/18) AND DRIVER(leclerc)",
+    )
+    assert poles(database, "2023/18") == [("Charles Leclerc",)]
+
+
+def test_in_2022_the_pole_of_a_sprint_weekend_was_for_the_fastest_in_qualifying(database):
+    changed(
+        database,
+        "UPDATE qualifying SET position = 21 - position WHERE RACE(2023/18)",
+        "UPDATE races SET year = 2022 WHERE RACE(2023/18)",
+    )
+    last = select(
+        database,
+        "SELECT driver FROM qualifying_results WHERE year = 2022 AND position = 1",
+    )
+    assert poles(database, "2022/18") == last != [("Charles Leclerc",)]
+
+
+def test_poles_of_a_full_dump_are_those_of_f1db(full_database, f1db):
+    ids = dict(
+        select(
+            full_database,
+            "SELECT id, reference FROM ids WHERE source = 'f1db' AND kind = 'driver'",
+        )
+    )
+    with zipfile.ZipFile(f1db) as archive, archive.open("f1db-races-race-results.csv") as file:
+        expected = {
+            (int(row["year"]), int(row["round"]), ids[row["driverId"]])
+            for row in csv.DictReader(io.TextIOWrapper(file, "utf-8"))
+            if row["polePosition"] == "true"
+        }
+    races = {race[:2] for race in expected}
+    found = select(full_database, "SELECT year, round, driverRef FROM poles")
+    assert len(expected) > 1100
+    assert {each for each in found if each[:2] in races} == expected
 
 
 def test_every_foreign_key_names_its_column():

@@ -100,8 +100,8 @@ def who_won_most_at_a_circuit(ask):
 
 
 def poles_of_a_driver_in_a_season(ask):
-    words = """SELECT count(DISTINCT date) AS poles FROM race_results
-        WHERE driverRef = 'max_verstappen' AND year = 2023 AND grid = 1 AND isStart"""
+    words = """SELECT count(DISTINCT date) AS poles FROM poles
+        WHERE driverRef = 'max_verstappen' AND year = 2023"""
     fastest = """SELECT count(*) AS fastest FROM qualifying_results
         WHERE driverRef = 'max_verstappen' AND year = 2023 AND position = 1"""
     return only(ask("sql", select=words)) + only(ask("sql", select=fastest)), [1, 1]

@@ -9,8 +9,14 @@ from sqlite3 import Row
 
 from racedata.service.snapshot import Snapshot
 
-# As `isStart` and `position` in the view race_results.
+# As `isStart` and `position` in the view race_results, and as the view poles.
 IS_START = "(positionText NOT IN ('E', 'F', 'W') OR coalesce(laps > 0, 0))"
+IS_POLE = """CASE WHEN year = 2022 AND raceId IN (SELECT raceId FROM sprint_results)
+    THEN EXISTS (SELECT 1 FROM qualifying AS fastest WHERE fastest.raceId = results.raceId
+        AND fastest.driverId = results.driverId AND fastest.position = 1)
+    ELSE grid = 1 AND NOT EXISTS (SELECT 1 FROM results AS before
+        WHERE before.raceId = results.raceId AND before.grid = 1 AND before.record < results.record)
+    END"""
 PLACE = "CASE WHEN positionText < 'A' THEN CAST(positionText AS INTEGER) END"
 # The column of an id in a table of results, and what makes a podium count: the races of a driver,
 # who may have had two of the places in shared cars, but the places of a constructor.
@@ -30,12 +36,13 @@ def seasons(data: Snapshot, column: str, id: int) -> list[Row]:
         f"""SELECT year, count(DISTINCT raceId) AS entered,
                 count(DISTINCT iif(isStart, raceId, NULL)) AS starts,
                 count(DISTINCT iif(positionText = '1', raceId, NULL)) AS wins,
-                count(DISTINCT iif(grid = 1 AND isStart, raceId, NULL)) AS poles,
+                count(DISTINCT iif(isPole, raceId, NULL)) AS poles,
                 count(DISTINCT iif(positionText IN ('1', '2', '3'), {PODIUMS[column]}, NULL))
                     AS podiums,
                 min(iif(isStart, round, NULL)) AS first, max(iif(isStart, round, NULL)) AS last
-            FROM (SELECT raceId, positionText, grid, {IS_START} AS isStart
-                  FROM results WHERE {column} = ?) JOIN races USING (raceId)
+            FROM (SELECT raceId, year, round, positionText, {IS_START} AS isStart,
+                      {IS_POLE} AS isPole
+                  FROM results JOIN races USING (raceId) WHERE {column} = ?)
             GROUP BY year ORDER BY year""",
         (id,),
     )

@@ -30,12 +30,13 @@ def counted_by_views(database, column):
         ("entered", f"count(DISTINCT {RACE})", "TRUE"),
         ("starts", f"count(DISTINCT {RACE})", "isStart"),
         ("wins", f"count(DISTINCT {RACE})", "isWinner"),
-        ("poles", f"count(DISTINCT {RACE})", "grid = 1 AND isStart"),
+        ("poles", f"count(DISTINCT {RACE})", "TRUE"),
         ("podiums", f"count(DISTINCT {podium})", "position BETWEEN 1 AND 3"),
         ("first", "min(round)", "isStart"),
         ("last", "max(round)", "isStart"),
     ]:
-        sql = f"SELECT {ref}, year, {what} FROM race_results WHERE {condition} GROUP BY {ref}, year"
+        view = "poles" if name == "poles" else "race_results"
+        sql = f"SELECT {ref}, year, {what} FROM {view} WHERE {condition} GROUP BY {ref}, year"
         for reference, year, number in select(database, sql):
             found[reference, year][name] = number
     return found

@@ -31,7 +31,7 @@ def check_facts(database, kind, ref, podium):
         database,
         f"""SELECT {ref}, count(DISTINCT {race}), count(DISTINCT iif(isStart, {race}, NULL)),
                 count(DISTINCT iif(isWinner, {race}, NULL)),
-                count(DISTINCT iif(grid = 1 AND isStart, {race}, NULL)),
+                (SELECT count(*) FROM poles WHERE poles.{ref} = race_results.{ref}),
                 count(DISTINCT iif(position <= 3, {podium}, NULL)),
                 min(iif(isStart, date, NULL)), max(iif(isStart, date, NULL))
             FROM race_results GROUP BY {ref}""",
