@@ -89,6 +89,18 @@ class Ask:
             winners.setdefault(row["raceId"], []).append(dict(row))
         return winners
 
+    def ids(self, kind: str, id: str) -> str:
+        """The id of a driver, constructor or circuit, and those that the sources have for it."""
+        return " ".join([id, *self.ids_of_sources.get((kind, id), ())])
+
+    @cached_property
+    def ids_of_sources(self) -> dict[tuple[str, str], list[str]]:
+        ids: dict[tuple[str, str], list[str]] = {}
+        for row in queries.ids_of_sources(self.data):
+            if not row["id"].isdigit():
+                ids.setdefault((row["kind"], row["reference"]), []).append(row["id"])
+        return ids
+
     def races_of_name(self, name: str) -> Sequence[Json]:
         """All races with this name."""
         return self.races_by_name[name]

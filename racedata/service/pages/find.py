@@ -1,13 +1,16 @@
 """The page at `/find`: drivers, constructors, circuits, races and seasons by a part of their name.
 
-All names are in memory, without accents. A word of the query may be the beginning of a word in a
-name or any other part of it; all words of the query must be found. If nothing has all of them, such
-as `hamilton vs russell`, drivers, constructors and circuits that have one are found. The season of
-a year in the query is always found.
+All names are in memory, without accents. A word of the query may be a word of a name, its beginning
+or any other part of it; all words of the query must be found. If nothing has all of them, such as
+`hamilton vs russell`, words that no name has are replaced with similar ones, and then drivers,
+constructors and circuits that have one of the words are found. The season of a year in the query is
+always found.
 """
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from operator import itemgetter
 from sqlite3 import Row
 from typing import Any, NamedTuple
@@ -26,8 +29,11 @@ OF_A_SEASON = "calendar championship champions races results standings titles wi
 LONGEST = 100  # characters of a query; no name is so long
 SHOWN = 20  # of a kind
 
-# How well a word matches, the best first.
-BEGINS_WORD, INSIDE = 1, 2  # 0: it begins the main part of the name
+# How well a word matches, the best first: it is a word of the name, or begins its main part, or any
+# word, or is inside of one.
+WHOLE, BEGINS_MAIN, BEGINS_WORD, INSIDE = range(4)
+# Of a query, so many words that no name has are replaced with similar ones: each takes 20 ms.
+MOST_REPLACED = 3
 
 
 class Name(NamedTuple):
@@ -38,7 +44,7 @@ class Name(NamedTuple):
     detail: str
     weight: int  # races; of two that match as well, the one with more is first
     # Without accents: the name by which it is mainly known, such as a surname; and all words, with
-    # a space before each.
+    # a space around each.
     main: str
     words: str
     others: str  # words by whose beginning it can also be found, such as the town of a circuit
@@ -67,6 +73,14 @@ class Mates(NamedTuple):
     seasons: list[tuple[int, driver.Mate]]  # of `one`, the latest first
 
 
+class Visits(NamedTuple):
+    """A driver's results at a circuit."""
+
+    driver: Name
+    circuit: Name
+    races: list[Json]  # with the results, the latest first
+
+
 class Names:
     """All names of a database."""
 
@@ -83,6 +97,8 @@ class Names:
             ],
         }
         self.races = [*races(catalogue.races.values())]
+        names = [*itertools.chain(*self.kinds.values()), *(each.name for each in self.races)]
+        self.vocabulary = {word for name in names for word in f"{name.words}{name.others}".split()}
 
     def find(self, query: str) -> tuple[list[Found], list[Races]]:
         """What matches a query: the kind with the best match first; and races, by their name.
@@ -109,6 +125,16 @@ class Names:
         if (found or races) and "Seasons" not in [each.kind for each in found]:
             found += self.seasons_of(years)
         return found, races
+
+    def similar(self, query: str) -> dict[str, str]:
+        """By word of the query that is no word of a name, a similar word of a name."""
+        unknown = [word for word in plain(query).split() if word not in self.vocabulary]
+        similar = {
+            word: get_close_matches(word, self.vocabulary, 1, cutoff=0.75)
+            for word in unknown[:MOST_REPLACED]
+            if len(word) > 3
+        }
+        return {word: close[0] for word, close in similar.items() if close}
 
     def find_any(self, query: str) -> list[Found]:
         """The drivers, constructors and circuits that have a word of the query as a word."""
@@ -157,16 +183,21 @@ class Names:
 
 def facts(ask: Ask, names: Names, query: str) -> dict[str, Any]:
     found, races = names.find(query)
-    in_part = [] if found or races else names.find_any(query)
-    words = plain(query).split()
+    similar = {} if found or races else names.similar(query)
+    words = [similar.get(word, word) for word in plain(query).split()]
+    if similar:
+        found, races = names.find(" ".join(words))
+    in_part = [] if found or races else names.find_any(" ".join(words))
     # Only a season has so many races of one year.
     shown = len(races) if names.seasons.intersection(words) else SHOWN
     return {
         "query": query,
+        "similar": similar,
         "found": found or in_part,
         "is_in_part": bool(in_part),  # whether no name has all words
         "champions": champions(ask, found or in_part),
         "mates": mates(ask, names, in_part, words),
+        "visits": visits(ask, in_part, words),
         "races": races[:shown],
         "races_total": len(races),
     }
@@ -186,13 +217,10 @@ def champions(ask: Ask, found: Iterable[Found]) -> dict[str, list[Json]]:
 
 def mates(ask: Ask, names: Names, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
     """The first two drivers that a query names, if they were team mates: in its years, if any."""
-    drivers = [name for each in found if each.kind == "Drivers" for name in each.names]
-    # of several with a word, the first
-    by_word = {word: name for name in reversed(drivers) for word in name.words.split()}
-    named = dict.fromkeys(by_word[word] for word in words if word in by_word)
-    if len(named) < 2:
+    drivers = named(found, "Drivers", words)
+    if len(drivers) < 2:
         return None
-    one, other = [*named][:2]
+    one, other = drivers[:2]
     id = ask.catalogue.ids["drivers"][one.link.removeprefix("drivers/")]
     years = names.seasons.intersection(words)
     seasons = [
@@ -201,6 +229,27 @@ def mates(ask: Ask, names: Names, found: Iterable[Found], words: Sequence[str]) 
         if f"drivers/{mate.driver['driverId']}" == other.link and (not years or str(year) in years)
     ]
     return Mates(one, other, seasons) if seasons else None
+
+
+def visits(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Visits | None:
+    """The results of the driver and at the circuit that a query names first, if it has any."""
+    found = [*found]
+    drivers, circuits = named(found, "Drivers", words), named(found, "Circuits", words)
+    if not drivers or not circuits:
+        return None
+    driver, circuit = drivers[0], circuits[0]
+    filters = dict(each.link.split("/") for each in (driver, circuit))
+    races = ask("results", ALL, None, None, **filters)
+    return Visits(driver, circuit, races[::-1]) if races else None
+
+
+def named(found: Iterable[Found], kind: str, words: Iterable[str]) -> list[Name]:
+    """The names of a kind that a query has, in its order; of several with a word, the first."""
+    names = [name for each in found if each.kind == kind for name in each.names]
+    by_word = {
+        word: name for name in reversed(names) for word in f"{name.words}{name.others}".split()
+    }
+    return [*dict.fromkeys(by_word[word] for word in words if word in by_word)]
 
 
 def plain(text: str) -> str:
@@ -217,16 +266,18 @@ def name_of(
     others: str = "",
 ) -> Name:
     detail = ", ".join(filter(None, details))
-    return Name(text, link, detail, weight, plain(main), f" {plain(text)}", f" {plain(others)}")
+    return Name(text, link, detail, weight, plain(main), f" {plain(text)} ", f" {plain(others)}")
 
 
 def quality_of(name: Name, words: Iterable[str]) -> int | None:
     """How well all words match a name: less is better; None if one does not match."""
     quality = 0
     for word in words:
-        if name.main.startswith(word):
-            continue
-        if f" {word}" in name.words:
+        if f" {word} " in name.words:
+            quality += WHOLE
+        elif name.main.startswith(word):
+            quality += BEGINS_MAIN
+        elif f" {word}" in name.words:
             quality += BEGINS_WORD
         elif word in name.words or f" {word}" in name.others:
             quality += INSIDE
@@ -253,7 +304,7 @@ def drivers(ask: Ask) -> Iterator[Name]:
             [who.get("nationality"), detail],
             starts,
             who["familyName"],
-            f"{who.get('code', '')} {who['driverId']}",
+            f"{who.get('code', '')} {ask.ids('driver', who['driverId'])}",
         )
 
 
@@ -267,7 +318,7 @@ def constructors(ask: Ask) -> Iterator[Name]:
             [who.get("nationality"), detail],
             starts,
             who["name"],
-            who["constructorId"],
+            ask.ids("constructor", who["constructorId"]),
         )
 
 
@@ -276,13 +327,15 @@ def circuits(ask: Ask) -> Iterator[Name]:
     for id, what in ask.catalogue.circuits.items():
         detail, run = in_seasons(rows.get(id), "race")
         place = [what["Location"].get(key) for key in ("locality", "country")]
+        initials = "".join(word[0] for word in plain(what["circuitName"]).split())  # such as cota
+        others = [place_of(what), ask.ids("circuit", what["circuitId"]), initials]
         yield name_of(
             what["circuitName"],
             f"circuits/{what['circuitId']}",
             [*place, detail],
             run,
             what["circuitName"],
-            f"{place_of(what)} {what['circuitId']}",
+            " ".join(others),
         )
 
 

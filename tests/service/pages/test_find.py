@@ -13,7 +13,7 @@ from support.answers import client, links_of, request, words_of
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.find import LONGEST, SHOWN, Names, plain
+from racedata.service.pages.find import LONGEST, MOST_REPLACED, SHOWN, Names, plain
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -74,10 +74,11 @@ def test_any_part_of_a_name_finds_it_without_accents_and_in_any_case(names, quer
 @pytest.mark.parametrize(
     ("query", "first"),
     [
-        # the beginning of the surname, those with more starts first; then that of another word
+        # a word of the name, those with more starts first; the beginning of the surname; of a word
         ("ham", ["Lewis Hamilton", "Duncan Hamilton", "David Hampshire", "Graham Hill"]),
         ("hill", ["Graham Hill", "Damon Hill", "Phil Hill"]),
-        ("lewis", ["Stuart Lewis-Evans", "Jackie Lewis", "Lewis Hamilton"]),
+        ("lewis", ["Lewis Hamilton", "Stuart Lewis-Evans", "Jackie Lewis"]),
+        ("max", ["Max Verstappen", "Max Chilton", "Massimiliano Papis"]),
         ("schumacher", ["Michael Schumacher", "Ralf Schumacher", "Mick Schumacher"]),
     ],
 )
@@ -239,6 +240,60 @@ def test_the_season_of_a_year_in_the_query_is_found_with_its_champions(full_data
     (season,) = re.findall('<li><a href="./1976">.*?</li>', html, re.S)
     assert words_of(season) == "Season 1976 Champions: James Hunt , Ferrari"
     assert {"./drivers/hunt", "./constructors/ferrari"} <= {*links_of(season)}
+
+
+def test_names_are_found_by_the_ids_of_sources_and_circuits_by_their_initials(full_names):
+    assert texts(full_names, "racing bulls", "Constructors") == ["RB F1 Team"]
+    assert texts(full_names, "cota", "Circuits") == ["Circuit of the Americas"]
+
+
+@pytest.mark.parametrize(
+    ("query", "similar", "link"),
+    [
+        ("verstapen", {"verstapen": "verstappen"}, "./drivers/max_verstappen"),
+        ("hulkenburg 2023", {"hulkenburg": "hulkenberg"}, "./drivers/hulkenberg"),
+        ("silvarstone", {"silvarstone": "silverstone"}, "./circuits/silverstone"),
+        (
+            "hamiltn vs russel",
+            {"hamiltn": "hamilton", "russel": "russell"},
+            "./drivers/hamilton#mates",
+        ),
+        ("zzzzzz alonzo", {"alonzo": "alonso"}, "./drivers/alonso"),
+    ],
+)
+def test_a_misspelt_word_is_replaced_with_a_similar_one_and_the_page_says_so(
+    sample, names, query, similar, link
+):
+    assert names.similar(query) == similar
+    html = sample.get("/find", {"q": query}).text
+    assert link in links_of(html)
+    for word, shown in similar.items():
+        said = f"Nothing here has “{word}” in its name. Shown is “{shown}”."
+        assert said in words_of(html)
+
+
+def test_few_words_are_replaced_and_only_if_nothing_is_found(sample, names):
+    assert names.similar("alonso xyz qqqqqqqq") == {}
+    assert len(names.similar("alonzo russelll hamiltonn verstapen")) == MOST_REPLACED
+    assert "Shown is" not in words_of(sample.get("/find?q=onso").text)
+
+
+def test_of_a_driver_and_a_circuit_the_page_has_the_results_there(full_database):
+    app = client(full_database)
+    html = app.get("/find?q=Senna+in+Monaco").text
+    assert "Ayrton Senna at Circuit de Monaco" in words_of(html)
+    assert "Nothing here" not in words_of(html)
+    table = html.partition("<table")[2].partition("</table")[0]
+    races = app.get("/ergast/f1/drivers/senna/circuits/monaco/results.json").json["MRData"]
+    expected = [
+        (race["season"], result["grid"], result["positionText"])
+        for race in reversed(races["RaceTable"]["Races"])
+        for result in race["Results"]
+    ]
+    rows = [words_of(row).split() for row in re.findall("<tr><th scope=.row.*?</tr>", table)]
+    assert [(row[0], *row[-2:]) for row in rows] == expected
+    assert len(expected) == 10
+    assert " at " not in words_of(app.get("/find?q=senna+indianapolis").text.partition("<h3>")[0])
 
 
 def test_words_that_no_name_has_are_not_hidden_by_the_season_that_was_found(sample):
