@@ -219,6 +219,52 @@ def test_what_is_side_by_side_on_a_desktop_is_one_below_the_other_on_a_phone(
     assert places == {390: (True, False), 1280: (False, True)}
 
 
+def test_long_tables_are_folded_on_a_phone_until_a_link_leads_to_them(browser, site):
+    def shown():
+        found = browser.find_elements(By.CSS_SELECTOR, ".fold")
+        return [bool(fold.get_attribute("open")) for fold in found]
+
+    emulate(browser, 1280)
+    browser.get(site + "2023/18")
+    assert shown() == [True] * 5
+    assert not browser.find_element(By.CSS_SELECTOR, ".fold > summary").is_displayed()
+    emulate(browser, 390)
+    browser.get("about:blank")
+    browser.get(site + "2023/18")
+    assert shown() == [False] * 5
+    browser.find_element(By.CSS_SELECTOR, '.jump [href="#stops"]').click()
+    assert shown().count(True) == 1
+    assert "lap" in browser.find_element(By.CSS_SELECTOR, "#stops + .fold table").text
+    browser.get("about:blank")
+    browser.get(site + "2023/18#fastest")
+    assert browser.find_element(By.CSS_SELECTOR, "#fastest + .fold table").is_displayed()
+    with scripts(browser, off=True):
+        browser.get(site + "2023/18")
+        assert shown() == [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("zone", "off", "shown"),
+    [
+        ("America/New_York", False, "Sun, Oct 29, 04:00 PM"),
+        ("Asia/Kolkata", False, "Mon, Oct 30, 01:30 AM"),
+        ("Asia/Kolkata", True, "Sun 29 Oct, 20:00"),
+    ],
+)
+def test_the_races_to_come_of_a_season_are_in_the_time_zone_of_the_reader(
+    browser, site, zone, off, shown
+):
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": zone})
+    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
+    with scripts(browser, off):
+        browser.get(site + "2023")
+        found = browser.find_element(By.CSS_SELECTOR, '.calendar time[datetime^="2023-10-29T"]')
+        assert found.text == shown
+        notes = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".note")]
+    zone = "UTC" if off else "Asia/Calcutta" if "Kolkata" in zone else zone
+    assert f"Times of races to come: {zone}." in notes
+
+
 TOKYO = ["Asia/Tokyo", "Sun, Oct 29, 2023, 02:30 AM", "This race is over", "Results pending:"]
 MEXICO = ["America/Mexico_City", "Sat, Oct 28, 2023, 11:30 AM", "This", "Results", "webcal"]
 WITHOUT_SCRIPTS = ["UTC", "Sat 28 Oct 2023, 17:30", "", "Next:", "http"]

@@ -93,6 +93,12 @@ class Ask:
         """The id of a driver, constructor or circuit, and those that the sources have for it."""
         return " ".join([id, *self.ids_of_sources.get((kind, id), ())])
 
+    def ids_in_common(self, kind: str, one: str, other: str) -> set[str]:
+        """The ids that a source has for both of two drivers, constructors or circuits."""
+        return {*self.ids_of_sources.get((kind, one), ())}.intersection(
+            self.ids_of_sources.get((kind, other), ())
+        )
+
     @cached_property
     def ids_of_sources(self) -> dict[tuple[str, str], list[str]]:
         ids: dict[tuple[str, str], list[str]] = {}

@@ -181,3 +181,13 @@ def test_a_team_mate_only_in_qualifying_is_on_the_page(database):
     )
     page = words_of(app.get("/drivers/alonso").text)
     assert "2023 Lance Stroll Aston Martin 1–1 of 2" in page  # noqa: RUF001
+
+
+def test_the_page_of_a_constructor_names_those_that_a_source_counts_with_it(full_database, sample):
+    app = client(full_database)
+    page = words_of(app.get("/constructors/mclaren").text)
+    said = "Counted separately here, but by some as one: McLaren-Alfa Romeo , McLaren-BRM , "
+    assert f"{said}McLaren-Ford (4 wins), McLaren-Serenissima . Seasons" in page
+    assert "(4 wins)" not in words_of(app.get("/constructors/mclaren-ford").text)
+    for page in (app.get("/constructors/ferrari"), sample.get("/constructors/mclaren")):
+        assert "Counted separately" not in words_of(page.text)

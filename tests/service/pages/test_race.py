@@ -36,6 +36,9 @@ def test_the_page_of_a_race_names_all_who_gained_most_places(database):
         "Most places gained Alexander Albon 6: from 15 to 9 Logan Sargeant 6: from 16 to 10 Result"
     )
     assert said in words_of(client(database).get("/2023/18").text)
+    each_one = "UPDATE results SET grid = positionOrder + 1 WHERE RACE(2023/18)"
+    page = words_of(client(changed(database, each_one)).get("/2023/18").text)
+    assert re.search(r" Most places gained 1[0-9] cars 1 each Result ", page)
     nobody = "UPDATE results SET grid = positionOrder WHERE RACE(2023/18)"
     page = words_of(client(changed(database, nobody)).get("/2023/18").text)
     assert "Most places" not in page
@@ -122,7 +125,7 @@ def test_stops_are_in_the_order_of_the_result_with_what_is_known_of_each(databas
 def test_a_season_marks_its_next_race_and_sprints_and_says_who_led_and_won(sample):
     html = sample.get("/2023").text
     rows = rows_of(html)
-    mexico = "Sun 29 Oct , Autódromo Hermanos Rodríguez"
+    mexico = "Sun 29 Oct, 20:00 , Autódromo Hermanos Rodríguez"
     assert "Results up to the United States Grand Prix , Sun 22 Oct 2023 . Next" in words_of(html)
     assert "Next race: Mexico City Grand Prix , Sun 29 Oct 2023, 20:00 UTC ." in words_of(html)
     assert f"19 Mexico City Grand Prix Next race {mexico}" in rows

@@ -5,9 +5,12 @@ const format = new Intl.DateTimeFormat(undefined, {
 const day = new Intl.DateTimeFormat(undefined, {
   weekday: "short", day: "numeric", month: "short", year: "numeric", timeZone: "UTC"
 })
-const dayOfSeason = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" })
+const ofSeason = { weekday: "short", day: "numeric", month: "short" }
+const dayOfSeason = new Intl.DateTimeFormat(undefined, { ...ofSeason, timeZone: "UTC" })
+const formatOfSeason = new Intl.DateTimeFormat(undefined, { ...ofSeason, hour: "2-digit", minute: "2-digit" })
 for (const time of document.querySelectorAll("time")) {
-  const form = time.dateTime.includes("T") ? format : time.closest(".calendar") ? dayOfSeason : day
+  const [date, dateAndTime] = time.closest(".calendar") ? [dayOfSeason, formatOfSeason] : [day, format]
+  const form = time.dateTime.includes("T") ? dateAndTime : date
   time.textContent = form.format(new Date(time.dateTime))
 }
 for (const zone of document.querySelectorAll(".zone")) zone.textContent = format.resolvedOptions().timeZone
@@ -52,6 +55,15 @@ if (upcoming) {
   saySession()
   setInterval(saySession, 30000)
 }
+// On a narrow screen, long tables are folded until they are asked for, such as by a link to their heading.
+const folded = matchMedia("(max-width: 30rem)").matches ? document.querySelectorAll(".fold") : []
+const unfold = () => {
+  const heading = document.getElementById(location.hash.slice(1))
+  for (const fold of folded) if (fold.previousElementSibling === heading) fold.open = true
+}
+for (const fold of folded) fold.open = false
+unfold()
+addEventListener("hashchange", unfold)
 // For three days after a race, its result comes before the next weekend.
 const newest = document.getElementById("newest")
 if (newest && Date.now() - new Date(newest.dataset.date) < 4 * 86400000) newest.parentNode.prepend(newest)
