@@ -29,7 +29,7 @@ def serve(arguments: Sequence[str]) -> None:
             "racedata serve: needs Linux; elsewhere, use `racedata mcp`, or open_database in Python"
         )
     end_at_signals()
-    from racedata.settings import CANNOT_START, SettingError, parse_arguments
+    from racedata.settings import CANNOT_START, parse_arguments
 
     settings, gunicorn_options = parse_arguments(arguments)
     may_build = settings.follows or settings.database == default_path(os.environ)
@@ -45,9 +45,6 @@ def serve(arguments: Sequence[str]) -> None:
     except SystemExit as error:
         print(error, file=sys.stderr)
         sys.exit(CANNOT_START)
-    except SettingError as error:
-        print(f"racedata serve: {error}", file=sys.stderr)
-        sys.exit(CANNOT_START)
     try:
         # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY
         # without checking it.
@@ -60,7 +57,7 @@ def serve(arguments: Sequence[str]) -> None:
 
 
 def needed_at(path: str) -> str:
-    """Why the database must be built before serving; empty if it is usable. Raises SettingError."""
+    """Why the database must be built before serving; empty if it is usable."""
     from racedata.settings import LoaderSettings
 
     with suppress(OSError):  # the service says why it cannot read the file

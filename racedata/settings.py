@@ -341,6 +341,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     options = {name: text for name, text in values.items() if text is not None}
     try:
         settings = (FollowingSettings if follow else Settings).read(os.environ, options)
+        LoaderSettings.read(os.environ)  # it may have to build the database, now or later
         return Arguments(settings, arguments[end + 1 :])
     except SettingError as error:
         stop(error)

@@ -89,23 +89,21 @@ def test_a_service_with_only_open_licences_begins_with_its_sources_and_not_with_
         assert (served_source["name"], served_source["licence"]) == ("source", "CC BY 4.0")
 
 
-@pytest.mark.parametrize(
-    ("licence", "said"),
-    [
-        (
-            "open",
-            "RACEDATA_LICENCE=open does not allow the sample; expected RACEDATA_SOURCES with "
-            "sources under CC BY or CC0",
-        ),
-        ("free", "RACEDATA_LICENCE='free': expected any or open"),
-    ],
-)
-def test_a_service_that_may_not_begin_with_the_sample_says_what_it_needs(tmp_path, licence, said):
-    ended = run_racedata(
-        "serve", "--database", tmp_path / "racedata.db", "--follow", RACEDATA_LICENCE=licence
-    )
+def test_a_service_that_may_not_begin_with_the_sample_says_what_it_needs(tmp_path):
+    database = tmp_path / "racedata.db"
+    ended = run_racedata("serve", "--database", database, "--follow", RACEDATA_LICENCE="open")
     assert ended.returncode == 3
-    assert ended.stderr.splitlines()[-1] == f"racedata serve: {said}"
+    assert ended.stderr.splitlines()[-1] == (
+        "racedata serve: RACEDATA_LICENCE=open does not allow the sample; expected "
+        "RACEDATA_SOURCES with sources under CC BY or CC0"
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--follow"]])
+def test_a_service_does_not_start_with_a_wrong_setting_of_the_loader(database, options):
+    ended = run_racedata("serve", "--database", database, *options, RACEDATA_LICENCE="free")
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr == "racedata: RACEDATA_LICENCE='free': expected any or open\n"
 
 
 def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database):

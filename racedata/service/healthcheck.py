@@ -42,8 +42,9 @@ def health_line(arguments: Sequence[str]) -> str:
     parsed = parser.parse_args(arguments)
     url = parsed.url
     try:
+        settings = Settings.read(os.environ)
         if url is None:
-            url = Settings.read(os.environ).health_url
+            url = settings.health_url
         # A proxy of the environment is not for this machine.
         with build_opener(ProxyHandler({})).open(url, timeout=SECONDS) as answer:
             health = json.load(answer)

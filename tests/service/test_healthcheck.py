@@ -26,6 +26,15 @@ def test_healthcheck_asks_the_service_at_host_and_port(running, host):
     assert checked.stdout.count("\n") == 1
 
 
+def test_a_misspelt_setting_is_refused_even_if_the_address_is_an_option(running):
+    host, port = running.address
+    checked = run_racedata(
+        "healthcheck", "--url", f"http://{host}:{port}/healthz", RACEDATA_SORUCES="f1db"
+    )
+    assert (checked.returncode, checked.stdout) == (1, "")
+    assert checked.stderr.startswith("racedata healthcheck: RACEDATA_SORUCES='f1db': no such ")
+
+
 def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path):
     read = {"readAt": "2026-11-22T10:00:00Z"}
     sources = [{"name": "data.zip", **read}, {"name": "f1db", **read}, {"name": "openf1"}]
