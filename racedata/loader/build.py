@@ -34,7 +34,7 @@ from racedata.loader.same_bytes import (
     is_only_sample,
 )
 from racedata.loader.sides import Amounts
-from racedata.loader.sql import column_names
+from racedata.loader.sql import column_names, insert
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredSource
 from racedata.model import COMPUTED, RECORDS, TABLES, Table
@@ -278,7 +278,9 @@ def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
     built_at = SAMPLE_TIME if is_only_sample(store) else build_time()
-    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (built_at, is_sample, *store.state))
+    store_id, revision = store.state
+    build = dict(builtAt=built_at, isSample=is_sample, storeId=store_id, revision=revision)
+    insert(db, "build", build)
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
     if is_sample:
         db.execute("UPDATE sources SET address = name WHERE name = ?", (SAMPLE_NAME,))
@@ -286,7 +288,8 @@ def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
         db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (contribution(db, id), id))
     db.execute(
-        """INSERT INTO coverage SELECT kind, min(year), max(year), count(*), (
+        """INSERT INTO coverage (kind, first, last, races, run)
+           SELECT kind, min(year), max(year), count(*), (
                SELECT count(DISTINCT raceId) FROM origins AS other JOIN races AS run USING (raceId)
                WHERE other.kind IN ('results', origins.kind)
                    AND run.year BETWEEN min(races.year) AND max(races.year))

@@ -56,8 +56,9 @@ OTHER_ROW = """
 
 # The newest build and race first.
 FILL = """
-    INSERT INTO changes
-    SELECT NULL, revision, changedAt, kind,
+    INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value, oldSource,
+        source, reason, year, round, raceName, raceId, driverId, constructorId, circuitId)
+    SELECT revision, changedAt, kind,
         CASE WHEN season IS NULL OR kind = 'seasons' THEN key ELSE season
             || ifnull('/' || stored.round, '') || iif(key = '', '', '/' || key) END,
         columnName, oldValue, value, oldSource, source, reason, season, stored.round, race,
@@ -182,9 +183,9 @@ def summed_up(about: About, changes: Sequence[Change]) -> Change:
 
 def fill_changes(store: Store, db: sqlite3.Connection) -> None:
     """Copies the changes of the store into the database, with ids instead of references."""
-    names = column_names(store.db, "changes")
+    names = tuple(column_names(store.db, "changes"))
     db.execute(f"CREATE TEMP TABLE stored ({', '.join(names)})")
-    db.executemany(insertion("stored", len(names)), store.changes())
+    db.executemany(insertion("stored", names), store.changes())
     db.execute(FILL)
     db.execute("DROP TABLE stored")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from racedata.loader.correction_lines import DRIVER, NOTED, REFERENCES, Facts, Line, Step, in_file
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
-from racedata.loader.sql import column_names, insertion
+from racedata.loader.sql import column_names, insert
 from racedata.loader.stage import Stage
 from racedata.values import Value
 
@@ -237,7 +237,7 @@ class Target:
 
     def insert(self, row: Facts) -> None:
         try:
-            self.db.execute(insertion(f"stage.{self.name}", tuple(row)), list(row.values()))
+            insert(self.db, f"stage.{self.name}", row)
         except sqlite3.IntegrityError:
             right = in_file(self.line.correction.right)
             what = f"{right!r}; expected no two rows with the same key"

@@ -43,7 +43,7 @@ from racedata.loader.ids import Register
 from racedata.loader.parts import Row
 from racedata.loader.sides import Amounts, Key, Said, Sides, SourceRows, Subject
 from racedata.loader.sources import family
-from racedata.loader.sql import insertion
+from racedata.loader.sql import insert
 from racedata.model import FASTEST_LAP, KINDS
 from racedata.values import Value
 
@@ -114,16 +114,34 @@ def fill_discrepancies(filling: Filling, register: Register) -> Amounts:
     discrepancies = sorted(found, key=lambda discrepancy: discrepancy.order)
     places = {source.name: place for place, source in enumerate(said.sources, 1)}
     facts, values = [], []
-    for record, (fact, judgement, key, ids, *state) in enumerate(discrepancies, 1):
+    for record, (fact, judgement, key, ids, state, explanation) in enumerate(discrepancies, 1):
         kind, race, race_id = fact.subject
-        about = (record, kind, key, fact.column, race and race.season, race_id)
-        facts.append((*about, *map(ids.get, IDS), text_of(fact.value), *state, judgement.doubt))
+        facts.append(
+            {
+                "record": record,
+                "kind": kind,
+                "key": key,
+                "columnName": fact.column,
+                "year": race and race.season,
+                "raceId": race_id,
+                **{id: ids.get(id) for id in IDS},
+                "value": text_of(fact.value),
+                "state": state,
+                "explanation": explanation,
+                "doubt": judgement.doubt,
+            }
+        )
         values += [
-            (record, places[source], public_name(source), text_of(value))
+            {
+                "record": record,
+                "place": places[source],
+                "source": public_name(source),
+                "value": text_of(value),
+            }
             for source, value in fact.values.items()
         ]
-    filling.db.executemany(insertion("main.discrepancies", 13), facts)
-    filling.db.executemany(insertion("main.discrepancy_values", 4), values)
+    insert(filling.db, "main.discrepancies", *facts)
+    insert(filling.db, "main.discrepancy_values", *values)
     return said.amounts
 
 

@@ -12,7 +12,7 @@ from racedata.loader.fastest_laps import Car, fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
 from racedata.loader.same_bytes import build_time
-from racedata.loader.sql import insertion
+from racedata.loader.sql import insert, insertion
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
 from racedata.model import BY_NAME, KINDS
@@ -118,7 +118,7 @@ class Filling:
             self.insert("seasons", {"year": season, "url": next(filter(None, articles), None)})
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:
-        self.db.execute(insertion(f"stage.{table}", tuple(row)), list(row.values()))
+        insert(self.db, f"stage.{table}", row)
 
     # Records.
 
@@ -291,7 +291,9 @@ class Filling:
                 for kind, part in race.parts.items()
                 if kind in KINDS
             ]
-        self.db.executemany(insertion("stage.origins", 4), origins)
+        self.db.executemany(
+            insertion("stage.origins", ("raceId", "kind", "sourceId", "fetchedAt")), origins
+        )
 
     def believed(self, race: ChosenRace, fetched: StoredPart | StoredCalendar) -> str | None:
         """When a refresh fetched something. If the clock was ahead: on the day of the race."""

@@ -1,24 +1,26 @@
 """SQL that several modules of the loader need: inserting rows, times."""
 
 import sqlite3
+from collections.abc import Mapping
 from functools import cache
 
 from racedata.formats import milliseconds
 
 
 @cache
-def insertion(table: str, columns: int | tuple[str, ...], rows: int = 1) -> str:
-    """The statement that inserts rows, many at once: faster than one by one.
-
-    `columns` are the names of the columns that are given, or their number if all are. If a row is
-    refused, those before it stay.
+def insertion(table: str, columns: tuple[str, ...], rows: int = 1) -> str:
+    """The statement that inserts values of these columns, in so many rows at once: that is faster
+    than one by one. If a row is refused, those before it stay.
     """
-    if isinstance(columns, int):
-        names, count = "", columns
-    else:
-        names, count = f" ({', '.join(columns)})", len(columns)
-    row = f"({', '.join('?' * count)})"
-    return f"INSERT OR FAIL INTO {table}{names} VALUES {', '.join([row] * rows)}"
+    row = f"({', '.join('?' * len(columns))})"
+    return f"INSERT OR FAIL INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"
+
+
+def insert(db: sqlite3.Connection, table: str, *rows: Mapping[str, object]) -> None:
+    """Inserts rows that have the same columns, each with the names of its columns."""
+    if rows:
+        statement = insertion(table, tuple(rows[0]))
+        db.executemany(statement, (tuple(row.values()) for row in rows))
 
 
 def column_names(db: sqlite3.Connection, table: str, schema: str = "main") -> list[str]:

@@ -11,7 +11,7 @@ from racedata.formats import in_utf8
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
 from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
-from racedata.loader.sql import column_names, insertion
+from racedata.loader.sql import column_names, insert, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
 from racedata.model import BY_NAME, COMPUTED, KINDS, RECORDS, TABLE_OF, TABLES
@@ -102,9 +102,18 @@ class Stage:
 
     def add_source(self, number: int, source: StoredSource) -> None:
         """Adds a row of the table `sources`. build.py adds what it gave."""
-        facts = (source.name, source.address, source.licence, source.checksum, source.read_at)
-        row = (number, *facts, source.is_loaded, "", source.is_provisional)
-        self.db.execute(insertion("stage.sources", len(row)), row)
+        row = {
+            "sourceId": number,
+            "name": source.name,
+            "address": source.address,
+            "licence": source.licence,
+            "checksum": source.checksum,
+            "readAt": source.read_at,
+            "isLoaded": source.is_loaded,
+            "gave": "",
+            "isProvisional": source.is_provisional,
+        }
+        insert(self.db, "stage.sources", row)
 
     def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
         """The sources of the rows, with their numbers."""

@@ -31,7 +31,10 @@ from racedata.values import Value
 
 STORE = Path(__file__).with_name("store.sql").read_text(encoding="utf-8")
 PUT_PART = """
-    INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO parts (source, season, race, kind, fetchedAt, confirmedAt, reading, entrants,
+        columns, rows)
+    VALUES (:source, :season, :race, :kind, :fetchedAt, :confirmedAt, :reading, :entrants,
+        :columns, :rows)
     ON CONFLICT DO UPDATE SET
         fetchedAt = iif(columns = excluded.columns AND rows = excluded.rows,
             fetchedAt, excluded.fetchedAt),
@@ -48,7 +51,7 @@ MAX_CHANGES = 20_000  # that are kept
 
 
 class StoredSource(NamedTuple):
-    """A row of `sources`."""
+    """A row of `sources`, with its columns in their order."""
 
     name: str
     address: str
@@ -289,11 +292,18 @@ class Store:
         self.db.executemany(
             PUT_PART,
             (
-                (
-                    *(source, part.season, race, part.kind),
-                    *(fetched_at, fetched_at or read_at, reading),
-                    *(part.entrants, " ".join(part.columns), packed(part.rows)),
-                )
+                {
+                    "source": source,
+                    "season": part.season,
+                    "race": race,
+                    "kind": part.kind,
+                    "fetchedAt": fetched_at,
+                    "confirmedAt": fetched_at or read_at,
+                    "reading": reading,
+                    "entrants": part.entrants,
+                    "columns": " ".join(part.columns),
+                    "rows": packed(part.rows),
+                }
                 for race, part, fetched_at in parts
             ),
         )

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from racedata.loader.sql import column_names, insertion
+from racedata.loader.sql import column_names, insert, insertion
 
 
 @pytest.fixture
@@ -19,10 +19,16 @@ def rows(db):
     return db.execute("SELECT * FROM drivers ORDER BY driverId").fetchall()
 
 
-def test_rows_are_inserted_with_all_columns_or_with_those_that_are_named(db):
-    db.execute(insertion("drivers", 3), (1, "ALO", "1981-07-29"))
-    db.execute(insertion("drivers", ("driverId", "code"), rows=2), (2, "VER", 3, "STR"))
-    assert rows(db) == [(1, "ALO", "1981-07-29"), (2, "VER", None), (3, "STR", None)]
+def test_rows_are_inserted_by_the_names_of_their_columns(db):
+    db.execute(insertion("drivers", ("code", "driverId"), rows=2), ("VER", 2, "STR", 3))
+    insert(db, "drivers", {"dob": "1981-07-29", "driverId": 1}, {"dob": None, "driverId": 4})
+    insert(db, "drivers")
+    assert rows(db) == [
+        (1, None, "1981-07-29"),
+        (2, "VER", None),
+        (3, "STR", None),
+        (4, None, None),
+    ]
 
 
 def test_the_rows_before_one_that_is_refused_stay(db):

@@ -112,7 +112,7 @@ class CsvFile:
 
         `insert`, if given, inserts each batch, in row order.
         """
-        statement = insertion(table, len(self.fields))
+        statement = insertion(table, tuple(field.name for field in self.fields))
         insert = insert or (lambda batch: db.executemany(statement, zip(*batch)))
         count = f"SELECT count(*) FROM {table}"
         (before,) = db.execute(count).fetchone()  # from another file

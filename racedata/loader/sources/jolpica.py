@@ -155,7 +155,7 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
         id: (race, driver) for id, race, driver in db.execute(entries)
     }
     file = CsvFile(files["lap"], list(fields_of(stage, "lap", files)), stage.progress)
-    statement = insertion("temp.lap", len(file.fields))
+    statement = insertion("temp.lap", tuple(field.name for field in file.fields))
     stage.insert("lap_times", LAP_TIMES, [])
     for batch in file.batches():
         ids, entry_ids, numbers, positions, times, _, fastest, _ = batch
