@@ -8,7 +8,6 @@ old one stays. sources/ decides what to ask each source for, and choose.py what 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -34,9 +33,7 @@ from racedata.loader.source_list import after_refresh, list_that_counts, put_sou
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
 from racedata.loader.threads import Sleep
-from racedata.loader.update import put_news
-
-CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
+from racedata.loader.update import CANCELLED_AFTER, put_news
 
 
 @dataclass

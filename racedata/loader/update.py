@@ -5,6 +5,7 @@ builds the database.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from racedata.formats import abridged
@@ -17,6 +18,9 @@ from racedata.loader.matching import calendar_races, match_across_sources, match
 from racedata.loader.parts import LIST_OF, REFERENCE, Calendar, Part
 from racedata.loader.store import Store, StoredCalendar, StoredSource, keyed
 from racedata.values import Value
+
+# How long all sources must have lacked a race: a calendar may be incomplete for some time.
+CANCELLED_AFTER = timedelta(hours=12)
 
 # The columns that tell the rows of a list apart.
 KEYS = {
@@ -132,7 +136,7 @@ def put_news(
         (
             missing,
             "missing from the source's calendar; that calendar is not used until every such race "
-            "has been missing for 12 hours",
+            f"has been missing for {CANCELLED_AFTER // timedelta(hours=1)} hours",
         ),
     )
     return [f"{abridged(names)}: {what}" for names, what in remarks if names]

@@ -131,7 +131,7 @@ class SeasonFetch:
         reclassified = [
             index for index, race in enumerate(self.completed) if race in self.reclassified
         ]
-        first = min(reclassified, default=-1)
+        first = min(reclassified, default=len(self.completed) - 1)
         without_laps = {*self.old.without_laps(also_from_apis=True)}
         late = [
             race for race in self.completed[-LATE:] if race.id in without_laps | self.provisional

@@ -68,7 +68,6 @@ class DumpSource(Source):
                 return next((layout.name for layout in found_in(dump) if layout.name), self.address)
         return self.address
 
-    @property
     def is_rest(self) -> bool:
         if HTTP.match(self.address):
             return False

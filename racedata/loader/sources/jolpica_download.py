@@ -37,7 +37,6 @@ class JolpicaDump(DumpSource):
     def name(self) -> str:
         return PUBLISHED["jolpica"]
 
-    @property
     def is_rest(self) -> bool:
         return False
 

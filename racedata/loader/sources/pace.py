@@ -9,7 +9,7 @@ from functools import partial
 from typing import IO
 
 from racedata.formats import counted
-from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.errors import LONGEST_REFUSAL, LoadError, NotYet, Progress
 from racedata.loader.http import Answer, Request, WrongStatus, fetch
 from racedata.values import whole_number
 
@@ -18,7 +18,6 @@ PACE = ((4, 1),)
 WAIT_SECONDS = 30  # after a refusal without Retry-After, at least
 MAX_WAIT_SECONDS = 600  # a longer pause is left to the caller
 REFUSALS = (429, 503)
-LONGEST_REFUSAL = 86_400  # seconds for which a refusal is believed: a day
 
 
 class Pace:
@@ -126,10 +125,10 @@ class Pace:
         if header is None:
             return max(WAIT_SECONDS, *(seconds for _, seconds in self.limits))
         if whole_number.fullmatch(header.strip()):
-            return min(int(header), LONGEST_REFUSAL)
+            return min(int(header), LONGEST_REFUSAL.total_seconds())
         try:
             date = parsedate_to_datetime(header)
         except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
             return None
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        return min(max(0.0, date.timestamp() - self.now()), LONGEST_REFUSAL)
+        return min(max(0.0, date.timestamp() - self.now()), LONGEST_REFUSAL.total_seconds())

@@ -81,12 +81,11 @@ class Source:
 
     @cached_property
     def name(self) -> str:
-        """Its name in the table `sources`, as far as the address shows."""
+        """Its name in the table `sources`. For the name of a dump, opens the file."""
         return self.address
 
-    @property
     def is_rest(self) -> bool:
-        """Whether it is the rest of an export, whose rows have the ids of the base."""
+        """Whether it is the rest of an export, whose rows have the ids of the base. Opens it."""
         return False
 
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:

@@ -1,5 +1,6 @@
 """racedata.loader.sources.openf1_rows: what is wrong or doubtful is left out."""
 
+from contextlib import closing
 from datetime import UTC, datetime
 from time import tzset
 
@@ -20,7 +21,8 @@ from support.openf1 import (
 )
 
 from racedata.loader.errors import LoadError
-from racedata.loader.sources.openf1_rows import OpenF1Row, grid_of
+from racedata.loader.existing import open_read_only
+from racedata.loader.sources.openf1_rows import Entrants, OpenF1Row, grid_of
 
 
 def test_numbers_of_another_season_are_left_out(openf1, rows, database):
@@ -195,6 +197,18 @@ def test_records_that_contradict_themselves_are_left_out_with_a_line(
     assert {kind for kind in GIVEN if 18 not in rounds_with(lacking, kind)} == kinds
 
 
+def lasting(seconds):
+    """Gives the winner's time so many seconds, and the others the same gaps."""
+
+    def change(rows):
+        timed = [row for row in of_session(rows) if row["duration"]]
+        first = min(row["duration"] for row in timed)
+        for row in timed:
+            row["duration"] = round(row["duration"] - first + seconds, 3)
+
+    return change
+
+
 TIMES = "results (race) without the points, because they contradict the places; without the times, "
 LAPS = "laps and statuses, because they contradict the places or gaps"
 # a change, what is said, and the column that is then unknown for the whole race
@@ -203,6 +217,7 @@ UNKNOWN = [
     *((put(duration=value), TIMES, "milliseconds") for value in (0.5, 9000.0)),
     (put_all(duration=10**400), TIMES, "milliseconds"),
     (put_all("starting_grid", position=1), "inconsistent places 1, 1, 1, 1, 1 and 15 more", "grid"),
+    (lasting(1199.9), "without the times, because they contradict the gaps", "milliseconds"),
     (put_all(gap_to_leader="+1 LAP"), LAPS, "laps"),
     (lambda rows: of_session(rows)[-1].update(number_of_laps=57), LAPS, "laps"),
 ]
@@ -215,6 +230,20 @@ def test_values_of_a_race_that_contradict_each_other_are_unknown_with_a_line(
     change(rows)
     assert said in "\n".join(refresh(lacking, openf1))
     assert {row[1] for row in facts(lacking, "results", column, 18)} == {None}
+
+
+def test_a_race_takes_twenty_minutes_at_least(openf1, rows, lacking):
+    lasting(1200.0)(rows)
+    refresh(lacking, openf1)
+    assert 1_200_000 in {row[1] for row in facts(lacking, "results", "milliseconds", 18)}
+
+
+@pytest.mark.parametrize(("year", "is_known"), [(2023, True), (2028, True), (2029, False)])
+def test_a_driver_is_known_by_the_acronym_for_five_seasons_after_the_last_race(
+    sample_database, year, is_known
+):
+    with closing(open_read_only(sample_database)) as db:
+        assert bool(Entrants(db, year).drivers.get("NOR")) == is_known
 
 
 def test_a_driver_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
