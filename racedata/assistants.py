@@ -19,7 +19,7 @@ from racedata.database import SCHEMA, DatabaseError, file_state
 from racedata.direct import Database
 from racedata.formats import Json, public_name, utc_now
 from racedata.licences import SOURCES
-from racedata.model import KINDS, RACE_TABLES
+from racedata.model import KIND_BY_ENDPOINT, KINDS
 from racedata.service.addresses import Address
 from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
@@ -179,7 +179,7 @@ class Assistant:
             given = {**given, "limit": str(max(1, min(records - 1, records * SIZE // size)))}
         address = db.parse(path)
         endpoint = address.endpoint
-        kind = RACE_TABLES[endpoint].name if endpoint in RACE_TABLES else endpoint
+        kind = KIND_BY_ENDPOINT[endpoint].name if endpoint in KIND_BY_ENDPOINT else endpoint
         notes = []
         if limit and offset + limit < total:
             following = urlencode({**given, "limit": limit, "offset": offset + limit})

@@ -491,4 +491,4 @@ STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STAND
 FASTEST_LAP = tuple(column.name for column in KINDS["fastest_laps"].facts)  # columns of results
 # By the name of the endpoint.
 API_ENDPOINTS = {table.endpoint: table for table in TABLES if table.endpoint}
-RACE_TABLES = {kind.endpoint: kind for kind in KINDS.values() if kind.endpoint}
+KIND_BY_ENDPOINT = {kind.endpoint: kind for kind in KINDS.values() if kind.endpoint}

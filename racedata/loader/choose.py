@@ -91,12 +91,12 @@ def choose(
     sources: Sequence[StoredSource],
     calendars: Iterable[StoredCalendar],
     parts: Iterable[StoredPart],
-    corrected: Callable[[int, Races], Races],
+    correct: Callable[[int, Races], Races],
     seasons: Collection[int] | None = None,
 ) -> Choice:
     """Chooses the calendar of each season, and the parts of each race.
 
-    `sources` has the list, the most trusted first. `corrected` corrects the dates of a season,
+    `sources` has the list, the most trusted first. `correct` corrects the dates of a season,
     which decide whether two races are the same. With `seasons`, it chooses only for these.
     """
     by_name = {source.name: source for source in sources}
@@ -118,7 +118,7 @@ def choose(
         chosen = calendar_that_counts(by_name, calendars_of_season, newest)
         if not chosen:
             continue
-        of_season = chosen_races(season, chosen, calendars_of_season, sources, corrected)
+        of_season = chosen_races(season, chosen, calendars_of_season, sources, correct)
         unmatched += unmatched_races(of_season, calendars_of_season, by_race)
         for race in of_season:
             smaller += choose_parts(race, candidates_for(race, by_race), by_name, newest)
@@ -166,7 +166,9 @@ def calendar_that_counts(
     calendars_by_source: Mapping[str, StoredCalendar],
     newest: Mapping[str, str],
 ) -> StoredCalendar | None:
-    """The calendar of a season. It is from the first source whose calendar may count."""
+    """The calendar of a season: of the first source whose calendar may count and is not outdated;
+    if all are, of the first. None if no source has one.
+    """
     found = (calendars_by_source[name] for name in by_name if name in calendars_by_source)
     calendars = [calendar for calendar in found if calendar.counting is not None]
 
@@ -184,7 +186,7 @@ def chosen_races(
     chosen: StoredCalendar,
     calendars: Mapping[str, StoredCalendar],
     sources: Sequence[StoredSource],
-    corrected: Callable[[int, Races], Races],
+    correct: Callable[[int, Races], Races],
 ) -> list[ChosenRace]:
     """The races of a season, with their keys in all calendars, their sessions and start times."""
     assert chosen.counting is not None
@@ -199,7 +201,7 @@ def chosen_races(
     ]
     own = {race.keys[chosen.source]: race for race in races}
     order = [chosen.source, *(each.name for each in sources if each.name != chosen.source)]
-    ours = corrected(season, [race.facts for race in races])
+    ours = correct(season, [race.facts for race in races])
     for name in order:
         calendar = calendars.get(name)
         if not calendar:
@@ -210,7 +212,7 @@ def chosen_races(
         else:
             theirs = calendar.races
             matched = match_across_sources(
-                calendar_races(corrected(season, theirs)), calendar_races(ours)
+                calendar_races(correct(season, theirs)), calendar_races(ours)
             )
             races_by_key = {theirs[at]["key"]: races[other] for at, other in matched.items()}
         for facts in theirs:

@@ -66,6 +66,8 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
+    """What an answer says about its content, which is in the file."""
+
     etag: str  # its entity tag; empty if it has none that can be sent back
     is_known: bool  # whether the content is known, and was not sent
     location: str = ""  # the target of a redirect

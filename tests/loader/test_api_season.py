@@ -20,7 +20,7 @@ from support.loads import (
 from support.refreshes import DAY, NOW, like_jolpica, state, with_a_penalty
 
 from racedata.loader.errors import LoadError
-from racedata.model import RACE_TABLES
+from racedata.model import KIND_BY_ENDPOINT
 
 
 def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_each_list(
@@ -124,7 +124,7 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, 
     behind = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "racedata.db")
     refreshed(behind, api.url)
     paths = [
-        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in RACE_TABLES),
+        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in KIND_BY_ENDPOINT),
         *("2023/races", "2023/status", "2023/drivers", "2023/constructors", "2023/circuits"),
     ]
     addresses = [f"/ergast/f1/{path}.json?limit=2000" for path in paths]

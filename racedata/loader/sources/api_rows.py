@@ -8,7 +8,15 @@ from typing import Any
 from racedata.formats import Json
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LISTS, Calendar, Part, Row, as_parts
-from racedata.model import BY_NAME, RACE_TABLES, SHOOTOUT, SPRINT_QUALIFYING, WEEKEND, Column, Table
+from racedata.model import (
+    BY_NAME,
+    KIND_BY_ENDPOINT,
+    SHOOTOUT,
+    SPRINT_QUALIFYING,
+    WEEKEND,
+    Column,
+    Table,
+)
 from racedata.values import Value
 
 
@@ -98,7 +106,7 @@ class SeasonParts:
 
     def add_records(self, race: Json, endpoint: str, records: Sequence[Json]) -> None:
         """Adds the records of a race."""
-        place, table = f"{self.place}, {race['raceName']}", RACE_TABLES[endpoint]
+        place, table = f"{self.place}, {race['raceName']}", KIND_BY_ENDPOINT[endpoint]
         for number, record in enumerate(records, 1):
             for name, key in (("drivers", "Driver"), ("constructors", "Constructor")):
                 if key in record:

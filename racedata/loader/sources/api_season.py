@@ -20,7 +20,7 @@ from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.store import StoredSource
-from racedata.model import BY_NAME, KINDS, RACE_TABLES, STANDINGS, Table
+from racedata.model import BY_NAME, KIND_BY_ENDPOINT, KINDS, STANDINGS, Table
 from racedata.values import Value, plain_text, whole_number
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
@@ -106,7 +106,7 @@ class SeasonFetch:
             for race in self.races
             for endpoint, records in race.records.items()
         }
-        results = RACE_TABLES["results"]
+        results = KIND_BY_ENDPOINT["results"]
         self.completed = [
             race
             for race in self.races
@@ -173,7 +173,7 @@ class SeasonFetch:
             and (
                 race.id in self.filled_in
                 or is_changed(
-                    self.rows(race, endpoint), self.old.rows(RACE_TABLES[endpoint], race.id)
+                    self.rows(race, endpoint), self.old.rows(KIND_BY_ENDPOINT[endpoint], race.id)
                 )
             )
             for endpoint, records in race.records.items()
@@ -194,7 +194,7 @@ class SeasonFetch:
 
         return any(
             classification(self.rows(race, endpoint))
-            != classification(self.old.rows(RACE_TABLES[endpoint], race.id))
+            != classification(self.old.rows(KIND_BY_ENDPOINT[endpoint], race.id))
             for endpoint in race.records
             if endpoint in ("results", "sprint")
         )
@@ -202,7 +202,7 @@ class SeasonFetch:
     def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
         """The fetched records of a race as rows, like ExistingDatabase.rows."""
         place = f"{self.parts.place}, {race.name}"
-        return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
+        return list(rows_of(race.records[endpoint], KIND_BY_ENDPOINT[endpoint], place))
 
     def fetch_details(self, race: FetchedRace) -> None:
         """Fetches records that are listed per race: practice, pit stops, standings, laps, …"""
@@ -248,17 +248,20 @@ class SeasonFetch:
         if kind.name in STANDINGS:
             completed = self.completed[: self.completed.index(race) + 1]
             changed |= any(earlier in self.reclassified for earlier in completed)
-        return changed or not self.old.count(RACE_TABLES[kind.endpoint], race.id)
+        return changed or not self.old.count(KIND_BY_ENDPOINT[kind.endpoint], race.id)
 
     def needs_laps(self, race: FetchedRace) -> bool:
         """Whether to fetch laps, which take many requests: if few are stored, or the number of laps
         of a driver has changed.
         """
-        stored = self.old.count(RACE_TABLES["laps"], race.id)
+        stored = self.old.count(KIND_BY_ENDPOINT["laps"], race.id)
         # Penalties change times and positions, not laps.
         stored_laps, laps_of_api = (
             Counter((row["driverId"], row["laps"]) for row in rows)
-            for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
+            for rows in (
+                self.old.rows(KIND_BY_ENDPOINT["results"], race.id),
+                self.rows(race, "results"),
+            )
         )
         return stored <= self.api.limit or stored_laps != laps_of_api
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
-from racedata.model import RACE_TABLES
+from racedata.model import KIND_BY_ENDPOINT
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import Notes
@@ -88,7 +88,7 @@ def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
             places = [
                 each for each in found[session.anchor] if each.get("session", number) == number
             ]
-            is_provisional = RACE_TABLES[session.anchor].name in provisional
+            is_provisional = KIND_BY_ENDPOINT[session.anchor].name in provisional
             newest = Newest(
                 session.label, race, session.start, session.anchor, places[:FIRST], is_provisional
             )
