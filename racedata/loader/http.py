@@ -281,6 +281,8 @@ class Exchange(Thread):
             raise ConnectionAbortedError
 
 
+# urllib3 does not say on which socket a request waits for its answer. So its connections, of which
+# a pool makes the right type, tell the Exchange, which can then shut the socket down.
 class Http(HTTPConnection):
     def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 does
         hold(self.sock)
