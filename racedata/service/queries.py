@@ -330,6 +330,19 @@ def sources_compared(data: Snapshot) -> list[str]:
     return [source for (source,) in data.rows(sql)]
 
 
+def differing_sources(data: Snapshot, season: int | None) -> list[Row]:
+    """How often each source has another value than this database, by `state`: the most trusted
+    source first.
+    """
+    return data.rows(
+        """SELECT source, state, count(*) AS count
+           FROM discrepancies JOIN discrepancy_values AS said USING (record)
+           WHERE said.value IS NOT discrepancies.value AND (?1 IS NULL OR year = ?1)
+           GROUP BY source, state ORDER BY min(place)""",
+        (season,),
+    )
+
+
 def discrepancy_counts(
     data: Snapshot, wanted: Wanted, limit: int, offset: int
 ) -> tuple[int, list[Row]]:

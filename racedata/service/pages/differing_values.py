@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from racedata.formats import Json
-from racedata.service import feed
+from racedata.formats import Json, public_name
+from racedata.service import feed, queries
 from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 
 # With more, the pages would be longer than 15 KB.
-DOUBTS = 350
+DOUBTS = 340
 NEWS = 30
 LINES = 20  # of each
 
@@ -27,7 +27,6 @@ class Doubt(NamedTuple):
     name: str
     link: str  # to the page of what has the name; empty without one
     race: Json | None
-    value: str  # `qualifying, q1`
     sources: str  # what each of them says
 
 
@@ -42,9 +41,10 @@ class News(NamedTuple):
 def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
     names = links_and_names(ask)
     found = ask.content("discrepancies", DOUBTS, season, None, **OPEN)
-    doubts: dict[str, list[Doubt]] = {}
+    doubts: dict[str, dict[str, list[Doubt]]] = {}
     for record in found.objects:
-        doubts.setdefault(record["explanation"], []).append(doubt(record, names))
+        what, each = what_in_words(record), doubt(record, names)
+        doubts.setdefault(what, {}).setdefault(record["explanation"], []).append(each)
     by_kind: dict[str, Counter[str]] = {}
     open_by_season = Counter[str]()
     for count in ask("discrepancycounts", ALL, season):
@@ -52,16 +52,26 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
         by_kind.setdefault(count["kind"], Counter())[count["state"]] += number
         if count["state"] == "open" and "season" in count:
             open_by_season[count["season"]] += number
+    by_source: dict[str, Counter[str]] = {}
+    for row in queries.differing_sources(ask.data, season):
+        by_source.setdefault(public_name(row["source"]), Counter())[row["state"]] += row["count"]
     return {
         "season": season,
-        "doubts": doubts,  # by what would settle them
+        "doubts": doubts,  # by what they are about, and what would settle them
         "shown": len(found.objects),
         "open": found.total,
         "total": sum(counts.total() for counts in by_kind.values()),
         # how many there are in each state
         "by_kind": [(label, by_kind[kind]) for kind, label in in_order(by_kind)],
+        # how often each source has another value than this database
+        "by_source": by_source,
         "open_by_season": sorted(open_by_season.items()),
     }
+
+
+def what_in_words(record: Json) -> str:
+    """What a discrepancy is about: `qualifying, q1`."""
+    return f"{feed.kind_in_words(record['kind'])}, {feed.column_in_words(record['column'])}"
 
 
 def doubt(record: Json, names: dict[str, str]) -> Doubt:
@@ -72,7 +82,6 @@ def doubt(record: Json, names: dict[str, str]) -> Doubt:
         names[link] if link else record["key"],
         link,
         record if "round" in record else None,
-        f"{feed.kind_in_words(record['kind'])}, {feed.column_in_words(record['column'])}",
         sources_in_words(record),
     )
 

@@ -24,7 +24,8 @@ def test_each_open_discrepancy_is_there_with_what_sources_say_and_what_would_set
     html = client(two_sources).get("/discrepancies").text
     page = words_of(html)
     assert "One of the two is wrong, or it is another person." in page
-    assert "Gould drivers, date of birth sample 1918-09-20, f1db 1921-09-20" in page
+    assert " Drivers, date of birth: 1 One of the two " in page
+    assert "Gould sample 1918-09-20, f1db 1921-09-20" in page
     assert "./drivers/gould" in links_of(html)
     ((total, open),) = select(
         two_sources, "SELECT count(*), sum(state = 'open') FROM discrepancies"
@@ -34,20 +35,31 @@ def test_each_open_discrepancy_is_there_with_what_sources_say_and_what_would_set
     assert sum(table.count('<tr><th scope="row">') for table in tables) == open
 
 
-def test_the_page_begins_with_how_many_there_are_of_each_kind_and_season(full_database):
-    html = client(full_database).get("/discrepancies").text
-    (table,) = re.findall('<table class="counts">.*?</table>', html, re.S)
+def counts_in(table):
+    """The numbers in a table, by the name of the row and the state."""
     rows = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:]]
-    found = {
-        (label.lower().replace(" ", "_"), state): int(number.replace(",", ""))
-        for label, *numbers in rows
+    return {
+        (name.lower().replace(" ", "_"), state): int(number.replace(",", ""))
+        for name, *numbers in rows
         for state, number in zip(("open", "explained", "resolved"), numbers, strict=True)
         if number
     }
+
+
+def test_the_page_begins_with_how_many_there_are_of_each_kind_source_and_season(full_database):
+    html = client(full_database).get("/discrepancies").text
+    by_kind, by_source = re.findall('<table class="counts">.*?</table>', html, re.S)
     counts = "SELECT {}, count(*) FROM discrepancies {} GROUP BY 1, 2 ORDER BY 1"
-    assert found == {
+    assert counts_in(by_kind) == {
         (kind.replace("sprint_results", "sprints"), state): number
         for kind, state, number in select(full_database, counts.format("kind, state", ""))
+    }
+    other = "JOIN discrepancy_values AS said USING (record) WHERE said.value IS NOT {}.value"
+    assert counts_in(by_source) == {
+        (source, state): number
+        for source, state, number in select(
+            full_database, counts.format("source, state", other.format("discrepancies"))
+        )
     }
     seasons = re.findall('<a href="./([0-9]+)/discrepancies">[0-9]+</a>: ([0-9]+)', html)
     opened = "WHERE state = 'open' AND year IS NOT NULL"

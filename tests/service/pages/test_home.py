@@ -154,7 +154,7 @@ def test_the_page_says_up_to_when_there_are_results_and_has_the_later_races_for_
     later = re.findall('<span data-start="([^"]+)"( hidden|)>(.*?)</span>', over, re.S)
     assert [bool(hidden) for _, hidden, _ in later] == [False, True, True]
     assert later[0][0] == "2023-11-05T17:00:00Z"
-    assert words_of(later[0][2]).startswith("The next one is the São Paulo Grand Prix")
+    assert words_of(later[0][2]).startswith("Next race: São Paulo Grand Prix")
 
 
 MOVED = "UPDATE {} SET RACE(2023/19) WHERE RACE(2023/18)"

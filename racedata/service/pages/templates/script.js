@@ -73,7 +73,11 @@ const isOver = ({ dataset: { start } }) =>
 const next = document.getElementById("next")
 if (next) {
   if (isOver(next)) next.textContent = "Results pending:"
-  document.getElementById("over").hidden = !isOver(next)
+  const over = document.getElementById("over")
+  over.hidden = !isOver(next)
+  const missing = 1 + [...over.querySelectorAll("[data-start]")].filter(isOver).length
+  document.getElementById("missing").textContent = missing === 1
+    ? "The result of the last race is not loaded yet." : `The results of the last ${missing} races are not loaded yet.`
 }
 for (const coming of document.querySelectorAll(".coming")) {
   const first = [...coming.children].find((race) => !isOver(race))
