@@ -218,7 +218,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     for number, source in sources:
         put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
     loaded = [source.address for _, source in sources if source.is_loaded]
-    # as OpenF1.at() takes an address: it is the only provisional source
+    # A provisional source is given by its name and address: see Source.at of its type.
     asked = [
         f"{source.name}:{source.address}" if source.is_provisional else source.address
         for _, source in sources

@@ -3,9 +3,8 @@
 endpoints.py decides which changes a feed has. Their objects come from serializers.py.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import groupby
 from urllib.parse import urljoin
@@ -13,29 +12,23 @@ from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree
 
 from racedata import __version__
-from racedata.formats import Json, counted, short_time
-from racedata.model import KINDS, LETTERS, STANDINGS
-from racedata.service.catalogue import Catalogue
+from racedata.formats import Json, counted
+from racedata.model import STANDINGS
 from racedata.service.endpoints import Served
+from racedata.service.words import (
+    Names,
+    column_in_words,
+    kind_in_words,
+    names_of,
+    place_in_words,
+    value_in_words,
+)
 
 CONTENT_TYPE = "application/atom+xml; charset=utf-8"
 NAMESPACE = "http://www.w3.org/2005/Atom"
 MAX_ENTRIES = 50
 MAX_LINES = 200  # values in the text of an entry
 MAX_PLACES = 4  # drivers in a title
-
-# The words for columns that people would not understand.
-COLUMNS = {
-    "dob": "date of birth",
-    "milliseconds": "time",
-    "positionOrder": "place in the order",
-    "positionText": "place",
-    "rank": "rank of the fastest lap",
-    "records": "all",
-    "row": "the whole row",
-}
-ORDINALS = {1: "st", 2: "nd", 3: "rd"}
-Names = Mapping[str, str]  # of drivers and constructors, by the ids in answers
 
 
 def write(changes: Sequence[Json], served: Served, url: str) -> bytes:
@@ -88,12 +81,6 @@ def by_entry(changes: Sequence[Json]) -> list[list[Json]]:
             all(change["kind"] in STANDINGS for change in of_entry),
         ),
     )
-
-
-def names_of(catalogue: Catalogue) -> Names:
-    constructors = {each["constructorId"]: each["name"] for each in catalogue.constructors.values()}
-    drivers = {each["driverId"]: each["familyName"] for each in catalogue.drivers.values()}
-    return constructors | drivers
 
 
 def add(
@@ -170,26 +157,12 @@ def is_place(change: Json) -> bool:
     return is_of_results and {"value", "oldValue"} <= change.keys()
 
 
-def kind_in_words(kind: str) -> str:
-    """A kind for people: `driver standings`."""
-    return (KINDS[kind].label if kind in KINDS else kind).lower()
-
-
-def column_in_words(column: str) -> str:
-    """A column for people: `fastest lap time`."""
-    return COLUMNS.get(column) or re.sub("[A-Z]", lambda letter: f" {letter[0].lower()}", column)
-
-
-def value_in_words(column: str, value: str) -> str:
-    """A value for people: milliseconds as `1:35:21.362`."""
-    is_time = column == "milliseconds" and value.isdigit()
-    return short_time(int(value)) if is_time else value
-
-
 def entrant_name(change: Json, names: Names) -> str:
     """Whose value it is; empty if it is of a race."""
-    id = change.get("driverId") or change.get("constructorId") or ""
-    return names.get(id, id)
+    if driver := change.get("driverId"):
+        return names.drivers.get(driver, driver)
+    constructor = change.get("constructorId", "")
+    return names.constructors.get(constructor, constructor)
 
 
 def number_of_place(place: str) -> int:
@@ -197,21 +170,12 @@ def number_of_place(place: str) -> int:
     return int(place) if place.isdigit() else 100
 
 
-def place_in_words(text: str) -> str:
-    """`3rd`, `retired`."""
-    if not text.isdigit():
-        return LETTERS.get(text, text)
-    number = int(text)
-    ending = "th" if 10 < number % 100 < 14 else ORDINALS.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
 def content_of(changes: Sequence[Json], names: Names, limit: int = MAX_LINES) -> str:
     """The first changed values with their reasons, one in each line."""
     lines = []
     for change in changes[:limit]:
         old, new = (
-            value_in_words(change["column"], change.get(name, "unknown"))
+            value_in_words(change["column"], change.get(name, "unknown"), names)
             for name in ("oldValue", "value")
         )
         if is_new(change):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from racedata.formats import Json, public_name
-from racedata.service import queries
+from racedata.service import queries, words
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.endpoints import BY_NAME, Content, Served, provenances
 from racedata.service.request import ParsedRequest
@@ -88,6 +88,11 @@ class Ask:
         for row in queries.winners(self.data):
             winners.setdefault(row["raceId"], []).append(dict(row))
         return winners
+
+    @cached_property
+    def names(self) -> words.Names:
+        """The names of drivers and constructors, by their ids."""
+        return words.names_of(self.catalogue)
 
     def ids(self, kind: str, id: str) -> str:
         """The id of a driver, constructor or circuit, and those that the sources have for it."""

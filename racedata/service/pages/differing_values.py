@@ -3,12 +3,12 @@ disagree about, and what changed.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_name
-from racedata.service import feed, queries
+from racedata.service import feed, queries, words
 from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
@@ -43,7 +43,7 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
     found = ask.content("discrepancies", DOUBTS, season, None, **OPEN)
     doubts: dict[str, dict[str, list[Doubt]]] = {}
     for record in found.objects:
-        what, each = what_in_words(record), doubt(record, names)
+        what, each = what_in_words(record), doubt(record, names, ask.names)
         doubts.setdefault(what, {}).setdefault(record["explanation"], []).append(each)
     by_kind: dict[str, Counter[str]] = {}
     open_by_season = Counter[str]()
@@ -71,10 +71,10 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
 
 def what_in_words(record: Json) -> str:
     """What a discrepancy is about: `qualifying, q1`."""
-    return f"{feed.kind_in_words(record['kind'])}, {feed.column_in_words(record['column'])}"
+    return f"{words.kind_in_words(record['kind'])}, {words.column_in_words(record['column'])}"
 
 
-def doubt(record: Json, names: dict[str, str]) -> Doubt:
+def doubt(record: Json, names: Mapping[str, str], entrants: words.Names) -> Doubt:
     kinds = ("driver", "constructor", "circuit")
     links = [f"{kind}s/{record[f'{kind}Id']}" for kind in kinds if f"{kind}Id" in record]
     link = links[0] if links else ""
@@ -82,7 +82,7 @@ def doubt(record: Json, names: dict[str, str]) -> Doubt:
         names[link] if link else record["key"],
         link,
         record if "round" in record else None,
-        sources_in_words(record),
+        sources_in_words(record, entrants),
     )
 
 
@@ -105,10 +105,8 @@ def changes(ask: Ask) -> dict[str, Any]:
 
 def news(ask: Ask, limit: int) -> Iterator[News]:
     """What changed lately in the records of races and in names, the newest first."""
-    names = {
-        **{each["driverId"]: full_name(each) for each in ask.catalogue.drivers.values()},
-        **{each["constructorId"]: each["name"] for each in ask.catalogue.constructors.values()},
-    }
+    full_names = {each["driverId"]: full_name(each) for each in ask.catalogue.drivers.values()}
+    names = ask.names._replace(drivers=full_names)
     for of_entry in islice(feed.by_entry(ask("changes", CHANGES)), limit):
         first = of_entry[0]
         race = (first["season"], first["round"]) if "round" in first else None

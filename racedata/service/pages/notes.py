@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from racedata.formats import Json
 from racedata.model import FASTEST_LAP, KINDS, SESSIONS
-from racedata.service import feed
+from racedata.service import words
 from racedata.service.addresses import Value
 from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
@@ -52,14 +52,14 @@ class Notes:
         if kind == "results" and column in FASTEST_LAP:
             kind = "fastest_laps"
         now, before = (
-            feed.value_in_words(column, record.get(name, "none"))
+            words.value_in_words(column, record.get(name, "none"), self.ask.names)
             for name in ("value", "sourceValue")
         )
         said = f"{now}; the source has {before}. {record['witnesses']}."
         return self.note(kind, record["key"], column, said)
 
     def of_discrepancy(self, record: Json) -> Note:
-        said = sources_in_words(record, " has ")
+        said = sources_in_words(record, self.ask.names, " has ")
         return self.note(record["kind"], record["key"], record["column"], f"{said}.")
 
     def note(self, kind: str, key: str, column: str, said: str) -> Note:
@@ -68,8 +68,8 @@ class Notes:
         number = "".join(part for part in rest if part.isdigit())
         about = next((part for part in rest if not part.isdigit()), "")
         of_what = {"practice": f"practice {number}", "pit_stops": f"stop {number}"}.get(kind)
-        words = [self.name_of(kind, about), of_what, feed.column_in_words(column)]
-        return Note(kind, about, column, f"{', '.join(filter(None, words))}: {said}")
+        of_value = [self.name_of(kind, about), of_what, words.column_in_words(column)]
+        return Note(kind, about, column, f"{', '.join(filter(None, of_value))}: {said}")
 
     def name_of(self, kind: str, about: str) -> str:
         """The name of a driver, constructor or session; what is not known stays as it is."""
@@ -92,7 +92,7 @@ class Notes:
     ) -> Asterisk | None:
         """The asterisk of a row, or of only some of its columns; None without notes."""
         found = dict.fromkeys(
-            feed.column_in_words(note.column)
+            words.column_in_words(note.column)
             for note in self.all
             if note.kind in kinds and note.about == about
             if not columns or note.column in columns
@@ -109,11 +109,11 @@ class Notes:
         ]
 
 
-def sources_in_words(discrepancy: Json, verb: str = " ") -> str:
+def sources_in_words(discrepancy: Json, names: words.Names, verb: str = " ") -> str:
     """What each source has: `jolpica has 12, f1db has 11`."""
     column = discrepancy["column"]
     return ", ".join(
-        f"{of['source']}{verb}{feed.value_in_words(column, of.get('value', 'none'))}"
+        f"{of['source']}{verb}{words.value_in_words(column, of.get('value', 'none'), names)}"
         for of in discrepancy["Sources"]
     )
 

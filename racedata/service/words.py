@@ -1,0 +1,64 @@
+"""Words for people: kinds of records, columns, values, and the names of entrants.
+
+The feed and the pages use them.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from racedata.formats import short_time
+from racedata.model import KINDS, LETTERS
+from racedata.service.catalogue import Catalogue
+
+# The words for columns that people would not understand.
+COLUMNS = {
+    "dob": "date of birth",
+    "milliseconds": "time",
+    "positionOrder": "place in the order",
+    "positionText": "place",
+    "rank": "rank of the fastest lap",
+    "records": "all",
+    "row": "the whole row",
+}
+ORDINALS = {1: "st", 2: "nd", 3: "rd"}
+
+
+class Names(NamedTuple):
+    """The names of entrants for people, by their ids."""
+
+    drivers: Mapping[str, str]
+    constructors: Mapping[str, str]
+
+
+def names_of(catalogue: Catalogue) -> Names:
+    return Names(
+        {each["driverId"]: each["familyName"] for each in catalogue.drivers.values()},
+        {each["constructorId"]: each["name"] for each in catalogue.constructors.values()},
+    )
+
+
+def kind_in_words(kind: str) -> str:
+    """A kind for people: `driver standings`."""
+    return (KINDS[kind].label if kind in KINDS else kind).lower()
+
+
+def column_in_words(column: str) -> str:
+    """A column for people: `fastest lap time`."""
+    return COLUMNS.get(column) or re.sub("[A-Z]", lambda letter: f" {letter[0].lower()}", column)
+
+
+def value_in_words(column: str, value: str, names: Names) -> str:
+    """A value for people: milliseconds as `1:35:21.362`, a constructor by its name."""
+    if column == "milliseconds" and value.isdigit():
+        return short_time(int(value))
+    return names.constructors.get(value, value) if column == "constructor" else value
+
+
+def place_in_words(text: str) -> str:
+    """`3rd`, `retired`."""
+    if not text.isdigit():
+        return LETTERS.get(text, text)
+    number = int(text)
+    ending = "th" if 10 < number % 100 < 14 else ORDINALS.get(number % 10, "th")
+    return f"{number}{ending}"
