@@ -140,6 +140,7 @@ class Assistant:
     def __init__(self, path: str) -> None:
         self.path = path
         self.lock = Lock()
+        self.is_stopping = False  # then statements end at once
         self.state = file_state(path)
         self.db = OpenedDatabase(path)
 
@@ -154,6 +155,8 @@ class Assistant:
                     self.db, self.state = OpenedDatabase(self.path), state
                 except DatabaseError as error:
                     self.db.served.data.rejection = error.fault
+                    if not error.transient:
+                        self.state = state
             return self.db
 
     def ask(self, address: str) -> str:
@@ -206,8 +209,15 @@ class Assistant:
         Meanwhile, it calls `check` again and again. An error of `check` ends the statement.
         """
         db = self.current()
+
+        def check_both() -> None:
+            check()
+            if self.is_stopping:
+                raise Refused("the server is stopping; ask again")
+
+        check_both()
         try:
-            rows, is_all, tables = db.run(select, check)
+            rows, is_all, tables = db.run(select, check_both)
         except StatementError as error:
             raise Refused(str(error)) from None
         kinds = tables & {*KINDS}

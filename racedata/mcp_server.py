@@ -10,7 +10,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
 
 from racedata import __version__
 from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused, views
@@ -21,6 +22,7 @@ from racedata.settings import FILE, SettingError, SharedSettings, host_name, who
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
@@ -129,7 +131,9 @@ def security_of(names: Sequence[str], port: int) -> "TransportSecuritySettings":
     )
 
 
-def serve_http(server: "MCPServer", host: str, port: int, names: Sequence[str]) -> None:
+def serve_http(
+    server: "MCPServer", assistant: Assistant, host: str, port: int, names: Sequence[str]
+) -> None:
     """Serves on a port until a signal. Exits with one line if that is not possible."""
     import uvicorn
 
@@ -149,7 +153,38 @@ def serve_http(server: "MCPServer", host: str, port: int, names: Sequence[str]) 
         transport_security=security_of([*dict.fromkeys([*LOCAL, in_url, *names])], port),
     )
     print(f"racedata mcp: http://{in_url}:{port}{PATH}", file=sys.stderr, flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, number: int, frame: FrameType | None) -> None:
+            assistant.is_stopping = True  # uvicorn waits for all answers
+            super().handle_exit(number, frame)
+
+    config = uvicorn.Config(ended_with_client(app), log_level="warning")
+    Server(config).run(sockets=[listening])
+
+
+def ended_with_client(app: "ASGIApp") -> "ASGIApp":
+    """The same application, which no longer answers a request once its client has left: so the
+    statement ends, and makes room for another one.
+    """
+    from anyio import create_memory_object_stream, create_task_group
+
+    async def until_disconnect(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http":
+            return await app(scope, receive, send)
+        passed, received = create_memory_object_stream[Any]()
+
+        async def pass_on() -> None:
+            while (message := await receive())["type"] != "http.disconnect":
+                await passed.send(message)
+            group.cancel_scope.cancel()
+
+        async with passed, received, create_task_group() as group:
+            group.start_soon(pass_on)
+            await app(scope, received.receive, send)
+            group.cancel_scope.cancel()
+
+    return until_disconnect
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -214,7 +249,8 @@ def main(arguments: Sequence[str]) -> None:
     try:
         import anyio
 
-        server = server_of(Assistant(parsed.database))
+        assistant = Assistant(parsed.database)
+        server = server_of(assistant)
     except ImportError:
         sys.exit(
             "racedata mcp: the package mcp is not installed: "
@@ -223,6 +259,6 @@ def main(arguments: Sequence[str]) -> None:
     except DatabaseError as error:
         sys.exit(f"racedata mcp: {error}")
     if parsed.http:
-        serve_http(server, parsed.host, parsed.port, parsed.name)
+        serve_http(server, assistant, parsed.host, parsed.port, parsed.name)
     else:
         anyio.run(server.run_stdio_async)

@@ -33,17 +33,22 @@ class StatementProcess:
         self.process: SpawnProcess | None = None
 
     def started(self) -> SpawnProcess:
-        """The process, a new one if the last one has ended."""
+        """The process, a new one if the last one has ended. Raises StatementError."""
         if self.process and self.process.is_alive():
             return self.process
         # `spawn` runs everywhere, and copies no threads and no open files
         context = get_context("spawn")
-        self.connection, other = context.Pipe()
-        arguments = other, self.path, self.bounds, self.seconds
-        self.process = context.Process(target=answer_statements, args=arguments, daemon=True)
-        self.process.start()
-        other.close()
-        return self.process
+        try:
+            self.connection, other = context.Pipe()
+            arguments = other, self.path, self.bounds, self.seconds
+            process = context.Process(target=answer_statements, args=arguments, daemon=True)
+            with closing(other):
+                process.start()
+        except OSError as error:
+            fault = f"no process for statements can start ({error.strerror}); ask again later"
+            raise StatementError(fault) from None
+        self.process = process
+        return process
 
     def run(self, sql: str, check: Callable[[], object] = lambda: None) -> Rows:
         """The rows of one statement that only reads. Raises StatementError.

@@ -10,7 +10,7 @@ from support.loads import changed
 
 from racedata import assistants
 from racedata.assistants import RESOURCES, SIZE, WORDS, Assistant, Refused, views
-from racedata.database import SCHEMA, DatabaseError
+from racedata.database import SCHEMA, DatabaseError, file_state
 
 SOURCE = """INSERT INTO sources
     (name, address, licence, readAt, isLoaded, gave, isProvisional) VALUES
@@ -256,6 +256,17 @@ def test_other_questions_and_a_second_statement_do_not_wait_for_a_statement(assi
     with pytest.raises(Left):
         assistant.sql(ENDLESS, ask_meanwhile)
     assert json.loads(answers[-1])["rows"] == [{"one": 1}]
+
+
+def test_a_refused_file_is_read_once_and_the_next_good_one_counts(database, other_database):
+    assistant = Assistant(str(database))
+    good = database.read_bytes()
+    database.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    assert "refused" in json.loads(assistant.coverage())
+    assert assistant.state == file_state(database)  # so it is not read again
+    assert "refused" in json.loads(assistant.coverage())
+    shutil.copy(other_database, database)
+    assert "refused" not in json.loads(assistant.coverage())
 
 
 def test_a_new_file_counts_even_while_a_statement_reads_the_old_one(database, other_database):

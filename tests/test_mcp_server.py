@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import anyio.lowlevel
@@ -28,7 +29,7 @@ from support.assistants import (
     text_of,
 )
 from support.loads import built, changed, edited, select
-from support.processes import children_of, free_port, memory, run_racedata
+from support.processes import children_of, free_port, memory, run_racedata, until
 
 from racedata import __version__
 from racedata.assistants import RESOURCES
@@ -420,6 +421,41 @@ def statements_of(process):
     """The processes for statements of a server."""
     commands = {id: Path(f"/proc/{id}/cmdline").read_bytes() for id in children_of(process)}
     return [id for id, command in commands.items() if b"spawn_main" in command]
+
+
+def start_statement(port):
+    """A connection on which an endless statement was sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    call = message("tools/call", {"name": "sql", "arguments": {"select": ENDLESS}}, id=1)
+    accepted = "application/json, text/event-stream"
+    headers = {"Content-Type": "application/json", "Accept": accepted}
+    connection.request("POST", "/mcp", call, {**headers, "MCP-Protocol-Version": "2025-06-18"})
+    return connection
+
+
+def test_a_signal_ends_statements_that_run_or_wait_with_an_answer(sample_database):
+    with over_http(sample_database, command=patient) as running, ExitStack() as stack:
+        connections = [
+            stack.enter_context(closing(start_statement(running.port))) for _ in range(RUNNING + 3)
+        ]
+        until(lambda: len(statements_of(running.process)) == RUNNING)
+        asked(running.url, "coverage")  # so all requests that were sent before have arrived
+        os.kill(running.process, signal.SIGTERM)
+        for connection in connections:
+            assert b"the server is stopping; ask again" in connection.getresponse().read()
+
+
+def test_the_statement_of_a_client_that_has_left_makes_room_for_another_one(sample_database):
+    with over_http(sample_database, command=patient) as running:
+        first = [start_statement(running.port) for _ in range(RUNNING)]
+        until(lambda: len(statements_of(running.process)) == RUNNING)
+        before = {*statements_of(running.process)}
+        for connection in first:
+            connection.close()
+        until(lambda: not before.intersection(statements_of(running.process)))
+        second = start_statement(running.port)
+        until(lambda: len(statements_of(running.process)) > 0)
+        second.close()
 
 
 def test_too_many_statements_are_refused_and_the_others_end_with_stdin(sample_database):

@@ -1,5 +1,6 @@
 """racedata.statement_process: a statement that takes too much ends, and the next is answered."""
 
+import resource
 import subprocess
 import sys
 from contextlib import suppress
@@ -149,3 +150,20 @@ if __name__ == "__main__":
     rows, pid = ended.stdout.rsplit(maxsplit=1)
     assert rows == "[{'one': 1}]"
     until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_a_process_that_cannot_start_is_one_line_and_the_next_question_is_answered(
+    sample_database,
+):
+    statements = StatementProcess(str(sample_database), BOUNDS, seconds=60)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # below those that are open
+        with pytest.raises(StatementError) as refused:
+            races(statements)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert str(refused.value) == (
+        "no process for statements can start (Too many open files); ask again later"
+    )
+    assert races(statements) == [{"n": 88}]

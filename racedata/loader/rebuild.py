@@ -31,7 +31,7 @@ from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
-from racedata.loader.store import Store, opened_store
+from racedata.loader.store import IN_MEMORY, Store, opened_store
 from racedata.loader.threads import Sleep
 from racedata.loader.update import put_whole
 
@@ -187,19 +187,21 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 @contextmanager
-def store_of(database: Path) -> Iterator[Store]:
+def store_of(database: Path, may_write: bool = True) -> Iterator[Store]:
     """The store of a database, to read it: an empty one if there is none yet.
 
-    If the database was built from another one, it is taken apart.
+    If the database was built from another one, it is taken apart: only in memory unless this
+    `may_write`.
     """
-    if is_missing(database) and not store_path(database).exists():
-        with closing(Store(Path(":memory:"))) as store:
-            yield store
-        return
-    with closing(opened_store(database)) as store:
+    in_file = store_path(database).exists() or (may_write and not is_missing(database))
+    with ExitStack() as stack:
+        store = opened_store(database) if in_file else Store(IN_MEMORY)
+        stack.enter_context(closing(store))
         if not is_missing(database):
             with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
                 if condition_of(store, existing) is Condition.APART:
+                    if not may_write:
+                        store = stack.enter_context(closing(Store(IN_MEMORY)))
                     with store.transaction():
                         take_apart(existing, store)
         yield store

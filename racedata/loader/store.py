@@ -45,6 +45,7 @@ Races = Sequence[dict[str, Any]]
 
 LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
 APPLICATION_ID = 0x52414353  # "RACS"
+IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
 STORE_VERSION = 3
 MAX_CHANGES = 20_000  # that are kept

@@ -1,5 +1,7 @@
 """racedata.loader.stored: the commands that show what the store has, and build from it."""
 
+import shutil
+
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
@@ -53,6 +55,22 @@ def test_the_parts_of_a_race_are_those_of_each_source_and_what_counts_comes_firs
     ]
     assert lines[0].startswith(f"{SAMPLE}, ") and lines[0].endswith("20 rows, counts")
     assert "123,max_verstappen,red_bull,1,6,1,1,25,56,5721362,Finished" in lines
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+def test_what_only_reads_writes_nothing_even_if_the_database_is_from_elsewhere(tmp_path, has_store):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    copied = folder / "x.db"
+    if has_store:
+        built(SAMPLE, copied)
+    shutil.copy(built([SAMPLE, F1DB], tmp_path / "other.db"), copied)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    status, lines, _ = said("parts", copied, "2023/18", "results")
+    assert status == 0 and lines[0].endswith("20 rows, counts")
+    status, lines, _ = said("sources", copied)
+    assert status == 0 and any("f1db at " in line and ": read " in line for line in lines)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize(
