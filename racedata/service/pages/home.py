@@ -3,7 +3,7 @@
 Which weekend is next depends on the data, not on a clock; script.js says in how long a session is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -16,6 +16,13 @@ from racedata.service.pages.notes import Notes
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session
 NEWS = 6  # races in whose records something changed lately
+# The rows of the sessions before a race, by their group.
+ROWS: Mapping[str, Callable[[Sequence[Json]], list[Json]]] = {
+    "qualifying": races.qualified,
+    "sprint": races.places,
+    "sprintqualifying": races.qualified,
+    "practice": races.practised,
+}
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source
 
 
@@ -66,32 +73,17 @@ def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
     """The weekend of a race without results: its sessions, and the newest of those with results."""
     front = int(race["season"]), int(race["round"])
     notes = Notes(ask, *front)
-    qualifying, sprint, sprint_qualifying, practice = (
-        ask.records(name, ALL, *front)
-        for name in ("qualifying", "sprint", "sprintqualifying", "practice")
-    )
-    sessions = races.sessions(
-        race, races.loaded([], qualifying, sprint, sprint_qualifying, practice), notes
-    )
-    found = {
-        "qualifying": notes.marked(races.qualified(qualifying), "qualifying"),
-        "sprint": notes.marked(races.places(sprint), "sprint_results"),
-        "sprintqualifying": notes.marked(races.qualified(sprint_qualifying), "sprint_qualifying"),
-        "practice": notes.marked(races.practised(practice), "practice"),
-    }
+    # the endpoint of a session has the name of its group
+    records = {group: ask.records(group, ALL, *front) for group in ROWS}
+    sessions = races.sessions(race, records, notes)
     provisional = ask.provisional_sources(race)
     newest = None
     for session in sessions:
-        if session.anchor:
-            # only a practice has a number, which its label ends with
-            number = session.label[-1]
-            places = [
-                each for each in found[session.anchor] if each.get("session", number) == number
-            ]
-            is_provisional = KIND_BY_ENDPOINT[session.anchor].name in provisional
-            newest = Newest(
-                session.label, race, session.start, session.anchor, places[:FIRST], is_provisional
-            )
+        if group := session.anchor:
+            kind = KIND_BY_ENDPOINT[group].name
+            rows = ROWS[group](races.of_session(session.name, group, records))
+            places = notes.marked(rows[:FIRST], kind)
+            newest = Newest(session.label, race, session.start, group, places, kind in provisional)
     return {"race": race, "start": races.start(race), "sessions": sessions, "newest": newest}
 
 

@@ -64,7 +64,13 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "provisional": ask.provisional_sources(race),
         "sessions": races.sessions(
             race,
-            races.loaded(results, at_qualifying, at_sprint, at_sprint_qualifying, drove),
+            {
+                "race": results,
+                "qualifying": at_qualifying,
+                "sprint": at_sprint,
+                "sprintqualifying": at_sprint_qualifying,
+                "practice": drove,
+            },
             notes,
         ),
         "result": result,

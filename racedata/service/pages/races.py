@@ -1,6 +1,6 @@
 """What several pages show of a race or a season: places, championships, sessions, times."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.formats import Json, plural, short_time
@@ -15,10 +15,14 @@ UNKNOWN = {
     **dict.fromkeys(("Q1", "Q2", "Q3"), ""),
 }
 
+# The records of a weekend, by the group of their session: `qualifying`, `practice`, `race`, …
+RecordsByGroup = Mapping[str, Sequence[Json]]
+
 
 class Session(NamedTuple):
     """A session of a weekend."""
 
+    name: str  # as in model.py
     label: str
     start: str  # as `start` returns it
     minutes: int  # its usual duration
@@ -54,7 +58,7 @@ def place(record: Json, **texts: str) -> Json:
     return {**UNKNOWN, **record, "Constructors": constructors, **texts}
 
 
-def places(results: list[Json]) -> list[Json]:
+def places(results: Sequence[Json]) -> list[Json]:
     """The rows of a race or sprint."""
     winner = results[0].get("Time") if results else None
     return [place(each, time=time_or_status(each, winner)) for each in results]
@@ -91,7 +95,7 @@ def grid(places: Iterable[Json]) -> list[Json]:
     )
 
 
-def qualified(results: list[Json]) -> list[Json]:
+def qualified(results: Sequence[Json]) -> list[Json]:
     """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
     return [
         place(
@@ -103,7 +107,7 @@ def qualified(results: list[Json]) -> list[Json]:
     ]
 
 
-def practised(results: Iterable[Json]) -> list[Json]:
+def practised(results: Sequence[Json]) -> list[Json]:
     """The rows of a practice."""
     return [
         place(
@@ -155,17 +159,18 @@ def start(session: Json) -> str:
     return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
 
 
-def sessions(race: Json, loaded: Collection[str], notes: Notes) -> list[Session]:
-    """The sessions of a race, in the order of their start. `loaded` has those with results."""
+def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[Session]:
+    """The sessions of a race, in the order of their start. `records` are those of the weekend."""
     in_order = sorted(
         sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
     )
     return [
         Session(
+            session.name,
             session.label,
             start(at),
             session.minutes,
-            session.group if session.name in loaded else "",
+            session.group if of_session(session.name, session.group, records) else "",
             notes.asterisk(["sessions"], session.name)
             if session.key
             else notes.asterisk(["races"], "", ["date", "time"]),
@@ -210,15 +215,9 @@ def fault(ask: Ask, season: int, round: int | None = None) -> str:
     return "" if round is None or round in rounds else f"Season {season} has no round {round}"
 
 
-def loaded(
-    results: list[Json],
-    qualifying: list[Json],
-    sprint: list[Json],
-    sprint_qualifying: list[Json],
-    practice: list[Json],
-) -> set[str]:
-    """The names of the sessions that have these records."""
-    sessions = {"race": results, "quali": qualifying, "sprint": sprint, "sq": sprint_qualifying}
-    return {name for name, found in sessions.items() if found} | {
-        f"fp{each['session']}" for each in practice
-    }
+def of_session(session: str, group: str, records: RecordsByGroup) -> Sequence[Json]:
+    """The records of a session, such as `fp2`, from those of its group."""
+    of_group = records.get(group, ())
+    if group != "practice":
+        return of_group
+    return [each for each in of_group if f"fp{each['session']}" == session]
