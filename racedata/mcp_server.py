@@ -9,7 +9,7 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,9 @@ from racedata.settings import FILE, SettingError, SharedSettings, host_name, who
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.transport_security import TransportSecuritySettings
-    from starlette.types import ASGIApp, Receive, Scope, Send
+
+Receive = Callable[[], Awaitable[Any]]
+Asgi = Callable[[Any, Receive, Any], Awaitable[None]]  # an application: its scope, receive, send
 
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
@@ -163,13 +165,13 @@ def serve_http(
     Server(config).run(sockets=[listening])
 
 
-def ended_with_client(app: "ASGIApp") -> "ASGIApp":
+def ended_with_client(app: Asgi) -> Asgi:
     """The same application, which no longer answers a request once its client has left: so the
     statement ends, and makes room for another one.
     """
     from anyio import create_memory_object_stream, create_task_group
 
-    async def until_disconnect(scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def until_disconnect(scope: Any, receive: Receive, send: Any) -> None:
         if scope["type"] != "http":
             return await app(scope, receive, send)
         passed, received = create_memory_object_stream[Any]()

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import anyio.lowlevel
@@ -419,8 +419,12 @@ def test_no_question_waits_for_the_statements_of_other_clients(sample_database):
 
 def statements_of(process):
     """The processes for statements of a server."""
-    commands = {id: Path(f"/proc/{id}/cmdline").read_bytes() for id in children_of(process)}
-    return [id for id, command in commands.items() if b"spawn_main" in command]
+    found = []
+    for id in children_of(process):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            if b"spawn_main" in Path(f"/proc/{id}/cmdline").read_bytes():
+                found.append(id)
+    return found
 
 
 def start_statement(port):

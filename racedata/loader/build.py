@@ -33,7 +33,7 @@ from racedata.loader.same_bytes import (
     fix_state,
     is_only_sample,
 )
-from racedata.loader.sides import Amounts
+from racedata.loader.sides import Amounts, Said
 from racedata.loader.sql import column_names, insert
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredSource
@@ -191,9 +191,11 @@ def fill_comparisons(filling: Filling, old: ExistingDatabase | None) -> Amounts:
         put_found_changes(store, finder, old.state)
     fill_changes(store, db)
     progress("comparing sources")
-    register = register_of(filling)
-    fill_ids(filling, register)
-    return fill_discrepancies(filling, register)
+    register = register_of(db, store, filling.lists)
+    fill_ids(db, store, register)
+    said = Said(db, store, filling.race_ids, register)
+    fill_discrepancies(db, said, filling.corrected.corrections)
+    return said.amounts
 
 
 def report_of(

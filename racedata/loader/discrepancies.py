@@ -14,6 +14,7 @@ sides.py has what they say, differences.py what a difference can mean. The speci
 """
 
 import csv
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, combinations
 from pathlib import Path
@@ -38,10 +39,8 @@ from racedata.loader.differences import (
     Group,
     groups_of,
 )
-from racedata.loader.fill import Filling
-from racedata.loader.ids import Register
 from racedata.loader.parts import Row
-from racedata.loader.sides import Amounts, Key, Said, Sides, SourceRows, Subject
+from racedata.loader.sides import Key, Said, Sides, SourceRows, Subject
 from racedata.loader.sources import family
 from racedata.loader.sql import insert
 from racedata.model import FASTEST_LAP, KINDS
@@ -106,10 +105,11 @@ class Discrepancy(NamedTuple):
         return (self.judgement.doubt, -self.judgement.size, *at, kind, self.key, self.fact.column)
 
 
-def fill_discrepancies(filling: Filling, register: Register) -> Amounts:
+def fill_discrepancies(
+    db: sqlite3.Connection, said: Said, corrections: Iterable[Correction]
+) -> None:
     """Fills the tables of discrepancies in the new database."""
-    said = Said(filling, register)
-    comparison = Comparison(said, Reasons(filling.corrected.corrections))
+    comparison = Comparison(said, Reasons(corrections))
     found = chain.from_iterable(map(comparison.between, said.sides()))
     discrepancies = sorted(found, key=lambda discrepancy: discrepancy.order)
     places = {source.name: place for place, source in enumerate(said.sources, 1)}
@@ -140,9 +140,8 @@ def fill_discrepancies(filling: Filling, register: Register) -> Amounts:
             }
             for source, value in fact.values.items()
         ]
-    insert(filling.db, "main.discrepancies", *facts)
-    insert(filling.db, "main.discrepancy_values", *values)
-    return said.amounts
+    insert(db, "main.discrepancies", *facts)
+    insert(db, "main.discrepancy_values", *values)
 
 
 def text_of(value: Value) -> str | None:

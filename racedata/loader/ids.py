@@ -2,14 +2,15 @@
 ids, which the table `ids` has.
 """
 
+import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.fill import Filling
-from racedata.loader.lists import IdsOf
+from racedata.loader.lists import IdsOf, Lists
 from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.sql import insertion
+from racedata.loader.store import Store
 from racedata.values import Value
 
 # The lists whose rows the sources may call by other references and ids.
@@ -26,36 +27,34 @@ class Register(NamedTuple):
     references: Mapping[str, Mapping[Value, Value]]
 
 
-def register_of(filling: Filling) -> Register:
+def register_of(db: sqlite3.Connection, store: Store, lists: Lists) -> Register:
     """The register for the new database, which has its lists."""
-    sources = [source.name for source in filling.store.sources()]
+    sources = [source.name for source in store.sources()]
     rows = {
-        (source, name): filling.store.list_rows(source, name)
-        for source in sources
-        for name in IDENTIFIED
+        (source, name): store.list_rows(source, name) for source in sources for name in IDENTIFIED
     }
     ids: dict[tuple[str, str], IdsOf] = {}
     for (source, name), of_source in rows.items():
-        merged = filling.lists.merged[name]
+        merged = lists.merged[name]
         own = ((row[merged.reference], merged.find(row)) for row in of_source)
         known = {reference: id for reference, id in own if id is not None}
         ids[source, name] = IdsOf(known, merged.ids)
     references = {
-        id: dict(filling.db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
+        id: dict(db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
         for id, name in REFERENCE.items()
         if LIST_OF[id] in IDENTIFIED
     }
     return Register(rows, ids, references)
 
 
-def fill_ids(filling: Filling, register: Register) -> None:
+def fill_ids(db: sqlite3.Connection, store: Store, register: Register) -> None:
     """Fills the table with the sources' own ids for what the new database has."""
     facts = set()
-    for source in filling.store.sources():
-        for row in filling.store.list_rows(source.name, "ids"):
+    for source in store.sources():
+        for row in store.list_rows(source.name, "ids"):
             kind, reference, own = (str(row[name]) for name in ("kind", "reference", "id"))
             column = f"{kind}Id"
             id = register.ids[source.name, LIST_OF[column]][reference]
             if ours := register.references[column].get(id):
                 facts.add((kind, str(ours), public_name(source.name), own))
-    filling.db.executemany(insertion("main.ids", COLUMNS), sorted(facts))
+    db.executemany(insertion("main.ids", COLUMNS), sorted(facts))

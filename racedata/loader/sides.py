@@ -3,16 +3,16 @@
 It is what they say before corrections. discrepancies.py compares it.
 """
 
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.loader.choose import ChosenRace
 from racedata.loader.correction_lines import correctable_columns, names_in_key
-from racedata.loader.fill import Filling
 from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
-from racedata.loader.store import StoredPart, unpacked
+from racedata.loader.store import Store, StoredPart, unpacked
 from racedata.model import KINDS, STANDINGS, TABLE_OF, Table
 from racedata.values import Value
 
@@ -98,10 +98,17 @@ class Sides(NamedTuple):
 class Said:
     """What all sources of the list say, and what the new database has of it."""
 
-    def __init__(self, filling: Filling, register: Register) -> None:
-        self.filling, self.store, self.db = filling, filling.store, filling.db
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        store: Store,
+        race_ids: Mapping[ChosenRace, int],
+        register: Register,
+    ) -> None:
+        self.db, self.store, self.race_ids = db, store, race_ids
         self.rows, self.ids, self.references = register
-        self.sources = self.store.sources()
+        self.sources = store.sources()
+        self.calendars = {(each.source, each.season): each for each in store.calendars()}
         self.amounts: Counter[tuple[str, str]] = Counter()
         # What was looked up: by kind and season, the columns that have values; of the latest race,
         # what its parts say, and by kind its served rows.
@@ -113,7 +120,7 @@ class Said:
         """All that may differ: the lists, then race by race."""
         for name in IDENTIFIED:
             yield self.lists_of(name)
-        for race, id in self.filling.race_ids.items():
+        for race, id in self.race_ids.items():
             self.parts.clear()
             self.served_rows.clear()
             yield from self.calendars_of(race, id)
@@ -147,7 +154,7 @@ class Said:
         of_races: dict[str, SourceRows] = {}
         of_sessions: dict[str, SourceRows] = {}
         for source in self.sources:
-            if not (calendar := self.filling.calendars.get((source.name, race.season))):
+            if not (calendar := self.calendars.get((source.name, race.season))):
                 continue
             given = calendar.races if calendar.counting is None else calendar.counting
             for facts in given:
@@ -195,7 +202,7 @@ class Said:
         if key not in self.columns_known:
             self.columns_known[key] = {
                 name
-                for race in self.filling.choice.races
+                for race in self.race_ids
                 if race.season == subject.race.season and subject.kind in race.parts
                 for name in self.rows_of(race.parts[subject.kind]).known
             }

@@ -3,6 +3,11 @@
 `ENDPOINTS` is the only list of them. Routes, messages, the page at `/docs`, the OpenAPI paths and
 the tests use it. HTTP and formats are in answers.py, SQL in queries.py, JSON objects in
 serializers.py.
+
+The way of a request: `Endpoint.answer` asks `content`, which finds the ids that the address means
+(catalogue.py), and calls the endpoint's `page`. That function reads rows (queries.py), and makes an
+object of each (serializers.py). Most endpoints have a `page` that `of_list`, `of_races` or
+`of_championship` makes, for lists in the catalogue, records of races, and standings.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

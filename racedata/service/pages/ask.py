@@ -14,6 +14,7 @@ from racedata.service.endpoints import BY_NAME, Content, Served, provenances
 from racedata.service.request import ParsedRequest
 
 ALL = 1000  # more than any list on a page has
+Parameters = tuple[tuple[str, str], ...]  # an endpoint's own, with their values
 
 
 class Ask:
@@ -32,9 +33,11 @@ class Ask:
         limit: int,
         season: Season | None = None,
         round: Round | None = None,
+        parameters: Parameters = (),
+        /,
         **filters: Value,
     ) -> list[Json]:
-        return self.content(endpoint, limit, season, round, **filters).objects
+        return self.content(endpoint, limit, season, round, parameters, **filters).objects
 
     def records(self, endpoint: str, limit: int, season: Season, round: Round) -> list[Json]:
         """The records of one race, such as its results; none if the race has none."""
@@ -47,12 +50,14 @@ class Ask:
         limit: int,
         season: Season | None = None,
         round: Round | None = None,
+        parameters: Parameters = (),
+        /,
         **filters: Value,
     ) -> Content:
         # Made of its parts: to parse a text would take a tenth of the time of a page.
         address = Address("", endpoint, season, round, filters)
         return self.endpoints[endpoint].content(
-            self.served, ParsedRequest(address, limit, offset=0, base_url="")
+            self.served, ParsedRequest(address, limit, 0, "", parameters)
         )
 
     def provisional_sources(self, race: Json) -> dict[str, str]:

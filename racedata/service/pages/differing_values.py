@@ -40,7 +40,7 @@ class News(NamedTuple):
 
 def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
     names = links_and_names(ask)
-    found = ask.content("discrepancies", DOUBTS, season, None, **OPEN)
+    found = ask.content("discrepancies", DOUBTS, season, None, OPEN)
     doubts: dict[str, dict[str, list[Doubt]]] = {}
     for record in found.objects:
         what, each = what_in_words(record), doubt(record, names, ask.names)

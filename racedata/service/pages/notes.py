@@ -10,11 +10,10 @@ from typing import NamedTuple
 from racedata.formats import Json
 from racedata.model import FASTEST_LAP, KINDS, SESSIONS
 from racedata.service import words
-from racedata.service.addresses import Value
 from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
 
-OPEN: dict[str, Value] = {"?state": "open"}
+OPEN = (("state", "open"),)  # the parameter of those that are open
 LABELS = {session.name: session.label for session in SESSIONS}
 
 
@@ -41,7 +40,7 @@ class Notes:
         self.ask = ask
         self.link = f"{season}/{round}#notes"
         corrections = ask("corrections", ALL, season, round)
-        self.discrepancies = ask("discrepancies", ALL, season, round, **OPEN)
+        self.discrepancies = ask("discrepancies", ALL, season, round, OPEN)
         self.all = [
             *map(self.of_correction, corrections),
             *map(self.of_discrepancy, self.discrepancies),

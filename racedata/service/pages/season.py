@@ -44,7 +44,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "lap_sources": dict.fromkeys(origin["source"] for origin in laps),
         # how many values, of all kinds
         "corrected": ask.content("corrections", 0, season).total,
-        "disputed": ask.content("discrepancies", 0, season, None, **OPEN).total,
+        "disputed": ask.content("discrepancies", 0, season, None, OPEN).total,
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }
