@@ -30,6 +30,7 @@ from racedata.statements import Bounds, Rows, StatementError
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
 CHANGES = 200  # changes in an answer
+LONGEST = 8190  # characters of an address, as over HTTP
 SHOWN = 5  # races that are named as provisional, or as without results
 # Without records, they say that nothing is disputed, corrected or changed.
 MAY_BE_EMPTY = ("changes", "corrections", "discrepancies", "discrepancycounts")
@@ -161,6 +162,8 @@ class Assistant:
 
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
+        if len(address) > LONGEST:
+            raise Refused(f"the address has more than {LONGEST:,} characters; expected fewer")
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
         given = falcon.uri.parse_query_string(query, keep_blank=True)
         db = self.current()
