@@ -14,7 +14,7 @@ IS_START = "(positionText NOT IN ('E', 'F', 'W') OR coalesce(laps > 0, 0))"
 IS_POLE = """CASE WHEN year = 2022 AND raceId IN (SELECT raceId FROM sprint_results)
     THEN EXISTS (SELECT 1 FROM qualifying AS fastest WHERE fastest.raceId = results.raceId
         AND fastest.driverId = results.driverId AND fastest.position = 1)
-    ELSE grid = 1 AND NOT EXISTS (SELECT 1 FROM results AS before
+    WHEN grid = 1 THEN NOT EXISTS (SELECT 1 FROM results AS before
         WHERE before.raceId = results.raceId AND before.grid = 1 AND before.record < results.record)
     END"""
 PLACE = "CASE WHEN positionText < 'A' THEN CAST(positionText AS INTEGER) END"

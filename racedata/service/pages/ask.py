@@ -103,14 +103,9 @@ class Ask:
         """The id of a driver, constructor or circuit, and those that the sources have for it."""
         return " ".join([id, *self.ids_of_sources.get((kind, id), ())])
 
-    def ids_in_common(self, kind: str, one: str, other: str) -> set[str]:
-        """The ids that a source has for both of two drivers, constructors or circuits."""
-        return {*self.ids_of_sources.get((kind, one), ())}.intersection(
-            self.ids_of_sources.get((kind, other), ())
-        )
-
     @cached_property
     def ids_of_sources(self) -> dict[tuple[str, str], list[str]]:
+        """What sources call a driver, constructor or circuit, by kind and own id; no numbers."""
         ids: dict[tuple[str, str], list[str]] = {}
         for row in queries.ids_of_sources(self.data):
             if not row["id"].isdigit():

@@ -33,9 +33,11 @@ def facts(ask: Ask, constructor: str) -> dict[str, Any]:
 
 def relatives(ask: Ask, constructor: str) -> Iterator[tuple[Json, int]]:
     """Constructors with this one's id in a source: f1db has one for several engines."""
+    own = {*ask.ids_of_sources.get(("constructor", constructor), ())}
     for id, who in ask.catalogue.constructors.items():
         other = who["constructorId"]
-        if other != constructor and ask.ids_in_common("constructor", constructor, other):
+        ids = ask.ids_of_sources.get(("constructor", other), ())
+        if other != constructor and not own.isdisjoint(ids):
             wins = sum(
                 any(winner["constructorId"] == id for winner in winners)
                 for winners in ask.winners.values()
