@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 import sys
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,6 @@ import orjson
 from racedata.database import store_path
 from racedata.formats import printable
 from racedata.loader.errors import LoadError
-from racedata.loader.matching import calendar_races, days_between, match_with_earlier
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
 from racedata.loader.sql import column_names, insertion
@@ -430,34 +429,3 @@ def unpacked(stored: bytes) -> list[list[Any]]:
 
 def as_json(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-
-
-def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
-    """The races of a calendar, with the keys that they had in an older one of the same source.
-
-    Sessions and times that the new one lacks stay, unless the race has moved.
-    """
-    matched = match_with_earlier(calendar_races(new), calendar_races(old))
-    keys = {at: old[before]["key"] for at, before in matched.items()}
-    races = []
-    for at, race in enumerate(new):
-        if at not in keys:
-            keys[at] = free_key(str(race["name"]), keys.values())
-            races.append({**race, "key": keys[at]})
-            continue
-        before = old[matched[at]]
-        race = {**race, "key": keys[at]}
-        if days_between(race["date"], before["date"]) <= 1:
-            race["sessions"] = race["sessions"] or before["sessions"]
-        if race["date"] == before["date"] and race["time"] is None:
-            race["time"] = before["time"]
-        races.append(race)
-    return races
-
-
-def free_key(name: str, used: Collection[str]) -> str:
-    number, key = 1, name
-    while key in used:
-        number += 1
-        key = f"{name} {number}"
-    return key

@@ -14,9 +14,14 @@ from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
-from racedata.loader.matching import calendar_races, match_across_sources, match_with_earlier
+from racedata.loader.matching import (
+    calendar_races,
+    days_between,
+    match_across_sources,
+    match_with_earlier,
+)
 from racedata.loader.parts import LIST_OF, REFERENCE, Calendar, Part
-from racedata.loader.store import Store, StoredCalendar, StoredSource, keyed
+from racedata.loader.store import Races, Store, StoredCalendar, StoredSource
 from racedata.values import Value
 
 # How long all sources must have lacked a race: a calendar may be incomplete for some time.
@@ -149,6 +154,37 @@ def calendar_of(
     races = keyed(calendar.races, all_races(before))
     counting = races if calendar.may_count else None
     return StoredCalendar(source, calendar.season, fetched_at, races, counting, {})
+
+
+def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
+    """The races of a calendar, with the keys that they had in an older one of the same source.
+
+    Sessions and times that the new one lacks stay, unless the race has moved.
+    """
+    matched = match_with_earlier(calendar_races(new), calendar_races(old))
+    keys = {at: old[before]["key"] for at, before in matched.items()}
+    races = []
+    for at, race in enumerate(new):
+        if at not in keys:
+            keys[at] = free_key(str(race["name"]), keys.values())
+            races.append({**race, "key": keys[at]})
+            continue
+        before = old[matched[at]]
+        race = {**race, "key": keys[at]}
+        if days_between(race["date"], before["date"]) <= 1:
+            race["sessions"] = race["sessions"] or before["sessions"]
+        if race["date"] == before["date"] and race["time"] is None:
+            race["time"] = before["time"]
+        races.append(race)
+    return races
+
+
+def free_key(name: str, used: Collection[str]) -> str:
+    number, key = 1, name
+    while key in used:
+        number += 1
+        key = f"{name} {number}"
+    return key
 
 
 def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:

@@ -16,7 +16,7 @@ from support.stores import READ_AT, a_race, a_source, an_api, results, stored_ca
 
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part
-from racedata.loader.store import NotAStore, Store, keyed, opened_store
+from racedata.loader.store import NotAStore, Store, opened_store
 
 LATER = "2023-12-02T06:00:00Z"
 
@@ -130,78 +130,6 @@ def test_a_calendar_replaces_the_one_of_its_season(store):
     store.put_calendar(calendar._replace(counting=None))
     assert store.calendars() == [calendar._replace(counting=None)]
     assert store.calendar("dump", 2022) is None
-
-
-IMOLA = a_race(1, name="Imola", url="https://example.org/imola", circuitId="imola")
-MONACO = a_race(2, name="Monaco", url="https://example.org/monaco", circuitId="monaco")
-BEFORE = keyed([IMOLA, MONACO], [])
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"name": "Emilia-Romagna"},
-        {"name": "Emilia-Romagna", "url": None},
-        {"name": "Emilia-Romagna", "circuitId": "mugello", "date": "2023-09-01"},
-        {"circuitId": "mugello", "url": None, "date": "2023-09-01"},
-        {"round": 22},
-        {"date": MONACO["date"]},
-    ],
-    ids=["renamed", "without article", "renamed and moved", "moved", "renumbered", "exchanged"],
-)
-def test_a_race_keeps_its_key(changes):
-    monaco = MONACO | {"round": 1, "date": IMOLA["date"]}
-    races = keyed([monaco, IMOLA | changes], BEFORE)
-    assert [race["key"] for race in races] == ["Monaco", "Imola"]
-
-
-def test_if_two_races_exchange_their_names_the_keys_follow_the_names():
-    swapped = [IMOLA | {"name": "Monaco"}, MONACO | {"name": "Imola"}]
-    assert [race["key"] for race in keyed(swapped, BEFORE)] == ["Monaco", "Imola"]
-
-
-def test_a_key_stays_when_a_race_is_renamed_and_a_new_race_with_its_former_name_gets_its_own():
-    races = BEFORE
-    for name in ("Made in Italy", "Monaco 2", "Emilia-Romagna"):
-        races = keyed([IMOLA | {"name": name, "round": 5}, MONACO], races)
-    assert [race["key"] for race in races] == ["Imola", "Monaco"]
-    new = a_race(9, name="Imola")
-    races = keyed([IMOLA | {"name": "Emilia-Romagna"}, new, MONACO], races)
-    assert [race["key"] for race in races] == ["Imola", "Imola 2", "Monaco"]
-    again = keyed([new | {"name": "Other"}, IMOLA | {"name": "Emilia-Romagna"}], races)
-    assert [race["key"] for race in again] == ["Imola 2", "Imola"]
-
-
-@given(st.lists(st.sampled_from("abcdef"), unique=True), st.lists(st.sampled_from("abcdef")))
-def test_no_two_races_of_a_calendar_have_the_same_key(names, former):
-    def races(names):
-        return [a_race(at, name=name) for at, name in enumerate(dict.fromkeys(names), 1)]
-
-    found = [race["key"] for race in keyed(races(names), keyed(races(former), []))]
-    assert len({*found}) == len(names)
-
-
-FP1 = [{"session": "fp1", "date": IMOLA["date"], "time": "12:00:00"}]
-
-
-NEW = {"sessions": [FP1[0] | {"session": "fp2"}], "time": "14:00:00"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "sessions", "time"),
-    [
-        ({"date": "2023-01-15"}, FP1, "13:00:00"),
-        ({"date": "2023-01-16"}, FP1, None),
-        ({"date": "2023-01-17"}, [], None),
-        (NEW, NEW["sessions"], "14:00:00"),
-    ],
-)
-def test_sessions_and_the_start_stay_known_unless_there_are_new_ones_or_the_race_has_moved(
-    changes, sessions, time
-):
-    before = keyed([IMOLA | {"sessions": FP1, "time": "13:00:00"}], [])
-    (race,) = keyed([IMOLA | changes], before)
-    assert (race["sessions"], race["time"]) == (sessions, time)
 
 
 # Lists.

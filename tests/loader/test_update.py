@@ -3,6 +3,8 @@
 import shutil
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support import SAMPLE
 from support.loads import built, csv_rows, edited, rows_of, select
 from support.stores import (
@@ -20,7 +22,7 @@ from support.stores import (
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
-from racedata.loader.update import put_news
+from racedata.loader.update import keyed, put_news
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
 NEVER, ALWAYS = (lambda since: False), (lambda since: True)
@@ -279,3 +281,77 @@ def test_news_add_to_lists_and_replace_facts(store):
     news(store, drivers(hill, clark))
     news(store, drivers(hill | {"code": "HIL"}))
     assert store.list_rows("api", "drivers") == [hill | {"code": "HIL"}, clark]
+
+
+# The keys of races.
+
+IMOLA = a_race(1, name="Imola", url="https://example.org/imola", circuitId="imola")
+MONACO = a_race(2, name="Monaco", url="https://example.org/monaco", circuitId="monaco")
+BEFORE = keyed([IMOLA, MONACO], [])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "Emilia-Romagna"},
+        {"name": "Emilia-Romagna", "url": None},
+        {"name": "Emilia-Romagna", "circuitId": "mugello", "date": "2023-09-01"},
+        {"circuitId": "mugello", "url": None, "date": "2023-09-01"},
+        {"round": 22},
+        {"date": MONACO["date"]},
+    ],
+    ids=["renamed", "without article", "renamed and moved", "moved", "renumbered", "exchanged"],
+)
+def test_a_race_keeps_its_key(changes):
+    monaco = MONACO | {"round": 1, "date": IMOLA["date"]}
+    races = keyed([monaco, IMOLA | changes], BEFORE)
+    assert [race["key"] for race in races] == ["Monaco", "Imola"]
+
+
+def test_if_two_races_exchange_their_names_the_keys_follow_the_names():
+    swapped = [IMOLA | {"name": "Monaco"}, MONACO | {"name": "Imola"}]
+    assert [race["key"] for race in keyed(swapped, BEFORE)] == ["Monaco", "Imola"]
+
+
+def test_a_key_stays_when_a_race_is_renamed_and_a_new_race_with_its_former_name_gets_its_own():
+    races = BEFORE
+    for name in ("Made in Italy", "Monaco 2", "Emilia-Romagna"):
+        races = keyed([IMOLA | {"name": name, "round": 5}, MONACO], races)
+    assert [race["key"] for race in races] == ["Imola", "Monaco"]
+    new = a_race(9, name="Imola")
+    races = keyed([IMOLA | {"name": "Emilia-Romagna"}, new, MONACO], races)
+    assert [race["key"] for race in races] == ["Imola", "Imola 2", "Monaco"]
+    again = keyed([new | {"name": "Other"}, IMOLA | {"name": "Emilia-Romagna"}], races)
+    assert [race["key"] for race in again] == ["Imola 2", "Imola"]
+
+
+@given(st.lists(st.sampled_from("abcdef"), unique=True), st.lists(st.sampled_from("abcdef")))
+def test_no_two_races_of_a_calendar_have_the_same_key(names, former):
+    def races(names):
+        return [a_race(at, name=name) for at, name in enumerate(dict.fromkeys(names), 1)]
+
+    found = [race["key"] for race in keyed(races(names), keyed(races(former), []))]
+    assert len({*found}) == len(names)
+
+
+FP1 = [{"session": "fp1", "date": IMOLA["date"], "time": "12:00:00"}]
+
+
+NEW = {"sessions": [FP1[0] | {"session": "fp2"}], "time": "14:00:00"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sessions", "time"),
+    [
+        ({"date": "2023-01-15"}, FP1, "13:00:00"),
+        ({"date": "2023-01-16"}, FP1, None),
+        ({"date": "2023-01-17"}, [], None),
+        (NEW, NEW["sessions"], "14:00:00"),
+    ],
+)
+def test_sessions_and_the_start_stay_known_unless_there_are_new_ones_or_the_race_has_moved(
+    changes, sessions, time
+):
+    before = keyed([IMOLA | {"sessions": FP1, "time": "13:00:00"}], [])
+    (race,) = keyed([IMOLA | changes], before)
+    assert (race["sessions"], race["time"]) == (sessions, time)
