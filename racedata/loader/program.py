@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from racedata.formats import printable
@@ -85,11 +86,16 @@ def fault_text(error: Exception, database: str) -> str:
 
 
 def what_to_do(error: Exception, folder: str) -> str:
-    """A hint for the operator if the folder of the database is full or cannot be written.
-
-    Empty for other errors.
+    """A hint for the operator if the folder of the database is full or cannot be written, or if
+    files may not become so large. Empty for other errors.
     """
     number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EFBIG or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE:
+        with suppress(ImportError):  # not on Windows
+            from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit
+
+            if (limit := getrlimit(RLIMIT_FSIZE)[0]) != RLIM_INFINITY:
+                return f"; files may have {limit:,} bytes at most: raise this limit (ulimit -f)"
     if number in (errno.ENOSPC, errno.EDQUOT) or (
         isinstance(error, sqlite3.Error) and "disk is full" in str(error)
     ):

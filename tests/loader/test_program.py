@@ -99,3 +99,14 @@ def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     said = f"{database}: Permission denied; let user {os.geteuid()} write to {database}"
     assert program.fault_text(refused, str(database)) == said
+
+
+def test_a_limit_of_the_size_of_files_is_named(source, tmp_path):
+    database = tmp_path / "new.db"
+    limited = ["bash", "-c", 'ulimit -f 200; exec "$@"', "load"]
+    command = [*limited, *LOAD, source, "--database", database]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    said = "files may have 204,800 bytes at most: raise this limit (ulimit -f); nothing was changed"
+    assert ended.stderr.endswith(f"; {said}\n") and ended.stderr.count("\n") == 1
+    assert not database.exists()

@@ -32,7 +32,7 @@ SHOWN = 20  # of a kind
 # How well a word matches, the best first: it is a word of the name, or begins its main part, or any
 # word, or is inside of one.
 WHOLE, BEGINS_MAIN, BEGINS_WORD, INSIDE = range(4)
-# Of a query, so many words that no name has are replaced with similar ones: each takes 20 ms.
+# At most this many words of a query are replaced with similar ones: each takes about 20 ms.
 MOST_REPLACED = 3
 
 
