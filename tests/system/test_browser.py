@@ -106,6 +106,11 @@ def luminance(browser, selector, colour):
         ("constructors", ".letters", "Ferrari"),
         ("circuits", ".editions", "Circuit of the Americas"),
         ("find?q=a", ".found", "Alonso"),
+        ("find?q=alonso+americas", ".career", "Aston Martin"),
+        ("find?q=hamilton+russell", ".career", "2023"),
+        ("2023/discrepancies", ".counts, main", "disagree"),
+        ("discrepancies", ".counts, main", "disagree"),
+        ("changes", "main", "changed"),
     ],
 )
 def test_each_page_fits_the_width_of_the_screen_without_broken_words_or_errors(

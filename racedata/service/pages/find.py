@@ -78,7 +78,7 @@ class Visits(NamedTuple):
 
     driver: Name
     circuit: Name
-    races: list[Json]  # with the results, the latest first
+    results: list[tuple[Json, Json]]  # each race with a place, the latest first
 
 
 class Names:
@@ -240,7 +240,8 @@ def visits(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Visits | N
     driver, circuit = drivers[0], circuits[0]
     filters = dict(each.link.split("/") for each in (driver, circuit))
     races = ask("results", ALL, None, None, **filters)
-    return Visits(driver, circuit, races[::-1]) if races else None
+    results = [(race, place(result)) for race in races for result in race["Results"]]
+    return Visits(driver, circuit, results[::-1]) if results else None
 
 
 def named(found: Iterable[Found], kind: str, words: Iterable[str]) -> list[Name]:

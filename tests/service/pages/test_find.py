@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import client, links_of, request, words_of
+from support.loads import changed
 
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
@@ -294,6 +295,13 @@ def test_of_a_driver_and_a_circuit_the_page_has_the_results_there(full_database)
     assert [(row[0], *row[-2:]) for row in rows] == expected
     assert len(expected) == 10
     assert " at " not in words_of(app.get("/find?q=senna+indianapolis").text.partition("<h3>")[0])
+
+
+def test_of_results_at_a_circuit_what_is_unknown_is_left_out(database):
+    unknown = "UPDATE results SET grid = NULL, positionText = NULL WHERE RACE(2023/18)"
+    app = client(changed(database, unknown, "UPDATE results SET grid = 0 WHERE RACE(1957/5)"))
+    assert "2023 Aston Martin These" in words_of(app.get("/find?q=alonso+americas").text)
+    assert "1957 Vanwall – 1 " in words_of(app.get("/find?q=brooks+aintree").text)  # noqa: RUF001
 
 
 def test_words_that_no_name_has_are_not_hidden_by_the_season_that_was_found(sample):
