@@ -388,7 +388,10 @@ main([{str(target)!r}, *{more!r}, "--database", {str(other_database)!r}])
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, env=env)
     assert done.returncode == 1
-    assert done.stderr == f"racedata export: {target}: File too large; nothing was changed\n"
+    limit = "files may have 2,000 bytes at most: raise this limit (ulimit -f)"
+    assert done.stderr == (
+        f"racedata export: {target}: File too large; {limit}; nothing was changed\n"
+    )
     assert list(tmp_path.iterdir()) == [target]
     assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
 
