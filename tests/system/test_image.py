@@ -124,6 +124,7 @@ def test_the_image_is_small_and_has_neither_tools_nor_tests():
     assert not {"pip", "setuptools", "tests"} & {name for path in added for name in path.split("/")}
 
 
+@pytest.mark.emulated
 def test_the_image_says_what_it_is():
     labels = {
         name.rpartition(".")[2]: text for name, text in inspect(IMAGE)["Config"]["Labels"].items()
@@ -141,6 +142,7 @@ print({each[18] + 256 * each[19] for each in found if each.startswith(b"\\x7fELF
 """
 
 
+@pytest.mark.emulated
 def test_its_programs_and_libraries_are_for_the_machine_that_it_names():
     architecture = inspect(IMAGE)["Architecture"]
     machine, number = MACHINES[architecture]
@@ -149,6 +151,7 @@ def test_its_programs_and_libraries_are_for_the_machine_that_it_names():
     assert in_image("python3", "-c", PROGRAMS) == f"{{{number}}}\n"
 
 
+@pytest.mark.emulated
 def test_its_archive_names_the_machine_and_has_the_same_bytes_each_time(tmp_path):
     files = [tmp_path / name for name in ("a.oci.tar", "b.oci.tar")]
     for file in files:
@@ -164,6 +167,7 @@ def test_its_archive_names_the_machine_and_has_the_same_bytes_each_time(tmp_path
     assert config["architecture"] == inspect(IMAGE)["Architecture"]
 
 
+@pytest.mark.emulated
 @pytest.mark.parametrize("user", ["10001:0", "0:0", "12345:0", "12345:12345"])
 def test_it_serves_the_sample_at_once_as_any_user(user):
     with container(user=user) as running:
@@ -177,6 +181,7 @@ def test_it_serves_the_sample_at_once_as_any_user(user):
         assert ill.returncode == 1
 
 
+@pytest.mark.emulated
 def test_sigterm_ends_it_without_a_lost_answer():
     with container() as running:
         busy = Client(RESULTS, connections=4)
