@@ -440,7 +440,7 @@ def disputed(
 ) -> Json:
     """The values about which sources disagree, by field, in words; empty if there are none.
 
-    With `ids`, only those of these drivers, constructors and circuits.
+    With `ids`, only values of these drivers, constructors and circuits.
     """
     fields = db.served.data.rows(
         f"""SELECT columnName, count(*) AS count FROM discrepancies

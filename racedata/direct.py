@@ -1,6 +1,6 @@
 """The data in Python, without HTTP: `open_database`.
 
-The answers are those of the service's endpoints. HTTP, limits and caches are not needed here.
+The service's endpoints make the answers. HTTP, limits and caches are not needed here.
 """
 
 import os

@@ -152,7 +152,7 @@ class Table(NamedTuple):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the staged table: those of the database that a dump has, and `id`."""
+        """The columns of the staged table: the database's, as far as a dump has them, and `id`."""
         return columns_of_tables()[self.name]
 
     @property
@@ -206,7 +206,7 @@ LETTERS = {
     "F": "failed to qualify",
     "N": "not classified",
 }
-# The order of the columns that are compared is that of the report.
+# The report has the compared columns in this order.
 RESULT_FACTS = (
     Column("positionText", plain_text, "positionText", is_compared=True, counts_unknown=True),
     Column("positionOrder", whole_number, "position", is_compared=True),

@@ -1,5 +1,5 @@
 -- The database: every table and index, and what a row of each table is. The loader runs this file to make a new
--- database. The service accepts a file only if it has the two numbers below. Column names are those of the dump.
+-- database. The service accepts a file only if it has the two numbers below. Columns have the dump's names.
 -- Queries and the JSON of answers do not belong here.
 -- `record` numbers the rows of a table from 1, without gaps, in the order of answers (model.py has the columns);
 -- in lap_times and pit_stops, the rows of each race.
@@ -52,7 +52,7 @@ CREATE TABLE coverage (
 
 -- A value that the loader has corrected: loader/corrections.csv lists what it corrects. Endpoint `corrections`.
 -- columnName is `driver` if the row is another driver's: the values are references. It is `row` if a row was removed or
--- added: sourceValue has facts of the removed row, such as `constructor=maserati; laps=0`; value has those of the added one.
+-- added: sourceValue has facts of the removed row, such as `constructor=maserati; laps=0`; value has facts of the added row.
 CREATE TABLE corrections (
     record        INTEGER PRIMARY KEY,              -- order of answers
     tableName     TEXT NOT NULL,                    -- such as `results`

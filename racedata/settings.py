@@ -105,7 +105,7 @@ def rate(name: str) -> Parse:
 
 
 FILE = matching(r".+", "the path of a file")
-# Addresses that begin with a year or with one of these words are those of pages.
+# Addresses that begin with a year or with one of these words are pages.
 OF_PAGES = (
     "[1-9][0-9]{3}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
     "healthz)"

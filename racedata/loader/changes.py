@@ -5,7 +5,7 @@ Numbers of rows and `final`, which follow from the rest, are not compared. A cha
 - here, a `Change`, which names things by reference: ids may differ in the two files;
 - in the store, a row with the same facts, which `Change.row` makes;
 - in the database, a row of `changes`, with ids, whose key begins with the race, as in corrections.
-  FILL makes such rows from those of the store, and TAKE those of the store from them.
+  FILL makes such rows from the rows of the store, and TAKE does the reverse.
 """
 
 import sqlite3
@@ -132,7 +132,7 @@ SourceOfFact = Callable[[str, str, tuple[str, Value] | None], str | None]
 def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, int]) -> None:
     """Adds to the store what the finder finds.
 
-    `state` is that of the old database. If a program was killed, the store has later changes, which
+    `state` is the old database's. If a program was killed, the store has later changes, which
     nobody has seen. They are found again.
     """
     id, revision = state
@@ -143,7 +143,7 @@ def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, in
     changes = list(finder.changes())
     if len(changes) > MANY:
         changes = summed(changes)
-    # If there are too many, those of the oldest races go.
+    # If there are too many, the changes of the oldest races go.
     changes.sort(key=lambda change: (change.about.season or 0, change.about.round or 0))
     now, revision = build_time(), store.state[1]
     store.put_changes((revision, now, *change.row) for change in changes)
@@ -191,7 +191,7 @@ def fill_changes(store: Store, db: sqlite3.Connection) -> None:
 
 
 def take_changes(db: sqlite3.Connection, store: Store) -> None:
-    """Replaces the changes of the store with those of a database."""
+    """Replaces the changes of the store with a database's."""
     store.drop_changes()
     store.put_changes(db.execute(TAKE))
 
@@ -225,7 +225,7 @@ class ChangeFinder:
         self.moved: set[tuple[int | None, str | None]] = set()
 
     def changes(self) -> Iterator[Change]:
-        """All changes, with their sources and their reasons: first those of lists, then of
+        """All changes, with their sources and their reasons: first of lists, then of
         calendars, then of records, kind by kind.
         """
         unexplained = list(self.unexplained())

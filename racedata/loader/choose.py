@@ -57,7 +57,7 @@ class ChosenRace:
         return [self.parts[kind], *self.others.get(kind, ())] if kind in self.parts else []
 
     def reason_for_choice(self, kind: str, source: str, other: str) -> str:
-        """Why the records of a source count, and those of another no longer do, in words."""
+        """Why the records of a source count, and another's no longer do, in words."""
         orders = self.orders.get(kind, {})
         if source not in orders:
             return f"{public_name(source)} counts now"  # a calendar
@@ -70,7 +70,7 @@ class ChosenRace:
             if getattr(orders[source], term) < getattr(orders[other], term)
         )
         reasons = {
-            "is_provisional": f"those of {name} are provisional",
+            "is_provisional": f"{name}'s are provisional",
             "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
             "is_short": f"{name} has fewer entrants",
             "place": f"{public_name(source)} comes before {name} in the list of sources",
@@ -322,7 +322,7 @@ def is_outdated(
 def choose_entries(
     race: ChosenRace, parts: Sequence[StoredPart], by_name: Mapping[str, StoredSource]
 ) -> None:
-    """Chooses the drivers without a result: those of the source of the results.
+    """Chooses the drivers without a result, from the source of the results.
 
     An API lists none, so it is completed by the next source that does.
     """

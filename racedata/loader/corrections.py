@@ -107,7 +107,7 @@ def corrections_once(path: Path, state: FileState | None) -> Sequence[Line]:
 
 
 def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
-    """The corrections in a file, each with its own evidence or that of its rule.
+    """The corrections in a file, each with its own evidence or its rule's.
 
     Raises LoadError for a line that makes no sense, or if two correct the same value.
     """

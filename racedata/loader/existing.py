@@ -110,7 +110,7 @@ class ExistingDatabase:
         return []
 
     def references(self, name: str) -> set[Value]:
-        """The references in a list, such as those of drivers."""
+        """The references in a list, such as all driverRefs."""
         reference = BY_NAME[name].key[0]
         return {text for (text,) in self.db.execute(f"SELECT {reference} FROM {name}")}
 

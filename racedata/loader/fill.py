@@ -100,9 +100,9 @@ class Filling:
         self.fill_seasons()
 
     def fill_seasons(self) -> None:
-        """Inserts the seasons: those of the base, and those that have races.
+        """Inserts the seasons that the base has or that have races.
 
-        The article is that of the calendar's source, or of the first source that has one.
+        The article is the one that the calendar's source has, or the first source that has one.
         """
         urls = {
             source.name: {
@@ -255,7 +255,7 @@ class Filling:
     # Where it is from.
 
     def reason_for_choice(self, race: int, kind: str, source: str, other: str) -> str:
-        """Why the records of a source count for a race, by its id, and not those of another."""
+        """Why the records of a source count for a race, by its id, and not another's."""
         (chosen,) = (each for each, id in self.race_ids.items() if id == race)
         return chosen.reason_for_choice(kind, source, other)
 

@@ -68,7 +68,7 @@ class IdsOf(dict[Value, int | None]):
 
 
 class Lists:
-    """All lists: those of the base, and what the chosen parts of other sources refer to.
+    """All lists: the base's, and what the chosen parts of other sources refer to.
 
     `merged` has them by name. `ids` has our ids, by source, list and reference; None if nothing
     that was chosen refers to it.

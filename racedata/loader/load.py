@@ -1,7 +1,7 @@
 """Reads dumps whole: `racedata load`.
 
-They take the place of the dumps in the list of sources, the most trusted first. What APIs have said
-stays. Without an argument, the dumps are those of the last load.
+They replace the dumps in the list of sources, the most trusted first. What APIs have said
+stays. Without an argument, it reads the dumps of the last load.
 """
 
 import argparse
@@ -57,16 +57,16 @@ def load(
 ) -> list[str]:
     """Reads sources into the store, and builds `database` from it. Returns a report.
 
-    They take the place of the dumps in the list of sources; with `only`, they are the whole list.
-    Without sources, it reads those of the last load, or the sample. It may `replace` a database
-    that cannot be read. Raises LoadError, sqlite3.Error or OSError.
+    They replace the dumps in the list of sources; with `only`, they are the whole list. Without
+    sources, it reads the sources of the last load, or the sample. It may `replace` a database that
+    cannot be read. Raises LoadError, sqlite3.Error or OSError.
     """
     path = Path(database)
     if whole := whole_database(sources or copied_from(path)):
         return load_whole(whole, database, progress, replace)
     with new_database(database, may_replace=replace) as new, ExitStack() as reading:
         loaded = loaded_before(path, new.existing)
-        # without APIs: the address of one may be that of a zip
+        # without APIs: an address of an API may also be a zip
         check_licences(dumps_in(sources or loaded))
         first, *others = sources_read_together(sources or loaded)
         # If one of the others fails, what it said at the last load counts. The base must not fail.

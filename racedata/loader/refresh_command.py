@@ -84,7 +84,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:
-    """The sources that the command names, or else those of the list. Raises LoadError if one is
+    """The sources that the command names, or else the list. Raises LoadError if one is
     wrong or not allowed, or if a whole database is not the only one.
     """
     addresses: list[str] = parsed.addresses or listed_at(parsed.database)

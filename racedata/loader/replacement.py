@@ -46,7 +46,7 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
 
 @contextmanager
 def full_disk_named(folder: Path) -> Iterator[None]:
-    """Raises LoadError if the disk of temporary files is full, and not that of `folder`.
+    """Raises LoadError if the disk of temporary files is full, and not the disk of `folder`.
 
     SQLite has deleted the file by then. The disk that had no space is still the one that has less.
     """

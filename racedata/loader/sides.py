@@ -140,7 +140,7 @@ class Said:
             ids = self.ids[source.name, name]
             rows = [{**row, id: ids[row[reference]]} for row in self.rows[source.name, name]]
             rows = [row for row in rows if row[id] in self.references[id]]
-            # the facts of a provisional source are those of the database
+            # a provisional source repeats the facts of the database
             if rows and not source.is_provisional:
                 sides[source.name] = source_rows(rows, (id, *subject.compared), (id,))
         count = Counter(key for of_source in sides.values() for key in of_source.at)

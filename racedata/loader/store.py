@@ -196,7 +196,7 @@ class Store:
         return [source for source in self.known_sources() if source.place is not None]
 
     def known_sources(self) -> list[StoredSource]:
-        """All sources that have parts, those of the list first."""
+        """All sources that have parts, first the list's."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
         # the first seven columns are texts and numbers, the others 0 or 1
         return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
@@ -225,7 +225,7 @@ class Store:
         )
 
     def drop_ids(self, source: str) -> None:
-        """The database no longer keeps the ids of a source, because it keeps those of another."""
+        """The database no longer keeps the ids of a source, because it keeps another's."""
         self.db.execute("UPDATE sources SET hasIds = 0 WHERE name = ?", (source,))
 
     def forget(self, source: str) -> None:
@@ -236,7 +236,7 @@ class Store:
     # Calendars.
 
     def calendars(self, source: str = "", season: int | None = None) -> list[StoredCalendar]:
-        """All calendars, or those of a source or a season."""
+        """All calendars, or only a source's or a season's."""
         rows = self.db.execute(
             """SELECT * FROM calendars
                WHERE (?1 = '' OR source = ?1) AND (?2 IS NULL OR season = ?2)""",
@@ -260,7 +260,7 @@ class Store:
     # Parts.
 
     def parts(self, source: str = "", kind: str = "") -> Iterator[StoredPart]:
-        """All parts, or those of a source or kind, without their rows."""
+        """All parts, or only a source's or of a kind, without their rows."""
         rows = self.db.execute(
             """SELECT source, season, race, kind, fetchedAt, confirmedAt, reading, entrants
                FROM parts

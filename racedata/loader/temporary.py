@@ -1,4 +1,4 @@
-"""Temporary folders. The next program that makes one removes those of killed programs.
+"""Temporary folders. The next program that makes one removes what killed programs have left.
 
 A program locks its folder, and the lock ends with the program. So a folder that nobody has locked
 is left over.

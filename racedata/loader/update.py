@@ -189,7 +189,7 @@ def free_key(name: str, used: Collection[str]) -> str:
 
 def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:
     """The source of news. What a load said about it stays, if it is still in the list."""
-    source = source._replace(has_ids=False)  # those of a load are kept
+    source = source._replace(has_ids=False)  # the ids of a load are kept
     if not old or old.place is None:
         return source
     return source._replace(

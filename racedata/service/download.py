@@ -28,7 +28,7 @@ CHANGED = "Something has written into the database file, so it cannot be sent; t
 class Download:
     """`/racedata.db`: the file that was read, even while another one replaces it.
 
-    If something has written into that file, its bytes are no longer those of its ETag, and requests
+    If something has written into that file, its ETag no longer names its bytes, and requests
     are refused until `data` has a good file again.
     """
 

@@ -89,7 +89,7 @@ class RecordTable:
 
     @cached_property
     def columns(self) -> str:
-        """The columns that answers need: the race, and those of an API, in the order of schema.sql.
+        """The columns that answers need: the race, and what an API has, in the order of schema.sql.
 
         serializers.py takes them by their position.
         """
@@ -123,7 +123,7 @@ class RecordTable:
     def page(
         self, data: Snapshot, wanted: Wanted, limit: int, offset: int
     ) -> tuple[int, list[Row]]:
-        """The number of rows that match, and those of a page."""
+        """The number of rows that match, and the rows of a page."""
         if self.kind.is_numbered_by_race and "race" not in wanted:
             return self.page_of_races(data, wanted, limit, offset)
         where = self.where(wanted)
@@ -291,7 +291,7 @@ NOTE_COLUMNS: Mapping[str, str] = {
 def notes(
     data: Snapshot, table: str, wanted: Wanted, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
-    """The number of `corrections`, `changes` or `discrepancies` that match, and those of a page."""
+    """How many `corrections`, `changes` or `discrepancies` match, and one page of them."""
     where = where_notes(wanted)
     (total,) = data.row(f"SELECT count(*) FROM {table}{where}", tuple(where.values))
     sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"

@@ -168,7 +168,7 @@ class Site:
                     yield path
 
     def is_below(self, address: str) -> bool:
-        """Whether an address is that of an endpoint."""
+        """Whether an endpoint is at an address."""
         return after_base(address, self.settings.base_address.lower()) is not None
 
     # The copy.

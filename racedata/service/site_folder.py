@@ -25,7 +25,7 @@ class SiteFolder:
     """An existing folder, locked while it is open."""
 
     def __init__(self, path: Path) -> None:
-        """Raises FolderError if the folder has other files than those of a copy."""
+        """Raises FolderError if the folder has files that no copy has."""
         self.path = path
         self.known = self.read_manifest()  # the files that may be ours
         self.kept: set[str] = set()  # those that this export has written or left

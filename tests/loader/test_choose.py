@@ -75,7 +75,7 @@ def test_the_part_that_counts_is_that_of_the_first_source_unless_it_is_old_or_sh
 
 
 WHY = {
-    "provisional and another": ("openf1", "those of openf1 are provisional"),
+    "provisional and another": ("openf1", "openf1's are provisional"),
     "old": ("api", "api has not confirmed its own for 30 days"),
     "fewer": ("api", "api has fewer entrants"),
     "the first of the list": ("second", "first comes before second in the list of sources"),

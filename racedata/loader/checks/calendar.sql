@@ -78,7 +78,7 @@ FROM started JOIN (
 JOIN (SELECT raceId, min(duration) AS best FROM fastest GROUP BY raceId) USING (raceId);
 
 -- A race starts before noon or after 22:00, by the clock of its circuit.
--- Times are in UTC. This one may be local, or that of another zone.
+-- Times are in UTC. This one may be local, or in another zone.
 -- rows: started
 SELECT race, circuit, time AS "in UTC", local FROM started
 WHERE local NOT BETWEEN '12:00:00' AND '22:00:00' ORDER BY year, round;

@@ -193,7 +193,7 @@ UNION ALL SELECT 2, * FROM f1db_races_free_practice_2_results
 UNION ALL SELECT 3, * FROM f1db_races_free_practice_3_results
 UNION ALL SELECT 4, * FROM f1db_races_free_practice_4_results;
 
--- Drivers whose codes are those of the timing, which has shown codes since about 2005. f1db has
+-- Drivers whose codes are from the timing, which has shown codes since about 2005. f1db has
 -- abbreviations of all drivers, many of them alike.
 CREATE TEMP VIEW f1db_coded AS
 SELECT driverId FROM (

@@ -110,7 +110,7 @@ SELECT 'constructor', reference, '', api_id FROM team WHERE reference NOT NULL A
 UNION ALL
 SELECT 'driver', reference, '', api_id FROM driver WHERE reference NOT NULL AND api_id NOT NULL;
 
--- The date is that of a session, in UTC; `round.date` is local.
+-- The date is the session's, in UTC; `round.date` is local.
 CREATE TEMP VIEW start AS
 SELECT round_id, type, substr(timestamp, 1, 10) AS date,
     CASE WHEN has_time_data THEN substr(timestamp, 12) END AS time

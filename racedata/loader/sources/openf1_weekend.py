@@ -249,7 +249,7 @@ def delivered(
 ) -> tuple[Calendar, list[Part], dict[str, list[Row]]]:
     """The parts of races of a season, the calendar that they are in, and the lists they refer to.
 
-    The calendar, and the facts about drivers and constructors, are those of the database.
+    The calendar, and the facts about drivers and constructors, are from the database.
     """
     tables = Tables(old.db, "main")
     parts = []

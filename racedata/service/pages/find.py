@@ -51,7 +51,7 @@ class Name(NamedTuple):
 
 
 class Races(NamedTuple):
-    """The races of one name at one circuit; in what is found, those of one name."""
+    """The races of one name at one circuit; in what is found, all races of one name."""
 
     name: Name
     editions: list[Json]
@@ -103,7 +103,7 @@ class Names:
     def find(self, query: str) -> tuple[list[Found], list[Races]]:
         """What matches a query: the kind with the best match first; and races, by their name.
 
-        A year is that of a race; beside other words, names need not have it.
+        A year selects races; beside other words, names need not have it.
         """
         words = plain(query).split()
         years = self.seasons.intersection(words)

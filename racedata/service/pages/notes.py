@@ -118,7 +118,7 @@ def sources_in_words(discrepancy: Json, names: words.Names, verb: str = " ") -> 
 
 
 def in_order(kinds: Iterable[str]) -> list[tuple[str, str]]:
-    """These kinds, each once and with its name for people: those of records first."""
+    """These kinds, each once and with its name for people: kinds of records first."""
     found = dict.fromkeys(kinds)
     ordered = [kind for kind in dict.fromkeys([*KINDS, *found]) if kind in found]
     return [(kind, KINDS[kind].label if kind in KINDS else kind.capitalize()) for kind in ordered]

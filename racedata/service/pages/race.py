@@ -1,4 +1,4 @@
-"""The page of a race, such as `/2023/18`: its results, and those of the sessions before it."""
+"""The page of a race, such as `/2023/18`: the results of the race and of the sessions before."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

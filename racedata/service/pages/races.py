@@ -160,7 +160,7 @@ def start(session: Json) -> str:
 
 
 def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[Session]:
-    """The sessions of a race, in the order of their start. `records` are those of the weekend."""
+    """The sessions of a race, in the order of their start. `records` has the weekend's."""
     in_order = sorted(
         sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
     )
@@ -216,7 +216,7 @@ def fault(ask: Ask, season: int, round: int | None = None) -> str:
 
 
 def of_session(session: str, group: str, records: RecordsByGroup) -> Sequence[Json]:
-    """The records of a session, such as `fp2`, from those of its group."""
+    """The records of a session, such as `fp2`, which are among the records of its group."""
     of_group = records.get(group, ())
     if group != "practice":
         return of_group
