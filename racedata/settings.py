@@ -10,9 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from ipaddress import ip_address, ip_network
-from typing import Any, ClassVar, Literal, NamedTuple, Never, Self
+from typing import Any, Literal, NamedTuple, Never, Self
 
 from racedata.database import default_path
 
@@ -183,7 +183,7 @@ class SharedSettings:
                     f"{variable}={environ[variable]!r}: no such setting; expected one of {names}"
                 )
         values = {}
-        for own in fields(cls):
+        for own in settings_in(cls):
             if own.name in options:
                 values[own.name] = value_of(own, option(own.name), options[own.name])
             elif (variable := variable_of(own)) in environ:
@@ -225,10 +225,9 @@ class Settings(SharedSettings):
     contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", PAGES)
     # fmt: on
 
-    # whether this service also loads and follows its sources: an option, but no setting
-    follows: ClassVar[bool] = False
-    # whether answers become the files of a static copy, which ignore parameters
-    is_static: ClassVar[bool] = False
+    # These two are no settings, because the command says them.
+    follows: bool = False  # whether this service also loads and follows its sources
+    is_static: bool = False  # whether answers become the files of a static copy, which ignore parameters
 
     @property
     def base_address(self) -> str:
@@ -259,7 +258,9 @@ class Settings(SharedSettings):
         # the page at / tells users to load sources only if the service does not
         follows = [self.follows] if PAGES in answers else []
         return follows + [
-            getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in answers
+            getattr(self, each.name)
+            for each in settings_in(type(self))
+            if each.metadata["affects"] in answers
         ]
 
     @property
@@ -275,10 +276,9 @@ class Settings(SharedSettings):
         return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
 
-class FollowingSettings(Settings):
-    """The settings of `racedata serve --follow`."""
-
-    follows = True
+def settings_in(half: type[SharedSettings]) -> "list[Field[Any]]":
+    """The fields that are settings, in order."""
+    return [each for each in fields(half) if each.metadata]
 
 
 def variable_of(declared: "Field[Any]") -> str:
@@ -288,7 +288,7 @@ def variable_of(declared: "Field[Any]") -> str:
 
 # Both halves share a file of settings. Any other variable that begins with RACEDATA_ is an error.
 KNOWN = dict.fromkeys(
-    variable_of(each) for half in (Settings, LoaderSettings) for each in fields(half)
+    variable_of(each) for half in (Settings, LoaderSettings) for each in settings_in(half)
 )
 
 
@@ -331,7 +331,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
         "with the sources in the variable RACEDATA_SOURCES",
     )
     group = parser.add_argument_group("settings")
-    for each in fields(Settings):
+    for each in settings_in(Settings):
         default = each.metadata["default"].replace("%", "%%") or "empty"
         help = f"{each.metadata['help']} ({variable_of(each)}; default: {default})"
         group.add_argument(option(each.name), metavar="VALUE", help=help)
@@ -340,8 +340,8 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     follow = values.pop("follow")
     options = {name: text for name, text in values.items() if text is not None}
     try:
-        settings = (FollowingSettings if follow else Settings).read(os.environ, options)
-        LoaderSettings.read(os.environ)  # it may have to build the database, now or later
+        LoaderSettings.read(os.environ)  # a wrong one is an error even if nothing needs it yet
+        settings = replace(Settings.read(os.environ, options), follows=follow)
         return Arguments(settings, arguments[end + 1 :])
     except SettingError as error:
         stop(error)

@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from socket import AF_UNIX
 from typing import NamedTuple
@@ -26,7 +25,7 @@ from racedata import __version__
 from racedata.cli import COMMANDS
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, default_path, store_path
 from racedata.hints import COMMAND
-from racedata.settings import Settings, option, variable_of
+from racedata.settings import Settings, option, settings_in, variable_of
 
 # as installed: with it, Python imports nothing from this folder
 RACEDATA = Path(sys.executable).with_name("racedata")
@@ -59,7 +58,7 @@ def test_a_missing_or_unknown_command_is_an_error(arguments):
 
 def test_the_help_of_serve_has_each_setting_with_its_variable_and_default():
     shown = " ".join(run_racedata("serve", "--help").stdout.split())
-    for each in fields(Settings):
+    for each in settings_in(Settings):
         known = each.metadata
         default = known["default"] or "empty"
         expected = (

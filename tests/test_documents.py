@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import fields
 from functools import cache
 
 import pytest
@@ -27,7 +26,7 @@ from racedata.service.health import Health
 from racedata.service.openapi import PARAMETERS
 from racedata.service.request import ACCEPTED, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
-from racedata.settings import LoaderSettings, Settings, option, variable_of
+from racedata.settings import LoaderSettings, Settings, option, settings_in, variable_of
 from racedata.statement_process import MAX_HEAP
 
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
@@ -165,7 +164,7 @@ def test_the_tables_of_settings_have_each_with_its_default_and_help(heading, hal
             special.get(variable, each.metadata["default"] or "(empty)"),
             each.metadata["help"],
         ]
-        for each in fields(half)
+        for each in settings_in(half)
         for variable in [variable_of(each)]
     ]
     assert Settings().workers == min(os.cpu_count() or 1, 8)

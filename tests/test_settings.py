@@ -1,21 +1,29 @@
 """racedata.settings: what each setting takes, and what is said of what it does not take."""
 
 import re
-from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import client
 
-from racedata.settings import OF_PAGES, LoaderSettings, SettingError, Settings, variable_of
+from racedata.settings import (
+    OF_PAGES,
+    LoaderSettings,
+    SettingError,
+    Settings,
+    settings_in,
+    variable_of,
+)
 
-VARIABLES = {variable_of(each): each.name for each in fields(Settings)}
+VARIABLES = {variable_of(each): each.name for each in settings_in(Settings)}
 
 
 def test_every_default_is_a_value_its_own_setting_accepts():
     for variable, name in VARIABLES.items():
-        (default,) = (each.metadata["default"] for each in fields(Settings) if each.name == name)
+        (default,) = (
+            each.metadata["default"] for each in settings_in(Settings) if each.name == name
+        )
         assert repr(getattr(Settings.read({variable: default}), name)) == repr(
             getattr(Settings(), name)
         )

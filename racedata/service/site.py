@@ -61,16 +61,11 @@ class Answer(NamedTuple):
         return self.headers["content-type"].startswith("text/html")
 
 
-class SettingsOfCopy(Settings):
-    """The settings of the service that a copy is of."""
-
-    is_static = True
-
-
 def settings_of_copy(settings: Settings) -> Settings:
     """These settings without limits. Without a base URL, `MRData.url` is a path."""
     return replace(
-        SettingsOfCopy(**vars(settings)),
+        settings,
+        is_static=True,
         base_url=settings.base_url or settings.base_address,
         max_limit=LIMIT,
         default_limit=LIMIT,

@@ -18,7 +18,7 @@ from racedata.service import site
 from racedata.service.app import create_app
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.pages.resources import DOCS, HOME, PAGES
-from racedata.service.site import HEADERS, NOT_FOUND, README, SettingsOfCopy
+from racedata.service.site import HEADERS, NOT_FOUND, README
 from racedata.service.site_folder import MANIFEST
 from racedata.service.snapshot import Snapshot
 
@@ -49,7 +49,7 @@ def address_of(file):
 def assert_equal_to_the_service(folder, database, files, base_url, base_path="/ergast"):
     # without a URL, a copy has the paths of one
     given = settings_of(**LIKE_A_COPY, base_path=base_path)
-    settings = replace(SettingsOfCopy(**vars(given)), base_url=base_url)
+    settings = replace(given, is_static=True, base_url=base_url)
     app = webtest.TestApp(create_app(settings, Snapshot.read(str(database))))
     for file in files:
         answer = app.get(f"{address_of(file)}?limit=2000", headers={"Accept": "text/html"})
