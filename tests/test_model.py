@@ -22,7 +22,7 @@ from racedata.model import (
     SESSIONS,
 )
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.serializers import OPENAPI
+from racedata.service.schemas import OPENAPI
 
 WITH_ENDPOINT = [kind for kind in KINDS.values() if kind.endpoint]
 

@@ -16,7 +16,8 @@ from racedata.service import download, queries
 from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
 from racedata.service.endpoints import ENDPOINTS, Endpoint, Served
 from racedata.service.request import ACCEPTED, ParsedRequest
-from racedata.service.serializers import ECHO, OPENAPI, Schema, name_of, schema_of
+from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
+from racedata.service.serializers import ECHO
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 

@@ -1,12 +1,10 @@
 """One function per JSON object in answers: it makes a dict from a row, with its keys in order.
 
 Every leaf is a string, and unknown values are left out. The schemas of the objects are in
-openapi.json, which is written by hand; only this module reads it. HTTP and SQL do not belong here.
+openapi.json. HTTP and SQL do not belong here.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -21,11 +19,7 @@ Row = Any  # sqlite3.Row, or anything else with columns by name
 # winner's.
 TimeFormat = Callable[[int, int | None], str]
 Objects = Mapping[int, Json]  # JSON objects by their id in the database
-Schema = Mapping[str, Any]
 
-OPENAPI: dict[str, Any] = json.loads(
-    files(__package__).joinpath("openapi.json").read_text(encoding="utf-8")
-)
 SESSION_BY_KEY = {session.key: session for session in SESSIONS}  # by its key in a race
 
 
@@ -417,21 +411,3 @@ def gap_time(milliseconds: int, winner: int | None) -> str:
 # `Time.time` by the setting `finish_times`.
 RACE_TIMES: Mapping[str, TimeFormat] = {"total": race_time, "gap": gap_time}
 SPRINT_TIMES: Mapping[str, TimeFormat] = {"total": sprint_time, "gap": gap_time}
-
-
-def schema_of(name: str) -> Schema:
-    schema: Schema = OPENAPI["components"]["schemas"][name]
-    return schema
-
-
-def name_of(schema: Schema) -> str | None:
-    """The name of the schema that this one refers to."""
-    place: str | None = schema.get("$ref")
-    return place and place.rpartition("/")[2]
-
-
-def properties_of(schema: Schema) -> tuple[Mapping[str, Schema], set[str]]:
-    """The properties of an object's schema in order, and the names of the required ones."""
-    name = name_of(schema)
-    own = schema_of(name) if name else schema
-    return own.get("properties", {}), set(own.get("required", ()))

@@ -12,7 +12,7 @@ import io
 from collections.abc import Collection, Mapping, Sequence
 
 from racedata.formats import Json, milliseconds
-from racedata.service.serializers import Schema, name_of, properties_of, schema_of
+from racedata.service.schemas import Schema, name_of, properties_of, schema_of
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # Objects that many lines repeat. A line has only these properties and those that their schema

@@ -12,7 +12,8 @@ from support.loads import changed
 
 from racedata import __version__
 from racedata.model import SESSION_GROUPS
-from racedata.service.serializers import SESSION_BY_KEY, schema_of
+from racedata.service.schemas import schema_of
+from racedata.service.serializers import SESSION_BY_KEY
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies

@@ -1,4 +1,4 @@
-"""racedata.service.openapi: the document against routes and answers."""
+"""racedata.service.openapi, racedata.service.schemas: the document against routes and answers."""
 
 import json
 import re
