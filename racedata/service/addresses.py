@@ -10,9 +10,11 @@ drivers exist.
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from racedata.values import DIGITS, Parser
 
 Value = int | str
 Season = int | Literal["current"]
@@ -70,30 +72,24 @@ class Address:
     ending: str = JSON
 
 
-def parse_number(text: str) -> int | None:
-    """A number of 1 to 18 digits, which always fits into an SQLite integer."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+def without_zeros(place: str) -> str:
+    """`1` from `01`, `R` from `r`."""
+    return str(int(place)) if place.isdigit() else place.upper()
 
 
-def parse_id(text: str) -> str | None:
-    """The id of a circuit, constructor or driver."""
-    return text if re.fullmatch("[a-z0-9_-]+", text) else None
+NUMBER = "a number of at most 18 digits"
+parse_id = Parser("an id of letters, digits, _ and -", "[a-z0-9_-]+")
+parse_number = Parser(NUMBER, DIGITS, int)
+# A place in a championship, as in `positionText`: a number, never a letter (D15).
+parse_place = Parser(NUMBER, DIGITS, without_zeros)
+# A `positionText`: a place in a race, or the letter of a driver who was not classified (D17).
+parse_position = Parser(
+    f"{NUMBER}, or one of the letters d, e, f, n, r and w", f"{DIGITS}|[defnrw]", without_zeros
+)
 
-
-def parse_place(text: str) -> str | None:  # a number, never a letter (D15)
-    """A place in a championship, as in `positionText`."""
-    value = parse_number(text)
-    return None if value is None else str(value)
-
-
-def parse_position(text: str) -> str | None:
-    """A `positionText`: a place in a race, or the letter of a driver who was not classified."""
-    # A letter is accepted (D17).
-    return text.upper() if re.fullmatch("[defnrw]", text) else parse_place(text)
-
-
-# Every filter, and how its value is parsed. All except `grid` and `fastest` are endpoints too.
-FILTERS: Mapping[str, Callable[[str], Value | None]] = {
+# Every filter, and the parser of its value, which comes in small letters. All except `grid` and
+# `fastest` are endpoints too.
+FILTERS: Mapping[str, Parser] = {
     "circuits": parse_id,
     "constructors": parse_id,
     "drivers": parse_id,
@@ -109,14 +105,6 @@ FILTERS: Mapping[str, Callable[[str], Value | None]] = {
     "practice": parse_number,
     "driverstandings": parse_place,
     "constructorstandings": parse_place,
-}
-NUMBER = "a number of at most 18 digits"
-# The values that each parser accepts, in words, by which the page at `/docs` groups the filters.
-FORMS: Mapping[Callable[[str], Value | None], str] = {
-    parse_id: "an id of letters, digits, _ and -",
-    parse_number: NUMBER,
-    parse_place: NUMBER,
-    parse_position: f"{NUMBER}, or one of the letters d, e, f, n, r and w",
 }
 # Other spellings that clients use: of a name, or of a name with its value.
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
@@ -181,7 +169,7 @@ class Grammar:
         without_value = None
         for name, text in zip(segments[::2], segments[1::2]):
             # The value could be an id, so the message says that this endpoint takes none.
-            if name in self.endpoints and name not in FILTERS and parse_id(text):
+            if name in self.endpoints and name not in FILTERS and parse_id.fullmatch(text):
                 without_value = name
                 continue
             parse = FILTERS.get(name)
@@ -189,12 +177,12 @@ class Grammar:
                 raise UnknownAddress(
                     f"{name[:50]!r} is not a filter{near(name, FILTERS)}; {self.expected(endpoint)}"
                 )
-            value = parse(text)
-            if value is None:
+            try:
+                filters[name] = parse(text)  # instead of an earlier one (D8)
+            except ValueError:
                 raise self.unknown(
-                    f"{text[:50]!r} is not a valid value for {name}; expected {FORMS[parse]}"
-                )
-            filters[name] = value  # instead of an earlier one (D8)
+                    f"{text[:50]!r} is not a valid value for {name}; expected {parse.expected}"
+                ) from None
         if without_value:
             raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
         return filters

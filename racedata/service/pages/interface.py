@@ -9,7 +9,7 @@ from typing import Any
 
 from racedata.formats import counted
 from racedata.service import queries
-from racedata.service.addresses import FILTERS, FORMS
+from racedata.service.addresses import FILTERS
 from racedata.service.catalogue import Catalogue, full_name
 from racedata.service.endpoints import Endpoint
 from racedata.service.openapi import PARAMETERS, accepted_filters
@@ -33,7 +33,9 @@ def facts(ask: Ask) -> dict[str, Any]:
         # the filters that an endpoint accepts, in words
         "filters": {name: accepted_filters(each.rules) for name, each in ask.endpoints.items()},
         # Name, example and description, with code in backticks, by the form of their values.
-        "forms": {form: [*filters_of(form, values)] for form in dict.fromkeys(FORMS.values())},
+        "forms": {
+            parse.expected: [*filters_of(parse.expected, values)] for parse in FILTERS.values()
+        },
         "own_parameters": [*own_parameters(ask.endpoints)],
         "default_limit": settings.usual_limit,
         "max_limit": settings.max_limit,
@@ -74,7 +76,7 @@ def filters_of(form: str, values: Mapping[str, str]) -> Iterator[tuple[str, str,
     """The filters whose values have this form."""
     ids = {"circuits": "circuit", "constructors": "constructor", "drivers": "driver"}
     for name, parse in FILTERS.items():
-        if FORMS[parse] == form:
+        if parse.expected == form:
             parameter = PARAMETERS[name]
             example = values[ids[name]] if name in ids else parameter["example"]
             yield name, example, parameter["description"]

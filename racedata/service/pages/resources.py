@@ -103,7 +103,8 @@ class Id(BaseConverter):
     """The id of a driver, constructor or circuit in a route, in small letters: case is ignored."""
 
     def convert(self, value: str) -> str | None:
-        return parse_id(value.lower()) if len(value) <= LONGEST_ID else None
+        id = value.lower()
+        return id if len(id) <= LONGEST_ID and parse_id.fullmatch(id) else None
 
 
 CONVERTERS = {"year": Year, "number": Number, "id": Id}
