@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import orjson
 
 from racedata.formats import Json
-from racedata.service import serializers
+from racedata.service import serializers, spreadsheets
 from racedata.service.addresses import JSON, Address, Grammar, after_base
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, RULES, Served
@@ -110,7 +110,7 @@ class Database:
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
         _, _, objects = found.content(self.served, ParsedRequest(parsed, ALL, 0, ""))
-        return pandas.read_csv(BytesIO(found.csv(self.served, objects)))
+        return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.data, objects)))
 
     def sql(self, select: str, *values: Any) -> list[Row]:
         """The rows of one statement that only reads, as dicts. `values` replace its `?`.

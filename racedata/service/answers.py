@@ -248,7 +248,7 @@ class Resource:
             return Body(compressed(serializers.written(answer)))
         _, total, objects = self.endpoint.content(self.served, request)
         if address.ending == CSV:
-            text = self.endpoint.csv(self.served, objects)
+            text = spreadsheets.write(self.endpoint, self.served.data, objects)
         elif address.ending == ICS:  # only races have calendars
             text = self.calendars.write(objects, address, dict(request.parameters))
         else:  # only changes have a feed

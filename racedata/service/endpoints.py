@@ -1,32 +1,34 @@
-"""The endpoints: one record each, with its facts and the functions that make its answers.
+"""The endpoints: one record each, with its facts and the function that makes a page of it.
+
+The way of a request, once request.py has parsed it:
+
+1. `Endpoint.content` lets the catalogue say what its address selects: `Wanted`, with the database's
+   own ids instead of those in the address.
+2. It calls the endpoint's function `page`, such as `page_of_races`. This one gets rows from
+   queries.py, and makes the objects with serializers.py; or it takes objects from the catalogue.
+3. `Endpoint.answer` puts the objects into the envelope `MRData`, with what repeats the request.
+   Instead, answers.py gives the content to the writer of another format.
 
 `ENDPOINTS` is the only list of them. Routes, messages, the page at `/docs`, the OpenAPI paths and
-the tests use it. HTTP and formats are in answers.py, SQL in queries.py, JSON objects in
-serializers.py.
-
-The way of a request: `Endpoint.answer` asks `content`, which finds the ids that the address means
-(catalogue.py), and calls the endpoint's `page`. That function reads rows (queries.py), and makes an
-object of each (serializers.py). Most endpoints have a `page` that `of_list`, `of_races` or
-`of_championship` makes, for lists in the catalogue, records of races, and standings.
+the tests use it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from racedata import model
 from racedata.formats import Json
 from racedata.service import queries, serializers
-from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules, Value
+from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
 from racedata.service.request import PROVENANCE, ParsedRequest
 from racedata.service.serializers import Objects, Row
 from racedata.service.snapshot import Snapshot
-from racedata.service.spreadsheets import Spreadsheet
 from racedata.settings import Settings
 
 
@@ -42,15 +44,10 @@ class Served(NamedTuple):
 TotalAndPage = tuple[int, list[Json]]
 # One page of the records that match: `page(served, wanted, limit, offset)`.
 Page = Callable[[Served, Wanted, int, int], TotalAndPage]
-# The part of a table that repeats the request, with filters of its address: `echo(catalogue,
-# selection, filters)`.
-Echo = Callable[[Catalogue, Selection, Mapping[str, Value]], Json]
-# The objects of a list in the catalogue, and the ids of those that match.
-ObjectsOf = Callable[[Catalogue], Objects]
+# The records that the rows of one race become.
+Records = Callable[[Served, Sequence[Row]], list[Json]]
+# The ids of the objects of a list that match.
 Ids = Callable[[Served, Wanted], Collection[int]]
-# The records that the rows of one race become, and the one that a row of standings becomes.
-RecordsOfRace = Callable[[Served, Sequence[Row]], list[Json]]
-Standing = Callable[[Catalogue, Row], Json]
 
 
 class Content(NamedTuple):
@@ -59,10 +56,6 @@ class Content(NamedTuple):
     selection: Selection
     total: int  # the number of all records that match
     objects: list[Json]  # the objects of the page
-
-
-def echo_request(_: Catalogue, selection: Selection, filters: Mapping[str, Value]) -> Json:
-    return serializers.echo(selection.season, selection.round, filters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +69,8 @@ class Endpoint:
     rules: Rules
     schema: str  # of a record, in openapi.json
     page: Page
-    container: str = ""  # of an object without its records, if it has any
-    echo: Echo = echo_request
     not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
     record_kind: str = ""  # the name in KINDS; empty if its records are of none
-    says_sources: bool = False  # whether its records have what each source says
     # whether the OpenAPI document has only its path without season and round
     has_one_path: bool = False
 
@@ -99,10 +89,10 @@ class Endpoint:
         """`Results`; empty if each object is a record."""
         return self.keys[2] if len(self.keys) > 2 else ""
 
-    def csv(self, served: Served, objects: Sequence[Json]) -> bytes:
-        """The objects of a page, as CSV."""
-        sources = tuple(queries.sources_compared(served.data)) if self.says_sources else ()
-        return spreadsheet(self.schema, self.container, self.records_key, sources).write(objects)
+    @property
+    def container(self) -> str:
+        """The schema of an object that has records, without them: `Race` for `Races`."""
+        return self.objects_key.removesuffix("s")
 
     def content(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""
@@ -122,22 +112,30 @@ class Endpoint:
         selection, total, objects = self.content(served, request)
         if PROVENANCE in dict(request.parameters):
             objects = with_provenance(served, self.record_kind, objects)
-        address = request.address
-        echoed = {
-            name: value for name, value in address.filters.items() if name not in self.not_echoed
-        }
-        table = {**self.echo(served.catalogue, selection, echoed), self.objects_key: objects}
+        table = {**self.echo(served.catalogue, selection, request), self.objects_key: objects}
         return serializers.mrdata(
             served.settings.series,
-            f"{request.base_url}/{address.path}.json",
+            f"{request.base_url}/{request.address.path}.json",
             limit=request.limit,
             offset=request.offset,
             total=total,
             **{self.table_key: table},
         )
 
-
-spreadsheet = cache(Spreadsheet)  # its columns take long to find
+    def echo(self, catalogue: Catalogue, selection: Selection, request: ParsedRequest) -> Json:
+        """The part of the table that repeats the request."""
+        filters = request.address.filters
+        echoed = serializers.echo(
+            selection.season,
+            selection.round,
+            {name: value for name, value in filters.items() if name not in self.not_echoed},
+        )
+        if self.record_kind in model.STANDINGS and selection.season and not selection.round:
+            latest = catalogue.latest_with[self.record_kind].get(selection.season)
+            if latest is not None:
+                # D14: clients read it
+                echoed["round"] = str(catalogue.race_rows[latest]["round"])
+        return echoed
 
 
 def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:
@@ -159,18 +157,19 @@ def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Js
     }
 
 
-def of_list(
-    name: str, keys: Sequence[str], objects_of: ObjectsOf, ids: Ids, **facts: Any
-) -> Endpoint:
-    """An endpoint of a list of objects in the catalogue: of all, or of those that match."""
-
-    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-        objects = objects_of(served.catalogue)
-        matching = ids(served, wanted) if wanted else objects
-        found = [each for id, each in objects.items() if id in matching]
-        return len(found), found[offset : offset + limit]
-
-    return Endpoint(name, keys, page=page, **facts)
+def page_of_list(
+    objects_of: Callable[[Catalogue], Objects],
+    ids: Ids,
+    served: Served,
+    wanted: Wanted,
+    limit: int,
+    offset: int,
+) -> TotalAndPage:
+    """Objects in the catalogue: all, or those that match."""
+    objects = objects_of(served.catalogue)
+    matching = ids(served, wanted) if wanted else objects
+    found = [each for id, each in objects.items() if id in matching]
+    return len(found), found[offset : offset + limit]
 
 
 def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
@@ -197,18 +196,20 @@ def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
     return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
 
 
-def ids_of_entrants(name: str, standings: RecordTable) -> Ids:
+def ids_of_entrants(
+    name: str, standings: RecordTable, served: Served, wanted: Wanted
+) -> Collection[int]:
     """The driverIds or constructorIds of matching results, or in matching standings."""
     column = RESULT_COLUMNS[name]
+    if standings.kind.endpoint in wanted:
+        return ids_in_chosen_standings(served, standings, column, wanted)
+    if set(wanted) == {name}:  # a driver who never raced is in the answer too
+        return [int(wanted[name])]
+    return queries.ids_of_entrants(served.data, column, wanted)
 
-    def matching(served: Served, wanted: Wanted) -> Collection[int]:
-        if standings.kind.endpoint in wanted:
-            return ids_in_chosen_standings(served, standings, column, wanted)
-        if set(wanted) == {name}:  # a driver who never raced is in the answer too
-            return [int(wanted[name])]
-        return queries.ids_of_entrants(served.data, column, wanted)
 
-    return matching
+ids_of_drivers = partial(ids_of_entrants, "drivers", queries.DRIVER_STANDINGS)
+ids_of_constructors = partial(ids_of_entrants, "constructors", queries.CONSTRUCTOR_STANDINGS)
 
 
 def ids_in_chosen_standings(
@@ -287,16 +288,8 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
     catalogue = served.catalogue
     # By filter: the kind in the rows, the objects, and which of them match.
     lists: Mapping[str, tuple[str, Objects, Ids]] = {
-        "drivers": (
-            "driver",
-            catalogue.drivers,
-            ids_of_entrants("drivers", queries.DRIVER_STANDINGS),
-        ),
-        "constructors": (
-            "constructor",
-            catalogue.constructors,
-            ids_of_entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
-        ),
+        "drivers": ("driver", catalogue.drivers, ids_of_drivers),
+        "constructors": ("constructor", catalogue.constructors, ids_of_constructors),
         "circuits": ("circuit", catalogue.circuits, ids_of_circuits),
     }
     rows = queries.ids_of_sources(served.data)
@@ -311,113 +304,101 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
 
 
-def of_table(table: RecordTable, summary: str, schema: str, page: Page, **facts: Any) -> Endpoint:
-    """An endpoint whose records are the rows of a table, which has its name, keys and filters."""
-    return Endpoint(
-        table.kind.endpoint,
-        table.kind.keys,
-        summary=summary,
-        # Without a season, a page would have to count the records of every race.
-        rules=Rules(
-            table.filters,
-            needs_season=table.kind.is_numbered_by_race,
-            parameters=(PROVENANCE,),
-        ),
-        record_kind=table.name,
-        schema=schema,
-        page=page,
-        **facts,
-    )
-
-
-def of_races(
-    table: RecordTable, summary: str, schema: str, records: RecordsOfRace, **facts: Any
-) -> Endpoint:
-    """An endpoint whose records belong to races: each race of a page with its records.
+def page_of_races(
+    table: RecordTable, records: Records, served: Served, wanted: Wanted, limit: int, offset: int
+) -> TotalAndPage:
+    """Races with their records.
 
     A driver may have two rows in a race, but each race is in `Races` once (D23).
     """
-    key = table.kind.keys[2]
-
-    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-        total, rows = table.page(served.data, wanted, limit, offset)
-        races = served.catalogue.races
-        return total, [
-            {**races[id], key: records(served, list(of_race))}
-            for id, of_race in groupby(rows, itemgetter("raceId"))
-        ]
-
-    return of_table(table, summary, schema, page, container="Race", **facts)
+    total, rows = table.page(served.data, wanted, limit, offset)
+    races, key = served.catalogue.races, table.kind.keys[2]
+    return total, [
+        {**races[id], key: records(served, list(of_race))}
+        for id, of_race in groupby(rows, itemgetter("raceId"))
+    ]
 
 
-def results(table: RecordTable, formats: Mapping[str, serializers.TimeFormat]) -> RecordsOfRace:
+def page_of_standings(
+    table: RecordTable, records: Records, served: Served, wanted: Wanted, limit: int, offset: int
+) -> TotalAndPage:
+    """Standings in a championship: one list per season, or the one after a round."""
+    lists = served.catalogue.wanted_lists(table.name, wanted)
+    if lists is None:
+        return 0, []
+    total, rows = table.page(served.data, lists, limit, offset)
+    races, key = served.catalogue.race_rows, table.kind.keys[2]
+    return total, [
+        {
+            **serializers.echo(races[id]["year"], races[id]["round"], {}),
+            key: records(served, list(of_race)),
+        }
+        for id, of_race in groupby(rows, itemgetter("raceId"))
+    ]
+
+
+def race_results(served: Served, rows: Sequence[Row]) -> list[Json]:
+    return classification(queries.RESULTS, serializers.RACE_TIMES, served, rows)
+
+
+def sprint_results(served: Served, rows: Sequence[Row]) -> list[Json]:
+    return classification(queries.SPRINT, serializers.SPRINT_TIMES, served, rows)
+
+
+def classification(
+    table: RecordTable,
+    formats: Mapping[str, serializers.TimeFormat],
+    served: Served,
+    rows: Sequence[Row],
+) -> list[Json]:
     """Results of a race or sprint, with times in the format that the settings name."""
-
-    def records(served: Served, rows: Sequence[Row]) -> list[Json]:
-        data, catalogue, settings = served
-        format_time, winner = formats[settings.finish_times], None
-        if settings.finish_times == "gap":
-            winner = queries.winner_time(data, table, rows[0]["raceId"])
-        drivers, constructors = catalogue.drivers, catalogue.constructors
-        return [
-            serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
-            for row in rows
-        ]
-
-    return records
+    data, catalogue, settings = served
+    format_time, winner = formats[settings.finish_times], None
+    if settings.finish_times == "gap":
+        winner = queries.winner_time(data, table, rows[0]["raceId"])
+    drivers, constructors = catalogue.drivers, catalogue.constructors
+    return [
+        serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
+        for row in rows
+    ]
 
 
-def for_each_row(record: Callable[[Row, Objects, Objects], Json]) -> RecordsOfRace:
+def for_each_row(
+    record: Callable[[Row, Objects, Objects], Json], served: Served, rows: Sequence[Row]
+) -> list[Json]:
     """A record for each row, which needs only drivers and constructors."""
-
-    def records(served: Served, rows: Sequence[Row]) -> list[Json]:
-        drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
-        return [record(row, drivers, constructors) for row in rows]
-
-    return records
+    drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
+    return [record(row, drivers, constructors) for row in rows]
 
 
 def laps(served: Served, rows: Sequence[Row]) -> list[Json]:
     return serializers.laps(rows, served.catalogue.drivers)
 
 
-def of_championship(table: RecordTable, summary: str, schema: str, record: Standing) -> Endpoint:
-    """Standings in a championship: one list per season, or the one after a round."""
-    key = table.kind.keys[2]
-
-    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-        lists = served.catalogue.wanted_lists(table.name, wanted)
-        if lists is None:
-            return 0, []
-        total, rows = table.page(served.data, lists, limit, offset)
-        races = served.catalogue.race_rows
-        return total, [
-            {
-                **serializers.echo(races[id]["year"], races[id]["round"], {}),
-                key: [record(served.catalogue, row) for row in of_race],
-            }
-            for id, of_race in groupby(rows, itemgetter("raceId"))
-        ]
-
-    def echo(catalogue: Catalogue, selection: Selection, filters: Mapping[str, Value]) -> Json:
-        echoed = echo_request(catalogue, selection, filters)
-        latest = catalogue.latest_with[table.name]
-        if selection.round is None and selection.season is not None and selection.season in latest:
-            race = catalogue.race_rows[latest[selection.season]]
-            echoed["round"] = str(race["round"])  # D14: clients read it
-        return echoed
-
-    return of_table(table, summary, schema, page, container="StandingsList", echo=echo)
-
-
-def driver_standing(catalogue: Catalogue, row: Row) -> Json:
-    constructors = [catalogue.constructors[int(id)] for id in row["constructors"].split()]
-    driver = catalogue.drivers[row["driverId"]]
-    return serializers.standing(row, Driver=driver, Constructors=constructors)
-
-
-def constructor_standing(catalogue: Catalogue, row: Row) -> Json:
-    return serializers.standing(row, Constructor=catalogue.constructors[row["constructorId"]])
+def of_table(
+    table: RecordTable,
+    summary: str,
+    schema: str,
+    page: Callable[[RecordTable, Records, Served, Wanted, int, int], TotalAndPage],
+    records: Records,
+    not_echoed: frozenset[str] = frozenset(),
+) -> Endpoint:
+    """An endpoint whose records are the rows of a table, which has its name, keys and filters."""
+    return Endpoint(
+        table.kind.endpoint,
+        table.kind.keys,
+        summary,
+        # Without a season, a page would have to count the records of every race.
+        Rules(
+            table.filters,
+            needs_season=table.kind.is_numbered_by_race,
+            parameters=(PROVENANCE,),
+        ),
+        schema,
+        partial(page, table, records),
+        not_echoed,
+        record_kind=table.name,
+    )
 
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
@@ -427,10 +408,9 @@ NOTE_FILTERS = frozenset({"circuits", "constructors", "drivers"})
 
 # In the order of `/docs` and the OpenAPI document.
 ENDPOINTS: Sequence[Endpoint] = (
-    of_list(
+    Endpoint(
         "seasons",
         model.BY_NAME["seasons"].keys,
-        lambda catalogue: catalogue.seasons,
         summary="Seasons",
         rules=Rules(
             RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # places (D13)
@@ -441,16 +421,15 @@ ENDPOINTS: Sequence[Endpoint] = (
         ),
         schema="SeasonObject",
         has_one_path=True,
-        ids=ids_of_seasons,
+        page=partial(page_of_list, lambda catalogue: catalogue.seasons, ids_of_seasons),
     ),
-    of_list(
+    Endpoint(
         "circuits",
         ("CircuitTable", "Circuits"),
-        lambda catalogue: catalogue.circuits,
         summary="Circuits",
         rules=Rules(RESULT_FILTERS),
         schema="Circuit",
-        ids=ids_of_circuits,
+        page=partial(page_of_list, lambda catalogue: catalogue.circuits, ids_of_circuits),
     ),
     Endpoint(
         "races",
@@ -460,67 +439,72 @@ ENDPOINTS: Sequence[Endpoint] = (
         schema="ScheduledRace",
         page=scheduled_races,
     ),
-    of_list(
+    Endpoint(
         "constructors",
         ("ConstructorTable", "Constructors"),
-        lambda catalogue: catalogue.constructors,
         summary="Constructors",
         rules=Rules(
             RESULT_FILTERS | {"constructorstandings"},
             only_beside={"constructorstandings": frozenset({"constructors"})},
         ),
         schema="Constructor",
-        ids=ids_of_entrants("constructors", queries.CONSTRUCTOR_STANDINGS),
+        page=partial(page_of_list, lambda catalogue: catalogue.constructors, ids_of_constructors),
     ),
-    of_list(
+    Endpoint(
         "drivers",
         ("DriverTable", "Drivers"),
-        lambda catalogue: catalogue.drivers,
         summary="Drivers",
         rules=Rules(
             RESULT_FILTERS | {"qualifying", "driverstandings"},
             only_beside={"driverstandings": frozenset({"drivers"})},
         ),
         schema="Driver",
-        ids=ids_of_entrants("drivers", queries.DRIVER_STANDINGS),
+        page=partial(page_of_list, lambda catalogue: catalogue.drivers, ids_of_drivers),
     ),
-    of_races(
-        queries.RESULTS, "Race results", "Result", results(queries.RESULTS, serializers.RACE_TIMES)
-    ),
-    of_races(
+    of_table(queries.RESULTS, "Race results", "Result", page_of_races, race_results),
+    of_table(
         queries.QUALIFYING,
         "Qualifying results",
         "QualifyingResult",
-        for_each_row(serializers.qualifying_result),
+        page_of_races,
+        partial(for_each_row, serializers.qualifying_result),
     ),
-    of_races(
-        queries.SPRINT,
-        "Sprint results",
-        "Result",
-        results(queries.SPRINT, serializers.SPRINT_TIMES),
-    ),
-    of_races(
+    of_table(queries.SPRINT, "Sprint results", "Result", page_of_races, sprint_results),
+    of_table(
         queries.SPRINT_QUALIFYING,
         "Sprint qualifying results",
         "QualifyingResult",
-        for_each_row(serializers.qualifying_result),
+        page_of_races,
+        partial(for_each_row, serializers.qualifying_result),
     ),
-    of_races(
+    of_table(
         queries.PRACTICE,
         "Practice results",
         "PracticeResult",
-        for_each_row(serializers.practice_result),
+        page_of_races,
+        partial(for_each_row, serializers.practice_result),
     ),
-    of_races(queries.PITSTOPS, "Pit stops", "PitStop", for_each_row(serializers.pit_stop)),
-    of_races(queries.LAPS, "Lap timings", "Lap", laps, not_echoed=frozenset({"laps"})),
-    of_championship(
-        queries.DRIVER_STANDINGS, "Driver standings", "DriverStanding", driver_standing
+    of_table(
+        queries.PITSTOPS,
+        "Pit stops",
+        "PitStop",
+        page_of_races,
+        partial(for_each_row, serializers.pit_stop),
     ),
-    of_championship(
+    of_table(queries.LAPS, "Lap timings", "Lap", page_of_races, laps, frozenset({"laps"})),
+    of_table(
+        queries.DRIVER_STANDINGS,
+        "Driver standings",
+        "DriverStanding",
+        page_of_standings,
+        partial(for_each_row, serializers.driver_standing),
+    ),
+    of_table(
         queries.CONSTRUCTOR_STANDINGS,
         "Constructor standings",
         "ConstructorStanding",
-        constructor_standing,
+        page_of_standings,
+        partial(for_each_row, serializers.constructor_standing),
     ),
     Endpoint(
         "status",
@@ -558,7 +542,6 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Facts about which sources disagree, the most doubtful first",
         rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="Discrepancy",
-        says_sources=True,
         has_one_path=True,
         page=discrepancies,
     ),

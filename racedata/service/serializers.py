@@ -295,6 +295,15 @@ def standing(row: Row, **entrant: Any) -> Json:
     return record | entrant
 
 
+def driver_standing(row: Row, drivers: Objects, constructors: Objects) -> Json:
+    of_driver = [constructors[int(id)] for id in row["constructors"].split()]
+    return standing(row, Driver=drivers[row["driverId"]], Constructors=of_driver)
+
+
+def constructor_standing(row: Row, _: Objects, constructors: Objects) -> Json:
+    return standing(row, Constructor=constructors[row["constructorId"]])
+
+
 def status(id: int, count: int, text: str) -> Json:
     return json_object(statusId=id, count=count, status=text)
 

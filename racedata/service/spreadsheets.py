@@ -10,9 +10,13 @@ Values are those of the JSON, character for character, even if they begin with `
 import csv
 import io
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 
 from racedata.formats import Json, milliseconds
+from racedata.service import queries
+from racedata.service.endpoints import Endpoint
 from racedata.service.schemas import Schema, name_of, properties_of, schema_of
+from racedata.service.snapshot import Snapshot
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # Objects that many lines repeat. A line has only these properties and those that their schema
@@ -104,22 +108,21 @@ class Columns:
 
 
 class Spreadsheet:
-    """Writes the answers of an endpoint.
+    """Writes the answers of an endpoint; `sources` are those that a record may say something of."""
 
-    `schema` is the schema of a record, `container` that of the object with the records under `key`.
-    `sources` are those that a record may say something of.
-    """
-
-    def __init__(self, schema: str, container: str, key: str, sources: Sequence[str] = ()) -> None:
-        record = Columns(schema_of(schema), sources=sources)
-        self.levels = [(Columns(schema_of(container), is_repeated=True), key)] if key else []
+    def __init__(self, endpoint: Endpoint, sources: Sequence[str]) -> None:
+        record, key = Columns(schema_of(endpoint.schema), sources=sources), endpoint.records_key
+        # the columns of nested objects, and the key under which an object has the next ones
+        self.levels: list[tuple[Columns, str]] = []
+        if key:
+            self.levels.append((Columns(schema_of(endpoint.container), is_repeated=True), key))
         if record.records:
             inner_key, inner = record.records
             self.levels += [(record, inner_key), (inner, "")]
         else:
             self.levels.append((record, ""))
         self.columns = [name for columns, _ in self.levels for name in columns.names]
-        self.time_key = MILLIS.get(schema)
+        self.time_key = MILLIS.get(endpoint.schema)
         if self.time_key:
             self.columns.append("millis")
 
@@ -148,3 +151,13 @@ class Spreadsheet:
                 time = record.get(self.time_key)
                 line.append(time and milliseconds(time))
         return lines
+
+
+spreadsheet_of = cache(Spreadsheet)  # its columns take long to find
+
+
+def write(endpoint: Endpoint, data: Snapshot, objects: Sequence[Json]) -> bytes:
+    """The objects of a page of an endpoint, as CSV."""
+    says_sources = "Sources" in properties_of(schema_of(endpoint.schema))[0]
+    sources = tuple(queries.sources_compared(data)) if says_sources else ()
+    return spreadsheet_of(endpoint, sources).write(objects)

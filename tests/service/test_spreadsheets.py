@@ -12,7 +12,7 @@ import pytest
 from support.answers import client
 from support.loads import changed
 
-from racedata.service.endpoints import ENDPOINTS
+from racedata.service.endpoints import BY_NAME, ENDPOINTS
 from racedata.service.spreadsheets import Spreadsheet
 
 with warnings.catch_warnings():
@@ -178,9 +178,9 @@ def test_a_value_is_equal_to_the_value_in_the_json_character_for_character(datab
 def test_what_each_source_says_has_a_column_of_its_own_whatever_the_values_are():
     fact = {"kind": "results", "key": "2023/18/norris", "column": "row", "state": "open"}
     said = [{"source": "dump", "value": "number=4; grid=2"}, {"source": "https://example.org/f1"}]
-    written = Spreadsheet("Discrepancy", "", "", ["dump", "f1db", "https://example.org/f1"]).write(
-        [{**fact, "explanation": "x", "Sources": said}]
-    )
+    written = Spreadsheet(
+        BY_NAME["discrepancies"], ["dump", "f1db", "https://example.org/f1"]
+    ).write([{**fact, "explanation": "x", "Sources": said}])
     (line,) = csv.DictReader(written.decode().splitlines())
     assert {name: value for name, value in line.items() if name.startswith("Sources")} == {
         "Sources.dump": "number=4; grid=2",
