@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Never
 
 # Windows has no SIGHUP.
 END_SIGNALS = [each for each in signal.Signals if each.name in ("SIGINT", "SIGTERM", "SIGHUP")]
@@ -21,9 +20,15 @@ def ignore_end_signals() -> None:
         signal.signal(number, ignore)
 
 
-def interrupt(number: int, frame: FrameType | None) -> Never:
+def interrupt(number: int, frame: FrameType | None) -> None:
     """Handles the first end signal, and ignores later ones, which would disturb the clean-up."""
     ignore_end_signals()
+    while frame is not None:
+        if frame.f_code is interrupt_again.__code__:  # what it raises would be lost
+            interrupt_soon()
+            return
+        frame = frame.f_back
+    stop_alarms()
     raise KeyboardInterrupt
 
 
@@ -34,10 +39,20 @@ def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     calls, and becomes another error there.
     """
     if unraisable.exc_type is KeyboardInterrupt:
-        signal.signal(signal.SIGALRM, interrupt)
-        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        interrupt_soon()
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def interrupt_soon() -> None:
+    """Raises an alarm each millisecond: a call that blocks does not see those before it."""
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+
+
+def stop_alarms() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, ignore)
 
 
 @contextmanager
@@ -58,6 +73,5 @@ def interrupted_by_end_signals() -> Iterator[None]:
         sys.unraisablehook = hook
         # The error that SQLite made may end the block before the alarm.
         if signal.getsignal(signal.SIGALRM) is interrupt:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            stop_alarms()
             raise KeyboardInterrupt

@@ -38,10 +38,33 @@ except KeyboardInterrupt:
     print("interrupted")
 """
 
+IN_REPORT_OF_ANOTHER_ERROR = """
+import os, signal, sys, time
+from racedata.loader.signals import interrupted_by_end_signals
+
+class Fails:
+    def __del__(self):
+        raise ValueError
+
+sys.__unraisablehook__ = lambda error: os.kill(os.getpid(), signal.SIGTERM)
+try:
+    with interrupted_by_end_signals():
+        fails = Fails()
+        del fails
+        time.sleep(600)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
 
 @pytest.mark.parametrize(
     "program",
-    [IN_DEL, IN_FUNCTION.format(then="time.sleep(600)"), IN_FUNCTION.format(then="raise")],
+    [
+        IN_DEL,
+        IN_FUNCTION.format(then="time.sleep(600)"),
+        IN_FUNCTION.format(then="raise"),
+        IN_REPORT_OF_ANOTHER_ERROR,
+    ],
 )
 def test_a_signal_to_end_is_obeyed_even_if_it_arrives_where_exceptions_are_swallowed(program):
     ended = subprocess.run(
