@@ -23,13 +23,12 @@ from racedata.model import KIND_BY_ENDPOINT, KINDS
 from racedata.service.addresses import Address
 from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
-from racedata.service.request import ParameterError, Parameters, parameter
+from racedata.service.request import Parameters
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, Rows, StatementError
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
-CHANGES = 200  # changes in an answer
 LONGEST = 8190  # characters of an address, as over HTTP
 SHOWN = 5  # races that are named as provisional, or as without results
 # Without records, they say that nothing is disputed, corrected or changed.
@@ -195,7 +194,10 @@ class Assistant:
             )
         if offset >= total > 0:
             notes.append(f"Of {total} records, none is behind the offset.")
-        if endpoint in MAY_BE_EMPTY and not total:
+        if endpoint == "changes":
+            (start,) = db.served.data.row("SELECT min(changedAt) FROM changes")
+            notes.append(f"Changes are noted since {start or 'the first build; there are none'}.")
+        elif endpoint in MAY_BE_EMPTY and not total:
             notes.append("No records match.")
         elif not total:
             notes.append(covered(db, {kind}) or "No records match; coverage() says what is loaded.")
@@ -270,44 +272,8 @@ class Assistant:
         )
 
     def changes(self, since: str) -> str:
-        """The values that builds have altered since a date or time, the newest first."""
-        try:
-            parameter({"since": since}, "since")
-        except ParameterError as error:
-            raise Refused(str(error)) from None
-        db = self.current()
-        data = db.served.data
-        total, first = data.row(
-            "SELECT count(*) FILTER (WHERE changedAt >= ?), min(changedAt) FROM changes",
-            (since,),
-        )
-        rows = data.rows(
-            """SELECT changedAt, kind, key, columnName, oldValue, value, oldSource, source,
-                   reason, raceName FROM changes
-               WHERE changedAt >= ? ORDER BY record LIMIT ?""",
-            (since, CHANGES),
-        )
-        changes: list[Json] = []
-        size = 0
-        for row in rows:
-            change = {name: value for name, value in dict(row).items() if value is not None}
-            for name in ("oldSource", "source"):
-                if name in change:
-                    change[name] = public_name(change[name])
-            size += len(orjson.dumps(change))
-            if size > SIZE:
-                break
-            changes.append(change)
-        note = (
-            f"The newest {len(changes)} of {total} changes; for others, use sql on the table "
-            "changes."
-            if len(changes) < total
-            else f"Changes are noted since {first}."
-            if first
-            else "No build has altered a value yet."
-        )
-        builtAt = data.build()["builtAt"]
-        return written({"note": note, "total": total, "builtAt": builtAt, "changes": changes})
+        """The answer of /changes: what builds have altered since a date or time, newest first."""
+        return self.ask(f"/changes?{urlencode({'since': since})}")
 
 
 def of_json(row: Json) -> Json:

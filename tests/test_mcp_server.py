@@ -109,9 +109,9 @@ def poles_of_a_driver_in_a_season(ask):
 
 
 def was_there_a_penalty_after_a_race_and_what_changed(ask):
-    found = ask("changes", since="2020-01-01")["changes"]
+    found = ask("changes", since="2020-01-01")["MRData"]["ChangeTable"]["Changes"]
     about = {
-        each["columnName"]: (each["oldValue"], each["value"])
+        each["column"]: (each["oldValue"], each["value"])
         for each in found
         if each["key"].startswith("2023/18/hamilton")
     }
