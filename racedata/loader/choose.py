@@ -20,12 +20,16 @@ PartsOfRaces = dict[tuple[str, int, str], list[StoredPart]]
 
 
 class Order(NamedTuple):
-    """The sort key of the parts of a kind: the lowest counts."""
+    """The sort key of the parts of a kind in a race: the lowest counts.
+
+    An API that has not confirmed its part for long may no longer exist. So outdated comes before
+    short.
+    """
 
     is_provisional: bool
     is_outdated: bool
     is_short: bool
-    place: int  # of the source in the list
+    place: int  # of the source in the list, among those that have a part
 
 
 @dataclass(eq=False)  # a key of dicts, as in Filling.race_ids
@@ -53,8 +57,9 @@ class ChosenRace:
         return f"{self.season}/{self.facts['round']} {self.name}"
 
     def ranked_parts(self, kind: str) -> list[StoredPart]:
-        """All parts of a kind, the one that counts first."""
-        return [self.parts[kind], *self.others.get(kind, ())] if kind in self.parts else []
+        """All parts of a kind, the one that counts first. It may be that no entries count."""
+        counts = [self.parts[kind]] if kind in self.parts else []
+        return [*counts, *self.others.get(kind, ())]
 
     def reason_for_choice(self, kind: str, source: str, other: str) -> str:
         """Why the records of a source count, and another's no longer do, in words."""
@@ -72,7 +77,7 @@ class ChosenRace:
         reasons = {
             "is_provisional": f"{name}'s are provisional",
             "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
-            "is_short": f"{name} has fewer entrants",
+            "is_short": f"{name} lacks entrants",
             "place": f"{public_name(source)} comes before {name} in the list of sources",
         }
         return reasons[next(differing)]
@@ -121,16 +126,19 @@ def choose(
         of_season = chosen_races(season, chosen, calendars_of_season, sources, correct)
         unmatched += unmatched_races(of_season, calendars_of_season, by_race)
         for race in of_season:
-            smaller += choose_parts(race, candidates_for(race, by_race), by_name, newest)
+            candidates = candidates_for(race, by_name, by_race)
+            smaller += choose_parts(race, candidates, by_name, newest)
         races += of_season
     return Choice(races, list(dict.fromkeys(unmatched)), smaller, newest)
 
 
-def candidates_for(race: ChosenRace, by_race: PartsOfRaces) -> dict[str, list[StoredPart]]:
-    """All parts of a race, by kind."""
+def candidates_for(
+    race: ChosenRace, sources: Iterable[str], by_race: PartsOfRaces
+) -> dict[str, list[StoredPart]]:
+    """All parts of a race, by kind, those of the most trusted source first."""
     candidates: dict[str, list[StoredPart]] = {}
-    for name, key in race.keys.items():
-        for part in by_race.get((name, race.season, key), ()):
+    for name in sources:
+        for part in by_race.get((name, race.season, race.keys.get(name, "")), ()):
             candidates.setdefault(part.kind, []).append(part)
     return candidates
 
@@ -252,46 +260,47 @@ def choose_parts(
     """Chooses the parts of a race. Returns those that lose because they are short."""
     smaller = []
     dumps = dumps_with_results_after(race.facts["date"], by_name.values(), newest)
-    # `is_short` needs the results that count
+    # `short_parts` needs the results that count
     for kind in sorted(candidates, key=lambda kind: kind != "results"):
         if kind == "entries":
             continue
         parts = candidates[kind]
-        short = [part for part in parts if is_short(part, parts, race, by_name)]
+        short = short_parts(parts, race, by_name)
         orders = {
             part.source: Order(
                 by_name[part.source].is_provisional,
                 is_outdated(by_name[part.source], part.confirmed_at, part.reading, dumps),
                 part in short,
-                place_of(part, by_name),
+                place,
             )
-            for part in parts
+            for place, part in enumerate(parts)
         }
         first, *others = sorted(parts, key=lambda part: orders[part.source])
         race.parts[kind], race.others[kind], race.orders[kind] = first, others, orders
-        if any(place_of(part, by_name) < place_of(first, by_name) for part in short):
+        if any(orders[part.source].place < orders[first.source].place for part in short):
             smaller.append(f"{kind} of {race.label}")
     choose_entries(race, candidates.get("entries", ()), by_name)
     return smaller
 
 
-def is_short(
-    part: StoredPart,
-    parts: Sequence[StoredPart],
-    race: ChosenRace,
-    by_name: Mapping[str, StoredSource],
-) -> bool:
-    """Whether an API has fewer drivers or constructors than another source of final records."""
+def short_parts(
+    parts: Sequence[StoredPart], race: ChosenRace, by_name: Mapping[str, StoredSource]
+) -> list[StoredPart]:
+    """The parts of APIs with fewer drivers or constructors than another source has, and the parts
+    of less trusted sources that have no more than these. Provisional sources do not matter here.
+    """
+    final = [part for part in parts if not by_name[part.source].is_provisional]
+    most = max((part.entrants for part in final), default=0)
     results = race.parts.get("results")
-    # A source may leave out the fastest lap of a driver who completed one lap.
-    if part.kind == "fastest_laps" and results and results.source == part.source:
-        return False
-    others = (other.entrants for other in parts if not by_name[other.source].is_provisional)
-    return by_name[part.source].is_api and part.entrants < max(others, default=0)
-
-
-def place_of(part: StoredPart, by_name: Mapping[str, StoredSource]) -> int:
-    return by_name[part.source].place or 0
+    short: list[StoredPart] = []
+    for part in final:
+        # A source may leave out the fastest lap of a driver who completed one lap.
+        if part.kind == "fastest_laps" and results and results.source == part.source:
+            continue
+        lacks_some = by_name[part.source].is_api and part.entrants < most
+        if lacks_some or any(part.entrants <= before.entrants for before in short):
+            short.append(part)
+    return short
 
 
 def dumps_with_results_after(
@@ -327,8 +336,8 @@ def choose_entries(
     An API lists none, so it is completed by the next source that does.
     """
     results = race.parts.get("results")
-    ordered = sorted(parts, key=lambda part: place_of(part, by_name))
-    for part in ordered:
+    for part in parts:
         if results and (part.source == results.source or by_name[results.source].is_api):
             race.parts["entries"] = part
-            return
+            break
+    race.others["entries"] = [part for part in parts if part is not race.parts.get("entries")]

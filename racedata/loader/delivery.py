@@ -29,7 +29,7 @@ def delivery_of(
     # Each source has the facts about those that it names: the first may leave the list of sources.
     lists: dict[str, Sequence[Row]]
     lists = {name: tables.list_rows(name) for name in (*LISTS, "seasons")}
-    if number == 1:
+    if number == 1:  # a database does not say which source has noted them
         lists["corrections"] = [dict(zip(NOTED, row)) for row in tables.rows("corrections", NOTED)]
     name = public_name(source.name)  # the sample's is not its path
     lists["ids"] = [

@@ -28,7 +28,7 @@ class Filling:
     """What fills a Stage from the store. `build.fill_and_correct` calls its functions.
 
     `base` is the source whose lists come first, and with `kept`, the sources whose ids are kept: an
-    export, and perhaps its rest.
+    export, and perhaps its rest; or all dumps of a database that was taken apart.
     """
 
     def __init__(
@@ -319,7 +319,7 @@ def base_of(sources: Sequence[StoredSource]) -> StoredSource:
 
 
 def in_order(sources: Sequence[StoredSource]) -> list[StoredSource]:
-    """The sources in the order of their numbers: first those that were loaded.
+    """The sources in the order of their numbers: first all but APIs, the most trusted first.
 
     The facts of the most trusted API come last: they replace others.
     """

@@ -211,8 +211,9 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     """Puts what a database has into the store, by source. The store has its state then."""
     tables = Tables(existing.db, "main")
     store.clear()
+    # The ids of all dumps are kept: they do not clash, because they are of one database.
     sources = [
-        (number, source._replace(has_ids=number == 1))
+        (number, source._replace(has_ids=source.is_loaded))
         for number, source in sources_in(existing.db, "main")
     ]
     if existing.is_sample:

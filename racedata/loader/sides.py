@@ -126,7 +126,8 @@ class Said:
             yield from self.calendars_of(race, id)
             for kind in race.parts:
                 parts = race.ranked_parts(kind)
-                if len(parts) > 1:
+                # Some sources have drivers among the results that others have among the entries.
+                if len(parts) > 1 and kind != "entries":
                     self.amounts.update((part.source, kind) for part in parts)
                     if len({self.store.content(part) for part in parts}) > 1:
                         yield Sides(Subject(kind, race, id), self.rows_by_source(race, kind))

@@ -113,7 +113,7 @@ def parts_in(
     for race in choice.races:
         if (race.season, race.facts["round"]) == (season, round):
             for part in race.ranked_parts(kind):
-                yield part, "counts" if part is race.parts[kind] else "does not count"
+                yield part, "counts" if part is race.parts.get(kind) else "does not count"
 
 
 def lines_of(store: Store, part: StoredPart, what: str) -> Iterator[str]:

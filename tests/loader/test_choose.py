@@ -63,6 +63,26 @@ CASES = {
     "fewer": ([API, DUMP], parts_of(api=19, dump=20), "dump"),
     "more": ([API, DUMP], parts_of(api=21, dump=20), "api"),
     "fewer in a dump": ([FIRST, SECOND], parts_of(first=19, second=20), "first"),
+    "fewer, and a dump with still fewer": (
+        [API, DUMP, OTHER],
+        parts_of(api=18, dump=17, other=20),
+        "other",
+    ),
+    "fewer, and a dump with as few": (
+        [API, DUMP, OTHER],
+        parts_of(api=18, dump=18, other=20),
+        "other",
+    ),
+    "fewer, and a dump with some more": (
+        [API, DUMP, OTHER],
+        parts_of(api=18, dump=19, other=20),
+        "dump",
+    ),
+    "fewer, behind a dump with still fewer": (
+        [FIRST, API._replace(place=2), OTHER],
+        parts_of(first=17, api=18, other=20),
+        "first",
+    ),
     "provisional has more": ([API, OPENF1._replace(place=2)], parts_of(api=19, openf1=20), "api"),
 }
 
@@ -77,7 +97,8 @@ def test_the_part_that_counts_is_that_of_the_first_source_unless_it_is_old_or_sh
 WHY = {
     "provisional and another": ("openf1", "openf1's are provisional"),
     "old": ("api", "api has not confirmed its own for 30 days"),
-    "fewer": ("api", "api has fewer entrants"),
+    "fewer": ("api", "api lacks entrants"),
+    "fewer, and a dump with still fewer": ("dump", "dump lacks entrants"),
     "the first of the list": ("second", "first comes before second in the list of sources"),
     "one that is not in the list": (
         "dropped",
@@ -168,6 +189,14 @@ def test_entries_are_from_the_source_of_the_results_or_complete_an_api(
     results = parts_of(**{sources[0].name: 20})
     assert winners(sources, results + entries).get("entries") == expected
     assert winners(sources, entries) == {}  # without results, there are none
+
+
+def test_entries_that_do_not_count_are_kept_too():
+    parts = [*parts_of(first=20, second=20), *parts_of("entries", second=1)]
+    calendars = [stored_calendar(name, a_race(1)) for name in ("first", "second")]
+    (race,) = chosen([FIRST, SECOND], calendars, parts).races
+    assert "entries" not in race.parts
+    assert [part.source for part in race.ranked_parts("entries")] == ["second"]
 
 
 # Calendars.

@@ -12,6 +12,7 @@ from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, refreshed, served
 from support.loads import built, changed, csv_rows, rows_of, run_loader, select, without
+from support.refreshes import F1DB
 from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.database import store_path
@@ -98,6 +99,18 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
         build_database(database.with_name("again.db"), store, [], lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
+
+
+def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_of_the_ids(tmp_path):
+    database = built([F1DB, SAMPLE], tmp_path / "x.db")
+    before = rows_of(database)
+    assert select(database, "SELECT name FROM sources WHERE sourceId = 1") == [("f1db",)]
+    store_path(database).unlink()
+    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
+        take_apart(existing, store)
+        build_database(database.with_name("again.db"), store, [], lambda text: None)
+    after = rows_of(database.with_name("again.db"))
+    assert [name for name in before if after[name] != before[name]] == []
 
 
 def test_a_store_of_another_database_forgets_what_it_had(database):

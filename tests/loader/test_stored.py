@@ -5,7 +5,16 @@ import shutil
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
-from support.loads import built, file_of_corrections, racedata, rows_of, select
+from support.loads import (
+    built,
+    csv_rows,
+    edited,
+    file_of_corrections,
+    race_ids,
+    racedata,
+    rows_of,
+    select,
+)
 from support.refreshes import F1DB
 
 
@@ -55,6 +64,23 @@ def test_the_parts_of_a_race_are_those_of_each_source_and_what_counts_comes_firs
     ]
     assert lines[0].startswith(f"{SAMPLE}, ") and lines[0].endswith("20 rows, counts")
     assert "123,max_verstappen,red_bull,1,6,1,1,25,56,5721362,Finished" in lines
+
+
+def test_entries_are_shown_even_if_none_count(tmp_path):
+    """They would count only with the results of their own source."""
+    dump = edited(SAMPLE, tmp_path / "dump")
+    race = race_ids(SAMPLE, 2023)[18]
+    drivers = {row["driverId"]: row["driverRef"] for row in csv_rows(SAMPLE, "drivers")}
+    drove = {row["driverId"] for row in csv_rows(SAMPLE, "results") if row["raceId"] == race}
+    driver = min({*drivers} - drove)
+    team = csv_rows(SAMPLE, "constructors")[0]
+    text = f"raceId,driverId,constructorId\n{race},{driver},{team['constructorId']}\n"
+    (dump / "entries.csv").write_text(text, encoding="utf-8")
+    database = built([F1DB, dump], tmp_path / "x.db")
+    status, lines, _ = said("parts", database, "2023/18", "entries")
+    assert (status, len(lines)) == (0, 3)
+    assert lines[0].startswith(f"{dump}, ") and lines[0].endswith("1 row, does not count")
+    assert lines[1:] == ["driverId,constructorId", f"{drivers[driver]},{team['constructorRef']}"]
 
 
 @pytest.mark.parametrize("has_store", [False, True])
