@@ -48,6 +48,16 @@ def seasons(data: Snapshot, column: str, id: int) -> list[Row]:
     )
 
 
+def poles(data: Snapshot, driver: int) -> list[int]:
+    """The races in which a driver had the pole, in order: their raceIds."""
+    rows = data.rows(
+        f"""SELECT DISTINCT raceId, year, round FROM results JOIN races USING (raceId)
+            WHERE driverId = ? AND {IS_POLE} ORDER BY year, round""",
+        (driver,),
+    )
+    return [row["raceId"] for row in rows]
+
+
 def points(data: Snapshot, column: str, id: int) -> float:
     """All points of a driver or constructor, in races and sprints."""
     (total,) = data.row(

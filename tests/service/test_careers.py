@@ -70,6 +70,28 @@ def test_seasons_and_points_of_a_full_dump_are_those_of_the_views(full_database,
     check_seasons_and_points(full_database, column)
 
 
+def check_poles(database):
+    data = Snapshot.read(str(database))
+    rounds = {id: round for id, *round in select(database, "SELECT raceId, year, round FROM races")}
+    expected = defaultdict(list)
+    sql = "SELECT driverRef, year, round FROM poles ORDER BY year, round"
+    for driver, *round in select(database, sql):
+        expected[driver].append(round)
+    found = {
+        driver: [rounds[race] for race in careers.poles(data, id)]
+        for id, driver in ids_of(database, "driverId")
+    }
+    assert {driver: races for driver, races in found.items() if races} == expected
+
+
+def test_the_poles_of_a_driver_are_those_of_the_view(sample_database):
+    check_poles(sample_database)
+
+
+def test_the_poles_of_a_driver_in_a_full_dump_are_those_of_the_view(full_database):
+    check_poles(full_database)
+
+
 def compared_by_views(database, view, condition):
     """By year, constructor and pair of drivers: together, ahead, behind; from a view."""
     places = defaultdict(dict)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from racedata.formats import Json
+from racedata.formats import Json, public_url
 from racedata.model import LETTERS
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
@@ -51,6 +51,7 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "round": round,
         "race": race,
         "start": races.start(race),
+        "article": public_url(race.get("url", "")),
         "before": before and calendar[before],  # the race before it
         "after": after and calendar[after],
         "other_years": [

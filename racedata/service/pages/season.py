@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
-from racedata.formats import Json
+from racedata.formats import Json, public_url
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import OPEN
@@ -21,8 +21,10 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
     coming = races.coming(ask)
     origins = ask.origins(calendar)
     laps = [origin["FastestLaps"] for origin in origins if "FastestLaps" in origin]
+    (about,) = ask("seasons", 1, season)
     return {
         "season": season,
+        "article": public_url(about.get("url", "")),
         "before": before,  # the season before it
         "after": after,
         # with their winners: two of them if they shared a car; and with the leaders after them
