@@ -23,6 +23,7 @@ from racedata.model import KIND_BY_ENDPOINT, KINDS
 from racedata.service.addresses import Address
 from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
+from racedata.service.queries import seasons_loaded
 from racedata.service.request import Parameters
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, Rows, StatementError
@@ -241,20 +242,11 @@ class Assistant:
         data = db.served.data
         health = Health(data, db.served.settings).report()
         del health["status"], health["rows"]
-        (first, last, seasons) = data.row("SELECT min(year), max(year), count(*) FROM seasons")
-        (latest,) = data.row(
-            """SELECT max(date || ': ' || year || '/' || round || ' ' || name) FROM races
-               WHERE raceId IN (SELECT raceId FROM results)"""
+        seasons, first, last = seasons_loaded(data)
+        catalogue, now = db.served.catalogue, utc_now()
+        latest, *later = (
+            race_in_words(catalogue.races[id]) for id in (catalogue.last_race, *catalogue.coming)
         )
-        now = utc_now()
-        later = [
-            text
-            for (text,) in data.rows(
-                """SELECT date || ': ' || year || '/' || round || ' ' || name FROM races
-                   WHERE date > (SELECT max(date) FROM races
-                       WHERE raceId IN (SELECT raceId FROM results)) ORDER BY date"""
-            )
-        ]
         past = [text for text in later if text < now[:10]]
         return written(
             {
@@ -262,7 +254,9 @@ class Assistant:
                 "seasons": {"first": first, "last": last, "count": seasons},
                 "lastRaceWithResults": latest,
                 **({"sinceThenWithoutResults": shown(past)} if past else {}),
-                "nextRace": (later[len(past) :] or ["no later race is loaded"])[0],
+                "nextRace": next(
+                    (text for text in later if text not in past), "no later race is loaded"
+                ),
                 **health,
                 **provisional(db, {*KINDS}, None),
                 **disputed(db, {*KINDS}),
@@ -297,6 +291,11 @@ def shown(texts: list[str]) -> list[str]:
     """The first texts, and how many more there are."""
     more = [f"and {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
     return [*texts[:SHOWN], *more]
+
+
+def race_in_words(race: Json) -> str:
+    """`2023-10-22: 2023/18 United States Grand Prix`."""
+    return f"{race['date']}: {race['season']}/{race['round']} {race['raceName']}"
 
 
 def first_date(envelope: Json) -> str:

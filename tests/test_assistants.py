@@ -310,6 +310,12 @@ def test_coverage_says_what_the_database_does_not_have(database):
     assert answer["seasons"] == {"first": 1957, "last": 2023, "count": 5}
 
 
+def test_coverage_counts_only_seasons_with_races(database):
+    changed(database, "INSERT INTO seasons VALUES (2024, NULL)")
+    answer = json.loads(Assistant(str(database)).coverage())
+    assert answer["seasons"] == {"first": 1957, "last": 2023, "count": 5}
+
+
 def test_coverage_says_if_no_later_race_is_loaded(database):
     changed(
         database,

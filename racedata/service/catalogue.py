@@ -78,18 +78,17 @@ class Catalogue:
         }
         # By table and season: the raceId of the latest race with rows.
         self.latest_with = {table: self.latest(data, table) for table in ("results", *STANDINGS)}
-        self.calendar_season = self.season_of_calendar()
+        # The last race with results, and the races after it: raceIds in order.
+        _, self.last_race = max(self.latest_with["results"].items())
+        self.coming = [*self.races][self.race_order[self.last_race] + 1 :]
+        # The season of the next race; of the last one with results if no later race is known.
+        next_or_last = [*self.coming, self.last_race][0]
+        self.calendar_season: int = self.race_rows[next_or_last]["year"]
 
     def latest(self, data: Snapshot, table: str) -> dict[int, int]:
         """The raceId of the latest race with rows in `table`, by season."""
         with_rows = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
         return {row["year"]: id for id, row in self.race_rows.items() if id in with_rows}
-
-    def season_of_calendar(self) -> int:
-        """The season of the next race; of the last one with results if no later race is known."""
-        _, last = max(self.latest_with["results"].items())
-        last_and_next = list(self.races)[self.race_order[last] :][:2]
-        return int(self.race_rows[last_and_next[-1]]["year"])
 
     def select(self, address: Address) -> Selection:
         """The Selection of an address. Raises NoLastRound."""
@@ -134,6 +133,7 @@ class Catalogue:
                 )
             return year, last
         if round == "next":
+            # Not `coming`: a season before the current one may have races without results too.
             ahead = [number for number in self.rounds.get(year, ()) if number > last]
             # The lowest round, even if one before it was cancelled (D11).
             return (year, ahead[0]) if ahead else (year + 1, 1)

@@ -22,6 +22,14 @@ def test_a_season_without_results_has_no_last_round(catalogue, path):
         catalogue.select(GRAMMAR.parse(path))
 
 
+def test_what_comes_is_in_order_and_begins_after_the_last_race_with_results(catalogue):
+    rounds = [
+        (catalogue.race_rows[id]["year"], catalogue.race_rows[id]["round"])
+        for id in (catalogue.last_race, *catalogue.coming)
+    ]
+    assert rounds == [(2023, round) for round in (18, 19, 20, 21, 22)]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -46,6 +46,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
     provisional = ask.provisional_sources(last).get("results")
     next_races = ask("races", 1, "current", "next")
     weekend = weekend_of(ask, next_races[0]) if next_races else None
+    later = [ask.catalogue.races[id] for id in ask.catalogue.coming[1:]]
     of_last = Newest(
         "Race", last, races.start(last), "race", last_places[:FIRST], provisional is not None
     )
@@ -55,7 +56,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         "last_check": last_check if last_check > built else "",
         "weekend": weekend,  # that runs or comes; None without a later race
         # those after it, with their start
-        "later": [(race, races.start(race)) for race in races.coming(ask)[1:]],
+        "later": [(race, races.start(race)) for race in later],
         "newest": (weekend and weekend["newest"]) or of_last,
         "last_race": last,
         "last_places": last_places,

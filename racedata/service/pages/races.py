@@ -179,12 +179,6 @@ def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[Session]
     ]
 
 
-def coming(ask: Ask) -> list[Json]:
-    """The races after the last one with results, with their sessions."""
-    _, last = max(ask.catalogue.latest_with["results"].items())
-    return [*ask.catalogue.calendar.values()][ask.catalogue.race_order[last] + 1 :]
-
-
 def records(ask: Ask, season: int, round: int | None = None) -> Iterator[Records]:
     """All records of a season or race that are loaded, by their endpoint."""
     settings = ask.settings

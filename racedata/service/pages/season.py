@@ -18,7 +18,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
     }
     leaders = ask.leaders(season)
     calendar = ask("races", ALL, season)
-    coming = races.coming(ask)
+    coming = [ask.catalogue.races[id] for id in ask.catalogue.coming]
     origins = ask.origins(calendar)
     laps = [origin["FastestLaps"] for origin in origins if "FastestLaps" in origin]
     (about,) = ask("seasons", 1, season)
