@@ -23,8 +23,7 @@ from racedata.database import DatabaseError, default_path
 from racedata.service.addresses import CSV, ENDINGS, ICS, after_base
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS
-from racedata.service.openapi import WITH_FILTER
+from racedata.service.endpoints import ENDPOINTS, RULES
 from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
@@ -32,6 +31,13 @@ from racedata.settings import SettingError, Settings
 
 LIMIT = 2000  # records; a longer list has no file
 WORDS = ("current", "current/last", "current/next")  # seasons and rounds that change
+# The endpoints that have a list for each circuit, constructor or driver, even if no page links to
+# it. docs/static.md promises these.
+BY_ID = {
+    "circuits": ("circuits", "races"),
+    "constructors": ("constructors",),
+    "drivers": ("drivers", "results"),
+}
 # Clients spell these so, and a web server does not know that capitals do not matter (D1).
 SPELLINGS = {
     "driverstandings": "driverStandings",
@@ -118,11 +124,11 @@ class Site:
                     yield f"{front}/{endpoint.name}", endings
                 if endpoint.name == "races":  # the only endpoint that needs no name
                     yield front, endings
-            for path in WITH_FILTER.get(endpoint.name, ()):
-                if "{season}" not in path:
-                    name = path.split("/")[1]
-                    for id in catalogue.ids[name]:
-                        yield re.sub("{.*}", id, path), endings
+        for kind, names in BY_ID.items():
+            for id in catalogue.ids[kind]:
+                for name in names:
+                    rest = "" if name == kind else f"/{name}"
+                    yield f"/{kind}/{id}{rest}", [*RULES[name].endings]
 
     def lists(self) -> Iterator[str]:
         """The addresses of the files of all endpoints, with their endings."""

@@ -96,14 +96,24 @@ def test_each_endpoint_has_files_for_each_season_and_round_even_if_they_have_no_
     assert (copied / "ergast/f1/1957/1/laps.csv").read_text().count("\n") == 1
 
 
-def test_drivers_constructors_and_circuits_have_files(files):
-    for name in (
-        "drivers/alonso.json",
-        "drivers/alonso/results.csv",
-        "constructors/ferrari.csv",
-        "circuits/monza/races.ics",
-    ):
-        assert f"ergast/f1/{name}" in files
+@pytest.mark.parametrize(
+    ("kind", "column", "endings"),
+    [
+        ("drivers", "driverRef", [".json", ".csv", "/results.json", "/results.csv"]),
+        ("constructors", "constructorRef", [".json", ".csv"]),
+        (
+            "circuits",
+            "circuitRef",
+            [".json", ".csv", "/races.json", "/races.csv", "/races.ics"],
+        ),
+    ],
+)
+def test_each_driver_constructor_and_circuit_has_its_files(files, kind, column, endings):
+    with (SAMPLE / f"{kind}.csv").open(encoding="utf-8") as lines:
+        ids = {row[column].lower() for row in csv.DictReader(lines)}
+    assert len(ids) > 10
+    expected = {f"ergast/f1/{kind}/{id}{ending}" for id in ids for ending in endings}
+    assert expected - files == set()
 
 
 def test_names_that_clients_write_with_a_capital_have_files(copied):
