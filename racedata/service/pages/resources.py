@@ -1,11 +1,12 @@
-"""The HTML pages: one table of routes, and what answers requests for them.
+"""The HTML pages: their routes, and what answers requests for them.
 
 A page is a module that collects facts, and a template that shows them. Pages are outside the base
-address, and work without scripts.
+address, and work without scripts. The tables at the end have the routes: PAGES, CURRENT and FILES.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -52,36 +53,11 @@ class Page(NamedTuple):
     """A page, or one for each value of the parameters in its route."""
 
     route: str
+    resource: Callable[["Pages", "Page"], object]  # makes what answers requests for it
     template: str
     facts: Callable[..., dict[str, Any]]  # `facts(ask, **parameters)`
     # `fault(ask, **parameters)` says why there is no such page; empty if there is one
     fault: Callable[..., str] = lambda ask: ""
-
-
-HOME = Page("/", "home.html", home.facts)
-DATA = Page("/data", "data.html", data.facts)
-DOCS = Page("/docs", "interface.html", interface.facts)
-LLMS = Page("/llms.txt", "llms.txt", llms.facts)  # https://llmstxt.org
-PAGES = (
-    Page("/{season:year}", "season.html", season.facts, races.fault),
-    Page("/{season:year}/{round:number}", "race.html", race.facts, races.fault),
-    Page(
-        "/{season:year}/discrepancies",
-        "discrepancies.html",
-        differing_values.discrepancies,
-        races.fault,
-    ),
-    Page("/drivers", "directory.html", directory.drivers),
-    Page("/constructors", "directory.html", directory.constructors),
-    Page("/circuits", "circuits.html", directory.circuits),
-    Page("/discrepancies", "discrepancies.html", differing_values.discrepancies),
-    Page("/changes", "changes.html", differing_values.changes),
-    Page("/drivers/{driver:id}", "driver.html", driver.facts, driver.fault),
-    Page(
-        "/constructors/{constructor:id}", "constructor.html", constructor.facts, constructor.fault
-    ),
-    Page("/circuits/{circuit:id}", "circuit.html", circuit.facts, circuit.fault),
-)
 
 
 class Year(BaseConverter):
@@ -116,37 +92,21 @@ class Pages:
     def __init__(self, ask: Ask, grammar: Grammar, cache: Cache) -> None:
         self.ask, self.grammar = ask, grammar
         self.answers = CachedAnswers(self.validators({}), cache)
-        self.names = find.Names(ask)
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         app.router_options.converters.update(CONVERTERS)
-        for page in (HOME, DATA):
-            app.add_route(page.route, FreshPage(self, page))
-        app.add_route(LLMS.route, self.plain(LLMS))
-        for page in (DOCS, *PAGES):
-            app.add_route(page.route, PageResource(self, page))
-        finder = FindPage(self)
-        app.add_route(finder.page.route, finder)
-        for name, text, content_type in (
-            ("icon.svg", ICON, "image/svg+xml"),
-            ("manifest.webmanifest", MANIFEST, "application/manifest+json"),
-            ("card.png", CARD, "image/png"),
-        ):
-            app.add_route(f"/{name}", Document(self.validators({}), text, content_type))
-        app.add_route("/current", Current(self, None))
-        app.add_route("/current/last", Current(self, "last"))
-        app.add_route("/current/next", Current(self, "next"))
+        for page in PAGES:
+            app.add_route(page.route, page.resource(self, page))
+        for route, round in CURRENT.items():
+            app.add_route(route, Current(self, round))
+        for route, (content, content_type) in FILES.items():
+            app.add_route(route, Document(self.validators({}), content, content_type))
         app.add_sink(self.not_found)  # for all addresses without a route
 
     def validators(self, times: home.RefreshTimes) -> Validators:
         settings, data = self.ask.settings, self.ask.data
         shown: tuple[Answers, ...] = "the description", "the HTML pages"
         return Validators(settings, data, *shown, max_age=0, refresh_times=times)
-
-    def plain(self, page: Page) -> Document:
-        """A page for programs, without HTML."""
-        text = self.render(page.template, page.route, "", page.facts(self.ask))
-        return Document(self.validators({}), text.encode(), "text/plain; charset=utf-8")
 
     def site(self, req: falcon.Request) -> str:
         """The URL of this service without a path, for links on other sites; empty if unknown."""
@@ -229,7 +189,7 @@ class Pages:
 
 
 class PageResource:
-    """The resource of a page with parameters."""
+    """The resource of a page that is the same as long as the database is."""
 
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages, self.page = pages, page
@@ -245,7 +205,7 @@ class PageResource:
 
 
 class FreshPage:
-    """The resource of a page that says when refreshes last asked the sources: `/` or `/data`.
+    """The resource of a page that says when refreshes last asked the sources.
 
     It is made again when a refresh has asked a source.
     """
@@ -272,14 +232,13 @@ class FreshPage:
 
 
 class FindPage:
-    """The resource of `/find`: what matches the query `q`, of which it reads the beginning."""
+    """The resource of a page that searches all names for what matches the query `q`, of which it
+    reads the beginning.
+    """
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Pages, page: Page) -> None:
         self.pages = pages
-        self.page = Page("/find", "find.html", self.facts)
-
-    def facts(self, ask: Ask, query: str) -> dict[str, Any]:
-        return find.facts(ask, self.pages.names, query)
+        self.page = page._replace(facts=partial(page.facts, names=find.Names(pages.ask)))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         query = " ".join(req.get_param("q", default="")[: find.LONGEST].split())
@@ -288,8 +247,14 @@ class FindPage:
     on_head = on_get
 
 
+def plain_text(pages: Pages, page: Page) -> Document:
+    """The resource of a page for programs, without HTML."""
+    text = pages.render(page.template, page.route, "", page.facts(pages.ask))
+    return Document(pages.validators({}), text.encode(), "text/plain; charset=utf-8")
+
+
 class Current:
-    """Leads from `/current`, `/current/last` or `/current/next` to the page they mean now."""
+    """Leads to the page of the current season, or of a race in it."""
 
     def __init__(self, pages: Pages, round: Round | None) -> None:
         self.pages, self.round = pages, round
@@ -304,3 +269,48 @@ class Current:
         resp.location = f"../{season}/{round}" if self.round else season
 
     on_head = on_get
+
+
+PAGES = (
+    Page("/", FreshPage, "home.html", home.facts),
+    Page("/data", FreshPage, "data.html", data.facts),
+    Page("/docs", PageResource, "interface.html", interface.facts),
+    Page("/llms.txt", plain_text, "llms.txt", llms.facts),  # https://llmstxt.org
+    Page("/find", FindPage, "find.html", find.facts),
+    Page("/{season:year}", PageResource, "season.html", season.facts, races.fault),
+    Page("/{season:year}/{round:number}", PageResource, "race.html", race.facts, races.fault),
+    Page(
+        "/{season:year}/discrepancies",
+        PageResource,
+        "discrepancies.html",
+        differing_values.discrepancies,
+        races.fault,
+    ),
+    Page("/drivers", PageResource, "directory.html", directory.drivers),
+    Page("/constructors", PageResource, "directory.html", directory.constructors),
+    Page("/circuits", PageResource, "circuits.html", directory.circuits),
+    Page("/discrepancies", PageResource, "discrepancies.html", differing_values.discrepancies),
+    Page("/changes", PageResource, "changes.html", differing_values.changes),
+    Page("/drivers/{driver:id}", PageResource, "driver.html", driver.facts, driver.fault),
+    Page(
+        "/constructors/{constructor:id}",
+        PageResource,
+        "constructor.html",
+        constructor.facts,
+        constructor.fault,
+    ),
+    Page("/circuits/{circuit:id}", PageResource, "circuit.html", circuit.facts, circuit.fault),
+)
+
+# The addresses that lead to other pages, with the round that they mean.
+CURRENT: Mapping[str, Round | None] = {
+    "/current": None,
+    "/current/last": "last",
+    "/current/next": "next",
+}
+
+FILES = {
+    "/icon.svg": (ICON, "image/svg+xml"),
+    "/manifest.webmanifest": (MANIFEST, "application/manifest+json"),
+    "/card.png": (CARD, "image/png"),
+}

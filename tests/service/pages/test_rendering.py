@@ -13,7 +13,8 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 from racedata.service.pages import rendering
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.resources import DATA, DOCS, HOME, PAGES
+from racedata.service.pages.find import Names
+from racedata.service.pages.resources import PAGES, FindPage, FreshPage
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -111,14 +112,26 @@ def test_the_card_is_an_image_of_the_size_that_other_sites_show(sample):
     assert [int.from_bytes(answer.body[at : at + 4]) for at in (16, 20)] == [1200, 630]
 
 
-PARAMETERS = [[2023], [2023, 18], [2023], *[[]] * 5, ["alonso"], ["red_bull"], ["americas"]]
-SHOWN = [(HOME, [{}]), (DATA, [{}]), (DOCS, []), *zip(PAGES, PARAMETERS, strict=True)]
+EXAMPLES = {
+    "year": 2023,
+    "number": 18,
+    "driver": "alonso",
+    "constructor": "red_bull",
+    "circuit": "americas",
+}
 
 
-@pytest.mark.parametrize(("page", "parameters"), SHOWN)
-def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page, parameters):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.route)
+def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
     data = Snapshot.read(sample_database)
-    facts = page.facts(Ask(Served(data, Catalogue(data), Settings())), *parameters)
+    ask = Ask(Served(data, Catalogue(data), Settings()))
+    fields = re.findall(r"{(\w+):(\w+)}", page.route)
+    parameters = {name: EXAMPLES[name if form == "id" else form] for name, form in fields}
+    if page.resource is FreshPage:
+        parameters["shown_times"] = {}
+    if page.resource is FindPage:
+        parameters |= {"names": Names(ask), "query": "hamilton vs russell"}
+    facts = page.facts(ask, **parameters)
     source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, page.template)
     used = meta.find_undeclared_variables(rendering.TEMPLATES.parse(source))
     assert facts.keys() - used == set()
