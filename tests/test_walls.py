@@ -222,6 +222,11 @@ def test_html_is_only_in_templates():
 WEB = {"falcon", "gunicorn", "http", "socket", "urllib"}
 FILES = {"io", "os", "pathlib", "shutil", "tempfile", "racedata.database"}
 SQL = {"sqlite3"}
+CLOCK = {"time", "datetime", "racedata.loader.same_bytes"}
+COMPARING = {
+    f"racedata.loader.{name}"
+    for name in ("changes", "conventions", "differences", "discrepancies", "ids", "sides")
+}
 PAGES = {name for name in ONLINE if name.startswith("racedata.service.pages.")}
 
 # What a module may not import, because its job needs none of it.
@@ -244,6 +249,7 @@ MAY_NOT_IMPORT = {
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},
+    "racedata.loader.fill": WEB | FILES | SQL | CLOCK | SOURCES | {LIST} | COMPARING,
     "racedata.loader.matching": WEB | FILES,  # it gets connections
     "racedata.loader.schedule": WEB | FILES | {"time"},  # it gets a connection and the time
     "racedata.loader.follow": WEB | SQL,  # its sources ask, existing.py opens the database

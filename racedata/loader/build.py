@@ -93,7 +93,7 @@ def build_database(
         if old:
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")  # only now: no database can be attached in a transaction
-        filling = Filling(stage, store, choice, corrected)
+        filling = Filling(stage, store, choice, corrected, build_time())
         for source in filling.sources:
             check_licence(source.address, source.licence)
         applied = fill_and_correct(filling)
@@ -187,7 +187,8 @@ def fill_comparisons(filling: Filling, old: ExistingDatabase | None) -> Amounts:
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         progress("noting what has changed")
-        finder = ChangeFinder(db, filling.reason_for_choice, filling.source_of_fact)
+        chosen = {id: race for race, id in filling.race_ids.items()}
+        finder = ChangeFinder(db, chosen, filling.lists.source_of_fact)
         put_found_changes(store, finder, old.state)
     fill_changes(store, db)
     progress("comparing sources")

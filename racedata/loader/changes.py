@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.formats import counted, public_name
+from racedata.loader.choose import ChosenRace
 from racedata.loader.correction_lines import (
     ROW,
     Facts,
@@ -22,6 +23,7 @@ from racedata.loader.correction_lines import (
     names_in_key,
     sql_of_text,
 )
+from racedata.loader.lists import Fact
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
@@ -124,9 +126,7 @@ class Race(NamedTuple):
     about: About
 
 
-# Filling.reason_for_choice and Filling.source_of_fact
-ReasonForChoice = Callable[[int, str, str, str], str]
-SourceOfFact = Callable[[str, str, tuple[str, Value] | None], str | None]
+SourceOfFact = Callable[[str, str, Fact | None], str | None]  # Lists.source_of_fact
 
 
 def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, int]) -> None:
@@ -197,16 +197,18 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
 
 
 class ChangeFinder:
-    """Compares the new database with `old`, which is attached to its connection."""
+    """Compares the new database with `old`, which is attached to its connection.
+
+    `chosen` has what was chosen for the new one, by the id of the race.
+    """
 
     def __init__(
         self,
         db: sqlite3.Connection,
-        reason_for_choice: ReasonForChoice,
+        chosen: Mapping[int, ChosenRace],
         source_of_fact: SourceOfFact,
     ) -> None:
-        self.db = db
-        self.reason_for_choice, self.source_of_fact = reason_for_choice, source_of_fact
+        self.db, self.chosen, self.source_of_fact = db, chosen, source_of_fact
         self.races = list(self.matched_races())
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
@@ -422,7 +424,8 @@ class ChangeFinder:
             return "a source has changed it" if is_of_list else "no source has it any more"
         if not old_source or source == old_source:
             return f"{public_name(source)} has changed it"
-        return self.reason_for_choice(race.new or 0, kind, source, old_source)
+        assert race.new  # a race that is gone has no source
+        return self.chosen[race.new].reason_for_choice(kind, source, old_source)
 
 
 def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:

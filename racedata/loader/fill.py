@@ -1,4 +1,7 @@
-"""Fills a Stage with what was chosen from the store: gives rows ids instead of references."""
+"""Fills a Stage with what was chosen from the store: gives rows ids instead of references.
+
+It knows what was chosen, never why, and needs no file or clock, no source and no comparison.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress, count, islice, repeat
@@ -11,12 +14,10 @@ from racedata.loader.errors import LoadError
 from racedata.loader.fastest_laps import Car, fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
-from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import insert, insertion
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
 from racedata.model import BY_NAME, KINDS
-from racedata.values import Value
 
 # The values of a part, by column: much faster than row by row.
 Columns = dict[str, Sequence[Any]]
@@ -28,14 +29,15 @@ class Filling:
     """What fills a Stage from the store. `build.fill_and_correct` calls its functions.
 
     `base` is the source whose lists come first, and with `kept`, the sources whose ids are kept: an
-    export, and perhaps its rest; or all dumps of a database that was taken apart.
+    export, and perhaps its rest; or all dumps of a database that was taken apart. `now` is the time
+    of the build.
     """
 
     def __init__(
-        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows
+        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows, now: str
     ) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
-        self.corrected = corrected
+        self.corrected, self.now = corrected, now
         # by source and season
         self.calendars = {
             (calendar.source, calendar.season): calendar for calendar in store.calendars()
@@ -48,9 +50,6 @@ class Filling:
             for source in in_order(store.sources())
             if source.is_loaded or source.name in used
         ]
-        self.now = build_time()
-        # The source of each fact in a list: by list, reference, and a column with its value.
-        self.sources_of_facts: dict[str, dict[tuple[str, tuple[str, Value] | None], str]] = {}
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
         self.kept = {source.name for source in self.sources if source.has_ids} or {self.base.name}
@@ -253,27 +252,6 @@ class Filling:
         }
 
     # Where it is from.
-
-    def reason_for_choice(self, race: int, kind: str, source: str, other: str) -> str:
-        """Why the records of a source count for a race, by its id, and not another's."""
-        (chosen,) = (each for each, id in self.race_ids.items() if id == race)
-        return chosen.reason_for_choice(kind, source, other)
-
-    def source_of_fact(self, name: str, key: str, fact: tuple[str, Value] | None) -> str | None:
-        """The source that has a row in a list, or in `seasons`, with a value in a column: an API
-        before the base, and that before other dumps. None if no source has it, as after a
-        correction.
-        """
-        if name not in self.sources_of_facts:
-            of_list = self.sources_of_facts.setdefault(name, {})
-            final = [source for source in self.sources if not source.is_provisional]
-            final.sort(key=lambda source: (not source.is_api, source is not self.base))
-            for source in final:
-                for row in self.store.list_rows(source.name, name):
-                    ours = row["year"] if name == "seasons" else self.lists.reference(name, row)
-                    for known in (None, *row.items()):
-                        of_list.setdefault((str(ours), known), source.name)
-        return self.sources_of_facts[name].get((key, fact))
 
     def fill_origins(self) -> None:
         """Notes the source of each part. Sessions that came with their race need none."""

@@ -13,6 +13,8 @@ from racedata.loader.store import Store, StoredSource
 from racedata.model import BY_NAME
 from racedata.values import Value
 
+Fact = tuple[str, Value]  # a column and its value
+
 
 class MergedList:
     """A list such as drivers: the rows of the base, then those that other sources add."""
@@ -82,7 +84,7 @@ class Lists:
         base: StoredSource,
         corrected: CorrectedRows,
     ) -> None:
-        self.store, self.base = store, base
+        self.store, self.sources, self.base = store, sources, base
         self.kept_statuses = {text.lower(): id for text, id in store.statuses().items()}
         self.merged = {
             name: MergedList(name, store.list_rows(base.name, name), corrected) for name in LISTS
@@ -94,7 +96,9 @@ class Lists:
                 name: IdsOf(self.add(source, name, needed[source.name, name]), merged.ids)
                 for name, merged in self.merged.items()
             }
-        self.number_drivers(sources, choice)
+        self.number_drivers(choice)
+        # What was looked up by `source_of_fact`: the source of each fact, by list.
+        self.sources_of_facts: dict[str, dict[tuple[str, Fact | None], str]] = {}
 
     def needed(self, choice: Choice) -> dict[tuple[str, str], set[Value]]:
         """The references in the chosen parts and calendars, by source and list."""
@@ -157,13 +161,13 @@ class Lists:
             "surname; expected only one: correct that source, or leave it out"
         )
 
-    def number_drivers(self, sources: Iterable[StoredSource], choice: Choice) -> None:
+    def number_drivers(self, choice: Choice) -> None:
         """Gives drivers the permanent number of the source with the newest result.
 
         A driver may change it from one season to the next, so older sources may be out of date.
         """
         drivers = self.merged["drivers"].rows
-        final = [source for source in sources if not source.is_provisional]
+        final = [source for source in self.sources if not source.is_provisional]
         final.sort(key=lambda source: (choice.newest.get(source.name, ""), -(source.place or 0)))
         for source in final:  # the newest comes last
             ids = self.ids[source.name]["drivers"]
@@ -191,3 +195,18 @@ class Lists:
         merged = self.merged[name]
         id = merged.find(row)
         return None if id is None else merged.rows[id][merged.reference]
+
+    def source_of_fact(self, name: str, key: str, fact: Fact | None) -> str | None:
+        """The source that has a row in a list, or in `seasons`, with a fact: an API before the
+        base, and that before other dumps. None if no source has it, as after a correction.
+        """
+        if name not in self.sources_of_facts:
+            of_list = self.sources_of_facts.setdefault(name, {})
+            final = [source for source in self.sources if not source.is_provisional]
+            final.sort(key=lambda source: (not source.is_api, source is not self.base))
+            for source in final:
+                for row in self.store.list_rows(source.name, name):
+                    ours = row["year"] if name == "seasons" else self.reference(name, row)
+                    for known in (None, *row.items()):
+                        of_list.setdefault((str(ours), known), source.name)
+        return self.sources_of_facts[name].get((key, fact))

@@ -20,9 +20,11 @@ from racedata.database import store_path
 from racedata.formats import milliseconds
 from racedata.loader import changes, store
 from racedata.loader.changes import ChangeFinder, facts_of
+from racedata.loader.choose import ChosenRace
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store
+from racedata.loader.store import StoredCalendar
 from racedata.model import KINDS, SESSIONS, TABLE_OF
 
 
@@ -32,7 +34,7 @@ def compared(new, old):
         db.execute("ATTACH ? AS old", (read_only_uri(old),))
         return [
             (each.kind, each.about.round, each.key, each.column, each.old, each.new)
-            for each in ChangeFinder(db, lambda *facts: "", lambda *fact: None).changes()
+            for each in ChangeFinder(db, {}, lambda *fact: None).changes()
         ]
 
 
@@ -146,7 +148,7 @@ REASONS = {
     "another source": (
         ["UPDATE sources SET name = 'other'", *MOVED[1:]],
         "qualifying",
-        "other counts",
+        "other counts now",
     ),
     "nothing": (QUALIFYING, "qualifying", "no source has it any more"),
     "the results": (MOVED, "results", "sample has changed it"),
@@ -157,12 +159,12 @@ REASONS = {
 def reasons(new, old, kind):
     """The reasons for the changes of a kind from one file to another."""
 
-    def why(race, kind, source, other):
-        return f"{source} counts"
-
+    calendar = StoredCalendar("sample", 2023, None, [], [], {})
+    (id,) = select(new, "SELECT raceId FROM races WHERE (year, round) = (2023, 18)")[0]
+    chosen = {id: ChosenRace(2023, {}, calendar)}
     with closing(sqlite3.connect(read_only_uri(new), uri=True)) as db:
         db.execute("ATTACH ? AS old", (read_only_uri(old),))
-        found = ChangeFinder(db, why, lambda *fact: None).changes()
+        found = ChangeFinder(db, chosen, lambda *fact: None).changes()
         return {each.reason for each in found if each.kind == kind}
 
 
