@@ -22,7 +22,7 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.memory import copied_from, remember_copied
+from racedata.loader.memory import clear_for_copy, copied_from
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import (
@@ -113,7 +113,7 @@ def load_whole(source: Source, database: str, progress: Progress, replace: bool)
         raise LoadError(f"{database}: is the database itself; expected another file")
     with source.copied(progress) as copy, new_database(database, may_replace=replace) as new:
         install_copy(copy, new.path, None if replace else new.existing)
-    remember_copied(path, source.name, copy.etag)
+    clear_for_copy(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]
 

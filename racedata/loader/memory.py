@@ -55,8 +55,10 @@ def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
             store.remember(name, facts)
 
 
-def remember_copied(database: Path, name: str, etag: str) -> None:
-    """Remembers that the database is now a copy of another one. The store is not of that one."""
+def clear_for_copy(database: Path, name: str, etag: str) -> None:
+    """Clears the store, because it is not of the database that was copied here. Remembers where
+    that one is from.
+    """
     facts = {"copied": checksum_at_end(database), "etag": etag}
     with closing(opened_store(database)) as store, store.transaction():
         store.clear()

@@ -20,9 +20,9 @@ from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_
 from racedata.loader.follow import FollowedSource
 from racedata.loader.load import bring_into_step
 from racedata.loader.memory import (
+    clear_for_copy,
     refused_until,
     remember,
-    remember_copied,
     remember_refused,
     remembered_requests,
 )
@@ -205,7 +205,7 @@ class SourceRefresh:
             for line in differences:
                 refresh.say(line)
             self.databases += 1
-        remember_copied(refresh.path, self.source.name, copy.etag)
+        clear_for_copy(refresh.path, self.source.name, copy.etag)
 
     def are_cancelled(self, since: Collection[str]) -> bool:
         """Whether races count as cancelled, by the times since when a source has lacked them."""

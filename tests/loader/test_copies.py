@@ -23,7 +23,7 @@ from racedata.loader.check import compare
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.load import load, load_or_rebuild
-from racedata.loader.memory import remember_copied
+from racedata.loader.memory import clear_for_copy
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.sources import source_at
 
@@ -78,7 +78,7 @@ def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other
     database, other, tmp_path
 ):
     shutil.copy(other, database)
-    remember_copied(database, str(other), "")
+    clear_for_copy(database, str(other), "")
     run = racedata("load", "--database", database, cwd=next_version(tmp_path))
     assert run.stdout.endswith(
         f"from its store, because its source failed: {other} has schema version 11, which is older "
