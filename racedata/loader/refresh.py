@@ -177,7 +177,7 @@ class SourceRefresh:
                     store,
                     delivery,
                     corrected,
-                    may_shrink=bool(refresh.season),
+                    may_be_shorter=bool(refresh.season),
                     are_cancelled=self.are_cancelled,
                     now=timestamp(source.pace.time()),
                 )

@@ -103,19 +103,19 @@ def put_news(
     store: Store,
     delivery: Delivery,
     corrected: CorrectedRows,
-    may_shrink: bool,
+    may_be_shorter: bool,
     are_cancelled: Callable[[Collection[str]], bool],
     now: str,
 ) -> list[str]:
     """Adds to what a source has said. Returns lines that say what was not added.
 
-    `may_shrink` says whether it may have fewer races and entrants than before. `are_cancelled` gets
-    the times since when a calendar has lacked races.
+    What is shorter than before, because it has fewer races or entrants, is not added, unless it
+    `may_be_shorter`. `are_cancelled` gets the times since when a calendar has lacked races.
     """
     check_licence(delivery.source.address, delivery.source.licence)
     source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
-    smaller: list[str] = []
+    shorter: list[str] = []
     missing: list[str] = []
     calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
     served = served_calendars(store, corrected, {each.season for each in calendars})
@@ -124,20 +124,21 @@ def put_news(
         before = store.calendar(source.name, calendar.season)
         new = calendar_of(source.name, calendar, before, source.read_at)
         keys |= {(new.season, int(race["round"])): race["key"] for race in new.races}
-        if calendar.may_count and not may_shrink:
+        if calendar.may_count and not may_be_shorter:
             lost = lost_races(new, served.get(new.season, []))
             new = unless_lost(new, before, lost, are_cancelled, now)
             if held := [race.name for race in lost if "results" in race.parts]:
-                smaller.append(f"the calendar of {new.season}, which lacks {held[0]}")
+                shorter.append(f"the calendar of {new.season}, which lacks {held[0]}")
             missing += [f"{new.season} {name}" for name in new.lacks]
         store.put_calendar(new)
-    stored = () if may_shrink else store.parts(source.name)
+    stored = () if may_be_shorter else store.parts(source.name)
     had = {(part.season, part.race, part.kind): part.entrants for part in stored}
-    parts = not_shorter(delivery.parts, keys, had, smaller)
+    parts, left_out = without_shorter(delivery.parts, keys, had)
+    shorter += left_out
     store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
     remarks = (
-        (smaller, "fewer records than the database has; not used"),
+        (shorter, "fewer records than the database has; not used"),
         (
             missing,
             "missing from the source's calendar; that calendar is not used until every such race "
@@ -222,17 +223,19 @@ def unless_lost(
     return new if are_cancelled(lacks.values()) else earlier._replace(lacks=lacks)
 
 
-def not_shorter(
+def without_shorter(
     parts: Iterable[tuple[Part, str | None]],
     keys: Mapping[tuple[int, int], str],
     had: Mapping[tuple[int, str, str], int],
-    smaller: list[str],
-) -> Iterator[tuple[str, Part, str | None]]:
-    """The parts of known races, with the keys of these. Adds those that are shorter than before to
-    `smaller` instead.
+) -> tuple[list[tuple[str, Part, str | None]], list[str]]:
+    """The parts of known races, with the keys of these; and in words, the parts that are left out,
+    because they are shorter than before.
 
-    `keys` are by season and round. `had` has the entrants, by season, key and kind.
+    `keys` are by season and round. `had` has the entrants, by season, key and kind. The results of
+    a race come before its fastest laps, which are judged by them.
     """
+    kept: list[tuple[str, Part, str | None]] = []
+    shorter: list[str] = []
     with_results = set()
     for part, fetched_at in parts:
         key = keys.get((part.season, part.round))
@@ -240,14 +243,15 @@ def not_shorter(
             continue
         of_race = (part.season, key)
         # A source may leave out the fastest lap of a driver who completed one lap.
-        may_be_short = part.kind == "fastest_laps" and of_race in with_results
-        is_short = part.entrants < had.get((*of_race, part.kind), 0)
-        if is_short and not (may_be_short or part.kind == "entries"):
-            smaller.append(f"{part.kind} of {part.season}/{part.round} {key}")
+        may_be_shorter = part.kind == "fastest_laps" and of_race in with_results
+        is_shorter = part.entrants < had.get((*of_race, part.kind), 0)
+        if is_shorter and not (may_be_shorter or part.kind == "entries"):
+            shorter.append(f"{part.kind} of {part.season}/{part.round} {key}")
             continue
         if part.kind == "results":
             with_results.add(of_race)
-        yield key, part, fetched_at
+        kept.append((key, part, fetched_at))
+    return kept, shorter
 
 
 def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:

@@ -34,10 +34,10 @@ CALENDAR = a_calendar(*RACES)
 SAID = [CALENDAR, results(1, "hill", "clark"), results(2, "clark", "hill")]
 
 
-def news(store, delivery, may_shrink=False, are_cancelled=NEVER, now=NOW, corrections=()):
+def news(store, delivery, may_be_shorter=False, are_cancelled=NEVER, now=NOW, corrections=()):
     """Puts news. Returns the lines that say what was not added."""
     corrected = CorrectedRows(corrections)
-    said = put_news(store, delivery, corrected, may_shrink, are_cancelled, now)
+    said = put_news(store, delivery, corrected, may_be_shorter, are_cancelled, now)
     in_order(store, delivery.source.name)
     return said
 
@@ -61,7 +61,7 @@ LAPS = of_kind("fastest_laps", "hill")
 
 
 @pytest.mark.parametrize(
-    ("parts", "may_shrink", "is_put"),
+    ("parts", "may_be_shorter", "is_put"),
     [
         ([results(1, "hill")], False, False),
         ([results(1, "hill")], True, True),  # the season was named
@@ -73,11 +73,13 @@ LAPS = of_kind("fastest_laps", "hill")
     ],
     ids=["fewer", "on request", "others", "entries", "laps with results", "laps", "qualifying"],
 )
-def test_a_part_that_is_shorter_than_before_is_not_put_and_named(store, parts, may_shrink, is_put):
+def test_a_part_that_is_shorter_than_before_is_not_put_and_named(
+    store, parts, may_be_shorter, is_put
+):
     kind = parts[-1].kind
     before = [] if kind == "results" else [of_kind(kind, "hill", "clark")]
     news(store, a_delivery(API, *SAID, *before))
-    said = news(store, a_delivery(API, CALENDAR, *parts, results(3, "hill")), may_shrink)
+    said = news(store, a_delivery(API, CALENDAR, *parts, results(3, "hill")), may_be_shorter)
     what = "fewer records than the database has; not used"
     assert said == ([] if is_put else [f"{kind} of 2023/1 Grand Prix 1: {what}"])
     found = entrants(store)
@@ -163,7 +165,7 @@ def test_a_calendar_that_lacks_a_race_with_results_never_counts_and_is_named(sto
     assert said == [f"the calendar of 2023, which lacks Grand Prix 2: {what}"]
     assert counting(store) == [1, 2, 3]
     assert [race["round"] for race in store.calendar("api", 2023).races] == [1, 3]
-    assert news(store, a_delivery(API, lacking(2)), may_shrink=True) == []
+    assert news(store, a_delivery(API, lacking(2)), may_be_shorter=True) == []
     assert counting(store) == [1, 3]
 
 
