@@ -61,19 +61,18 @@ def put_all_read(
     The database keeps the ids of one group: the first that has ids. If that group could not be
     read, its stored parts count, and have them.
     """
-    has_ids = False  # whether a group before had some
+    are_ids_kept = False  # whether they are those of a group before
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
     for sources, stage, *_ in groups:
         if stage is None:
             for known in store.known_sources():
                 if known.address == sources[0].address and known.has_ids:
-                    if has_ids:
+                    if are_ids_kept:
                         store.drop_ids(known.name)
-                    has_ids = True
+                    are_ids_kept = True
             continue
-        stage.has_ids &= not has_ids
-        has_ids |= stage.has_ids
-        for number, source in stage.stored_sources(is_sample):
+        for number, source in stage.stored_sources(is_sample, may_keep_ids=not are_ids_kept):
             progress(f"storing {source.name}")
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
             put_whole(store, delivery, corrected)
+        are_ids_kept |= stage.has_ids

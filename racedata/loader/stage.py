@@ -115,13 +115,18 @@ class Stage:
         }
         insert(self.db, "stage.sources", row)
 
-    def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
-        """The sources of the rows, with their numbers."""
+    def stored_sources(
+        self, is_sample: bool = False, may_keep_ids: bool = True
+    ) -> list[tuple[int, StoredSource]]:
+        """The sources of the rows, with their numbers. `may_keep_ids` is false if the database
+        keeps the ids of other sources.
+        """
         sources = []
         for number, source in sources_in(self.db, "stage"):
             if is_sample:
                 source = source._replace(name=SAMPLE_NAME, read_at=SAMPLE_TIME, is_sample=True)
-            sources.append((number, source._replace(has_ids=self.has_ids)))
+            source = source._replace(has_ids=self.has_ids and may_keep_ids)
+            sources.append((number, source))
         return sources
 
     def add_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
