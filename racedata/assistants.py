@@ -342,8 +342,8 @@ OF_KINDS = "IN (SELECT value FROM json_each(?1))"
 
 def bound(kinds: Collection[str], races: Collection[str] | None) -> tuple[Any, ...]:
     """The values for the two texts above. The fastest laps are in the rows of results."""
-    parts = {kind.name for kind in KINDS.values() if kind.part_of in kinds}
-    return written_list({*kinds, *parts}), None if races is None else written_list(races)
+    in_tables = {kind.name for kind in KINDS.values() if kind.in_table in kinds}
+    return written_list({*kinds, *in_tables}), None if races is None else written_list(races)
 
 
 def written_list(texts: Collection[str]) -> str:

@@ -124,7 +124,7 @@ class Table(NamedTuple):
     keys: tuple[str, ...] = ()
     label: str = ""
     sessions: tuple[str, ...] = ()  # names of the sessions after which sources publish it
-    part_of: str = ""  # the table that has its columns, if it is no table of its own
+    in_table: str = ""  # the table that has its columns, if it is no table of its own
     is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
     is_fetched_by_season: bool = False  # from an API; otherwise race by race
     # more records than most races have, to estimate the requests of a fetch race by race
@@ -174,8 +174,8 @@ def columns_of_tables() -> Mapping[str, tuple[Column, ...]]:
 
 
 def columns_in(db: sqlite3.Connection, table: Table) -> Iterator[Column]:
-    of_parts = [kind.facts for kind in KINDS.values() if kind.part_of == table.name]
-    known = {column.name: column for column in (*table.facts, *chain.from_iterable(of_parts))}
+    of_kinds = [kind.facts for kind in KINDS.values() if kind.in_table == table.name]
+    known = {column.name: column for column in (*table.facts, *chain.from_iterable(of_kinds))}
     references = db.execute(f"PRAGMA foreign_key_list({table.name})")
     parents = {child: parent for _, _, parent, child, *_ in references}
     if table.id:
@@ -325,7 +325,7 @@ DECLARED = (
         ),
         label="Fastest laps",
         sessions=("race",),
-        part_of="results",
+        in_table="results",
     ),
     Table("entries", key=("raceId", "driverId")),  # the stage has only those without a result
     Table(
@@ -464,11 +464,11 @@ DECLARED = (
         per_race=20,
     ),
 )
-TABLES = tuple(table for table in DECLARED if not table.part_of)
-BY_NAME = {table.name: table for table in TABLES}
+TABLES = tuple(table for table in DECLARED if not table.in_table)
+TABLE_BY_NAME = {table.name: table for table in TABLES}
 # The table with the rows of a kind, or of a list: the fastest laps are in `results`.
-TABLE_OF = {kind.name: BY_NAME[kind.part_of or kind.name] for kind in DECLARED}
-# The tables, and the part of one, that have records of races, in the order of lists for people.
+TABLE_OF = {kind.name: TABLE_BY_NAME[kind.in_table or kind.name] for kind in DECLARED}
+# The tables, and the columns of one, that have records of races, in the order of lists for people.
 KINDS = {
     kind.name: kind
     for name in [
@@ -486,7 +486,7 @@ KINDS = {
     for kind in DECLARED
     if kind.name == name
 }
-RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.part_of)
+RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.in_table)
 STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS)
 FASTEST_LAP = tuple(column.name for column in KINDS["fastest_laps"].facts)  # columns of results
 # By the name of the endpoint.

@@ -14,12 +14,12 @@ from racedata.loader.sides import Subject
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS
 from racedata.model import (
     API_ENDPOINTS,
-    BY_NAME,
     DECLARED,
     KINDS,
     RECORDS,
     SESSION_GROUPS,
     SESSIONS,
+    TABLE_BY_NAME,
 )
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.schemas import OPENAPI
@@ -45,7 +45,7 @@ def columns():
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_table_of_a_kind_has_its_columns(kind, columns):
-    assert {column.name for column in kind.facts} <= {*columns[kind.part_of or kind.name]}
+    assert {column.name for column in kind.facts} <= {*columns[kind.in_table or kind.name]}
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *IDENTIFIED, "races", "sessions"])
@@ -57,7 +57,7 @@ def test_each_column_that_is_compared_has_a_group_of_differences(kind):
     ] == []
 
 
-@pytest.mark.parametrize("table", BY_NAME)
+@pytest.mark.parametrize("table", TABLE_BY_NAME)
 def test_an_export_has_a_file_for_each_table_that_a_source_fills(table):
     assert table in {*ERGAST, *OTHERS}
 
@@ -70,7 +70,7 @@ def test_a_kind_is_numbered_as_its_primary_key_says(kind, columns):
         if place
     ]
     assert key == (["raceId", "record"] if kind.is_numbered_by_race else ["record"])
-    assert BY_NAME[kind.name].is_numbered
+    assert TABLE_BY_NAME[kind.name].is_numbered
 
 
 def test_each_table_with_records_of_sessions_is_a_kind():

@@ -19,8 +19,8 @@ from racedata.loader.correction_lines import (
     ROW,
     Facts,
     correctable_columns,
+    key_columns,
     known_facts,
-    names_in_key,
     sql_of_text,
 )
 from racedata.loader.lists import Fact
@@ -354,7 +354,7 @@ class ChangeFinder:
 
     def rows(self, kind: str, schema: str, race: int | None = None) -> Rows:
         table = TABLE_OF[kind]
-        names = names_in_key(table)
+        names = key_columns(table)
         columns = facts_of(kind, self.columns[table.name], schema)
         # the number of the car, where several rows may have a key
         car = "number" if table.unique != table.key else "NULL"
@@ -484,7 +484,7 @@ def about_row(kind: str, race: Race, key: Key) -> About:
     """What a row is about: its race, and what the key names."""
     named = {
         FIELDS[name]: value
-        for name, value in zip(names_in_key(TABLE_OF[kind]), key)
+        for name, value in zip(key_columns(TABLE_OF[kind]), key)
         if name in FIELDS
     }
     return race.about._replace(**named)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from racedata.formats import counted
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
-from racedata.model import BY_NAME, Table
+from racedata.model import TABLE_BY_NAME, Table
 from racedata.values import Parser, Value, number, plain_text, reference, round_number, year
 
 Facts = Mapping[str, Value]  # by the name of a column in the file
@@ -70,7 +70,7 @@ class Line:
 
     def __init__(self, file: str, correction: Correction) -> None:
         self.correction, self.place = correction, f"{file}: {correction}"
-        self.table = BY_NAME[correction.table]
+        self.table = TABLE_BY_NAME[correction.table]
         self.columns = correctable_columns(self.table.name, "stage")
         column, wrong, right = correction.column, correction.wrong, correction.right
         words = [DRIVER] if "driverId" in self.table.key else []
@@ -173,7 +173,7 @@ def has_rows_of_races(table: Table) -> bool:
     return "raceId" in table.key and table.name != "sessions"
 
 
-def names_in_key(table: Table) -> list[str]:
+def key_columns(table: Table) -> list[str]:
     """The columns that name a row of a list, or one within its race."""
     return [name for name in table.key if name != "raceId" and table.name != "races"]
 
@@ -198,7 +198,7 @@ def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
     """The columns of a table that can be corrected, by their names in the file. Their SQL is for a
     query in a schema that calls the table `corrected`.
     """
-    table, corrected = BY_NAME[name], {}
+    table, corrected = TABLE_BY_NAME[name], {}
     columns = {column.name: column for column in table.columns}
     for column in columns.values():
         if not column.name.endswith("Id"):

@@ -68,7 +68,7 @@ class Fact(NamedTuple):
     """A fact about which sources may disagree."""
 
     subject: Subject
-    names: Key  # what names its row
+    key: Key  # of its row
     column: str  # as in corrections
     value: Value  # what the database says
     values: Values
@@ -289,9 +289,9 @@ class Comparison:
 
     def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
         """Whether each source has the constructor that it has in its results."""
-        if subject.kind == "results" or "driverId" not in subject.names or not subject.race:
+        if subject.kind == "results" or "driverId" not in subject.key_columns or not subject.race:
             return False
-        driver = (key[subject.names.index("driverId")],)
+        driver = (key[subject.key_columns.index("driverId")],)
         results = self.said.rows_by_source(subject.race, "results")
         for source, constructor in values.items():
             rows = results.get(source)
@@ -348,7 +348,7 @@ class Comparison:
 
     def discrepancy(self, fact: Fact, judgement: Judgement) -> Discrepancy:
         subject = fact.subject
-        named = dict(zip(subject.names, fact.names))
+        named = dict(zip(subject.key_columns, fact.key))
         parts = [self.shown(name, part) for name, part in named.items()]
         if subject.race:
             parts = [subject.race.season, subject.race.facts["round"], *parts]

@@ -19,7 +19,7 @@ from racedata.loader.parts import Tables
 from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import Stage, sources_in
-from racedata.model import BY_NAME, TABLES, Table
+from racedata.model import TABLE_BY_NAME, TABLES, Table
 from racedata.values import Value
 
 ABOUT_SOURCES = ("sources", "origins", "corrections", "ids")
@@ -111,7 +111,7 @@ class ExistingDatabase:
 
     def references(self, name: str) -> set[Value]:
         """The references in a list, such as all driverRefs."""
-        reference = BY_NAME[name].key[0]
+        reference = TABLE_BY_NAME[name].key[0]
         return {text for (text,) in self.db.execute(f"SELECT {reference} FROM {name}")}
 
     def newest(self) -> str:

@@ -17,7 +17,7 @@ from racedata.loader.parts import LIST_OF, PARTS
 from racedata.loader.sql import insert, insertion
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
-from racedata.model import BY_NAME, KINDS
+from racedata.model import KINDS, TABLE_BY_NAME
 
 # The values of a part, by column: much faster than row by row.
 Columns = dict[str, Sequence[Any]]
@@ -82,7 +82,7 @@ class Filling:
     def fill_lists(self) -> None:
         """Inserts the lists of drivers and the like."""
         for name, merged in self.lists.merged.items():
-            names = BY_NAME[name].names
+            names = TABLE_BY_NAME[name].names
             values = [[row.get(column) for column in names] for row in merged.rows.values()]
             self.stage.insert(name, names, list(zip(*values)))
 
@@ -129,7 +129,7 @@ class Filling:
 
     def fill_kind(self, kind: str) -> None:
         """Inserts the chosen parts of a kind; with the results, also the fastest laps."""
-        has_ids = bool(BY_NAME[kind].id)
+        has_ids = bool(TABLE_BY_NAME[kind].id)
         need_ids = []
         for race in self.choice.races:
             if part := race.parts.get(kind):
@@ -144,7 +144,7 @@ class Filling:
         """Inserts parts whose rows have no ids that can be kept: they get the ids of those of the
         base that they replace, then free ones.
         """
-        name = BY_NAME[kind].id
+        name = TABLE_BY_NAME[kind].id
         replaced = [self.ids_of_base(race, kind) for race, _ in parts]
         sql = f"SELECT ifnull(max({name}), 0) FROM stage.{kind}"
         free = count(max([*self.db.execute(sql).fetchone(), *chain(*replaced)]) + 1)
@@ -189,7 +189,7 @@ class Filling:
         for part in race.others[kind]:
             if part.source in self.kept:
                 columns, rows = self.store.rows(part)
-                id = BY_NAME[kind].id
+                id = TABLE_BY_NAME[kind].id
                 return [row[columns.index(id)] for row in rows] if id in columns else []
         return []
 

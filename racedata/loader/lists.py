@@ -10,7 +10,7 @@ from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, LISTS, REFERENCE, Row
 from racedata.loader.store import Store, StoredSource
-from racedata.model import BY_NAME
+from racedata.model import TABLE_BY_NAME
 from racedata.values import Value
 
 Fact = tuple[str, Value]  # a column and its value
@@ -21,7 +21,7 @@ class MergedList:
 
     def __init__(self, name: str, rows: Iterable[Row], corrected: CorrectedRows) -> None:
         self.name, self.corrected = name, corrected
-        self.id = BY_NAME[name].names[0]
+        self.id = TABLE_BY_NAME[name].names[0]
         self.reference = REFERENCE[self.id]
         self.rows: dict[int, Row] = {}
         self.ids: dict[object, int] = {}  # by what identifies a row

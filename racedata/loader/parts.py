@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from racedata.loader.sql import column_names
-from racedata.model import BY_NAME, FASTEST_LAP, RECORDS, TABLE_OF
+from racedata.model import FASTEST_LAP, RECORDS, TABLE_BY_NAME, TABLE_OF
 from racedata.values import Value
 
 Row = dict[str, Value]
@@ -25,7 +25,7 @@ REFERENCE = {
     "statusId": "status",
 }
 # A list, by the column that refers to it.
-LIST_OF = {BY_NAME[name].names[0]: name for name in LISTS}
+LIST_OF = {TABLE_BY_NAME[name].names[0]: name for name in LISTS}
 # The kinds of parts: those in model.py, and the drivers who entered a race without a result.
 PARTS = ("results", "fastest_laps", "entries", *(kind for kind in RECORDS if kind != "results"))
 # What names the car that drove a fastest lap: a driver may have two results, of shared cars.
@@ -64,7 +64,7 @@ def columns_of(kind: str, has_ids: bool) -> tuple[str, ...]:
     """The columns of a part. `has_ids` says whether it keeps the source's ids of rows."""
     if kind == "fastest_laps":
         return (*OF_CAR, *FASTEST_LAP)
-    table = BY_NAME[kind]
+    table = TABLE_BY_NAME[kind]
     skipped = {"raceId", *(FASTEST_LAP if kind == "results" else ())}
     if not has_ids:
         skipped.add(table.id)
@@ -114,7 +114,7 @@ class Tables:
         if not stored:
             return iter(())
         # In a database, `record` has the order of the ids of rows.
-        id = BY_NAME[table].id if table in BY_NAME else ""
+        id = TABLE_BY_NAME[table].id if table in TABLE_BY_NAME else ""
         shown = [
             name
             if name in stored
@@ -137,7 +137,7 @@ class Tables:
 
     def list_rows(self, name: str) -> list[Row]:
         """The rows of a list, or of `seasons`, with their ids."""
-        names = BY_NAME[name].names
+        names = TABLE_BY_NAME[name].names
         return [dict(zip(names, row)) for row in self.rows(name, names, f"ORDER BY {names[0]}")]
 
     def calendars(self, source: int, years: Collection[int] | None) -> Iterator[Calendar]:
@@ -167,7 +167,7 @@ class Tables:
         sessions: dict[Value, list[Row]] = {}
         for race, *values in self.rows("sessions", ("raceId", "session", "date", "time")):
             sessions.setdefault(race, []).append(dict(zip(("session", "date", "time"), values)))
-        names, circuits = BY_NAME["races"].names, self.references["circuitId"]
+        names, circuits = TABLE_BY_NAME["races"].names, self.references["circuitId"]
         seasons: dict[int, list[dict[str, Any]]] = {}
         for row in self.rows("races", names, "ORDER BY year, round"):
             facts: dict[str, Any] = dict(zip(names, row))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.loader.choose import ChosenRace
-from racedata.loader.correction_lines import correctable_columns, names_in_key
+from racedata.loader.correction_lines import correctable_columns, key_columns
 from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
 from racedata.loader.store import Store, StoredPart, unpacked
@@ -27,9 +27,10 @@ Amounts = Mapping[tuple[str, str], int]
 class SourceRows:
     """The rows of a source about a race in one kind of records, or in a list, by column."""
 
-    def __init__(self, columns: Mapping[str, Sequence[Value]], names: Sequence[str]) -> None:
+    def __init__(self, columns: Mapping[str, Sequence[Value]], key_columns: Sequence[str]) -> None:
         self.columns = columns
-        self.keys: list[Key] = list(zip(*(columns[name] for name in names))) if names else [()]
+        of_keys = [columns[name] for name in key_columns]
+        self.keys: list[Key] = list(zip(*of_keys)) if of_keys else [()]
         self.at = {key: at for at, key in enumerate(self.keys)}
         # the columns that have values
         rows = len(self.keys)
@@ -53,8 +54,10 @@ class SourceRows:
         return {key: value for key, (value,) in self.values([name]).items()}
 
 
-def source_rows(rows: Sequence[Row], names: Sequence[str], key: Sequence[str]) -> SourceRows:
-    return SourceRows({name: [row.get(name) for row in rows] for name in names}, key)
+def source_rows(
+    rows: Sequence[Row], names: Sequence[str], key_columns: Sequence[str]
+) -> SourceRows:
+    return SourceRows({name: [row.get(name) for row in rows] for name in names}, key_columns)
 
 
 class Subject(NamedTuple):
@@ -69,10 +72,10 @@ class Subject(NamedTuple):
         return TABLE_OF[self.kind]
 
     @property
-    def names(self) -> list[str]:
-        """The columns that name a row."""
+    def key_columns(self) -> list[str]:
+        """The columns whose values are the Key of a row."""
         is_of_list = self.kind in IDENTIFIED
-        return [self.table.names[0]] if is_of_list else names_in_key(self.table)
+        return [self.table.names[0]] if is_of_list else key_columns(self.table)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -96,7 +99,10 @@ class Sides(NamedTuple):
 
 
 class Said:
-    """What all sources of the list say, and what the new database has of it."""
+    """What all sources of the list say, and what the new database has of it.
+
+    `sides` goes through all races. What others look up about a race is kept until the next one.
+    """
 
     def __init__(
         self,
@@ -110,8 +116,8 @@ class Said:
         self.sources = store.sources()
         self.calendars = {(each.source, each.season): each for each in store.calendars()}
         self.amounts: Counter[tuple[str, str]] = Counter()
-        # What was looked up: by kind and season, the columns that have values; of the latest race,
-        # what its parts say, and by kind its served rows.
+        # What was looked up: by kind and season, the columns that have values; of the race that
+        # `sides` has come to, what its parts say, and by kind its served rows.
         self.columns_known: dict[tuple[str, int], set[str]] = {}
         self.parts: dict[StoredPart, SourceRows] = {}
         self.served_rows: dict[str, ServedRows] = {}
@@ -135,7 +141,7 @@ class Said:
     def lists_of(self, name: str) -> Sides:
         """A list of all sources: the rows that the database has."""
         subject, sides = Subject(name), {}
-        (id,) = subject.names
+        (id,) = subject.key_columns
         (reference,) = subject.table.key
         for source in self.sources:
             ids = self.ids[source.name, name]
@@ -189,7 +195,7 @@ class Said:
                     place if rows[points] == 1 else None
                     for place, points in zip(columns["position"], columns["points"])
                 )
-            self.parts[part] = SourceRows(columns, Subject(part.kind).names)
+            self.parts[part] = SourceRows(columns, Subject(part.kind).key_columns)
         return self.parts[part]
 
     def rows_by_source(self, race: ChosenRace, kind: str) -> Mapping[str, SourceRows]:
@@ -216,7 +222,7 @@ class Said:
                 name: column.shown
                 for name, column in correctable_columns(subject.table.name, "main").items()
             }
-            names = subject.names
+            names = subject.key_columns
             rows: dict[Key, list[Row]] = {}
             where, bound = ("WHERE raceId = ?", (subject.id,)) if subject.race else ("", ())
             for values in self.db.execute(

@@ -14,7 +14,7 @@ from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
 from racedata.loader.sql import column_names, insert, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
-from racedata.model import BY_NAME, COMPUTED, KINDS, RECORDS, TABLE_OF, TABLES
+from racedata.model import COMPUTED, KINDS, RECORDS, TABLE_BY_NAME, TABLE_OF, TABLES
 from racedata.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
@@ -71,7 +71,7 @@ class Stage:
 
     def index(self, *names: str) -> None:
         """Makes the keys of tables unique, by which corrections find rows."""
-        for table in map(BY_NAME.__getitem__, names):
+        for table in map(TABLE_BY_NAME.__getitem__, names):
             if table.id:
                 unique = ", ".join(table.unique)
                 self.db.execute(

@@ -10,7 +10,7 @@ from sqlite3 import Row
 from typing import Any
 
 from racedata.formats import Json, without_accents
-from racedata.model import BY_NAME, STANDINGS
+from racedata.model import STANDINGS, TABLE_BY_NAME
 from racedata.service import serializers
 from racedata.service.addresses import ICS, Address, Round, Season, Value
 from racedata.service.queries import Wanted
@@ -193,7 +193,7 @@ def lists_races(address: Address) -> bool:
 def in_order(table: str, rows: Mapping[int, Row], key: Callable[[Row], Any]) -> dict[int, Shared]:
     """The objects of the rows of a list, by id, sorted by `key` (D24)."""
     return {
-        id: serializers.shared(BY_NAME[table], row)
+        id: serializers.shared(TABLE_BY_NAME[table], row)
         for id, row in sorted(rows.items(), key=lambda item: key(item[1]))
     }
 

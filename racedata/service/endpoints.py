@@ -410,7 +410,7 @@ NOTE_FILTERS = frozenset({"circuits", "constructors", "drivers"})
 ENDPOINTS: Sequence[Endpoint] = (
     Endpoint(
         "seasons",
-        model.BY_NAME["seasons"].keys,
+        model.TABLE_BY_NAME["seasons"].keys,
         summary="Seasons",
         rules=Rules(
             RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # places (D13)
@@ -433,7 +433,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     ),
     Endpoint(
         "races",
-        model.BY_NAME["races"].keys,
+        model.TABLE_BY_NAME["races"].keys,
         summary="Races with their sessions: a season's calendar, or one race",
         rules=Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS)),
         schema="ScheduledRace",
@@ -508,7 +508,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     ),
     Endpoint(
         "status",
-        model.BY_NAME["status"].keys,
+        model.TABLE_BY_NAME["status"].keys,
         summary="Finishing statuses with their counts",
         rules=Rules(RESULT_FILTERS),
         schema="Status",

@@ -552,16 +552,15 @@ def answered(database):
                 }
         for kind in filter(lambda kind: kind.keys, KINDS.values()):
             table, objects, *keys = kind.keys
-            for each in get(f"2023/{race['round']}/{kind.endpoint}")[table][objects]:
+            for found_race in get(f"2023/{race['round']}/{kind.endpoint}")[table][objects]:
                 rows = [
                     row
-                    for record in each[keys[0]]
+                    for record in found_race[keys[0]]
                     for row in rows_answered(kind.name, record, race)
                 ]
-                for part in filter(
-                    lambda part: kind.name in (part.name, part.part_of), KINDS.values()
-                ):
-                    found[race["raceName"], part.name] = dict(values_of(part, rows))
+                for each in KINDS.values():
+                    if kind.name in (each.name, each.in_table):
+                        found[race["raceName"], each.name] = dict(values_of(each, rows))
     return found
 
 

@@ -14,7 +14,7 @@ from racedata.loader.export import export
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
 from racedata.loader.stored import replace_if_different
-from racedata.model import BY_NAME
+from racedata.model import TABLE_BY_NAME
 
 TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"
 
@@ -399,7 +399,7 @@ def drawn(rng, database, count):
     lines = {}
     for _ in range(count):
         table, (column, value) = rng.choice([*CHANGED.items()])
-        of_table = BY_NAME[table]
+        of_table = TABLE_BY_NAME[table]
         *key, old, team = rng.choice(select(database, row_query(of_table, column)))
         key = "/".join(str(part) for part in key if part is not None)
         new = drivers.pop()

@@ -31,7 +31,7 @@ from racedata.loader.files.archives import Dump
 from racedata.loader.load import load
 from racedata.loader.sources import PUBLISHED, dump
 from racedata.loader.stage import Stage
-from racedata.model import BY_NAME, TABLES
+from racedata.model import TABLE_BY_NAME, TABLES
 
 REQUIRED = [table.name for table in TABLES if table.required]
 
@@ -89,7 +89,8 @@ def test_a_required_table_that_is_absent_or_empty_is_refused(source, database, t
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
     assert f"{table}.csv: no rows; expected at least one" in run.stderr
     path.write_bytes(b"")
-    said = f"{table}.csv, line 1, column {BY_NAME[table].names[0]}: not in the header, which has no"
+    first = TABLE_BY_NAME[table].names[0]
+    said = f"{table}.csv, line 1, column {first}: not in the header, which has no"
     assert_refused(source, database, said)
     path.unlink()
     said = f"{source}: no {table}.csv in it; expected circuits.csv, constructors.csv, "

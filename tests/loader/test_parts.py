@@ -20,7 +20,7 @@ from racedata.loader.rebuild import take_apart
 from racedata.loader.sources import source_at
 from racedata.loader.stage import of_kind, staged
 from racedata.loader.store import Store
-from racedata.model import BY_NAME, FASTEST_LAP, RECORDS
+from racedata.model import FASTEST_LAP, RECORDS, TABLE_BY_NAME
 
 # What a list of rows of an API has.
 ROW = {"driverId": "hill", "constructorId": "lotus", "number": 1, "positionText": "1", "laps": 50}
@@ -72,7 +72,7 @@ def test_a_part_has_the_columns_of_its_table_without_the_race_and_ids_only_on_re
     if kind == "fastest_laps":
         assert names == columns_of(kind, has_ids=True) == (*OF_CAR, *FASTEST_LAP)
         return
-    table = BY_NAME[kind]
+    table = TABLE_BY_NAME[kind]
     left_out = {*table.names} - {*names}
     assert left_out - {"raceId", table.id} == ({*FASTEST_LAP} if kind == "results" else set())
     assert {*columns_of(kind, has_ids=True)} - {*names} == {table.id} - {""}
@@ -182,7 +182,7 @@ def test_the_parts_of_a_kind_have_all_its_rows_one_part_for_each_race(tables, ki
     sql = f"SELECT count(*) FROM {of_kind(kind, 'stage')}"
     assert tables.db.execute(sql).fetchone() == (sum(len(part.rows) for part in parts),)
     assert len({(part.season, part.round) for part in parts}) == len(parts) > 0
-    if kind in BY_NAME and (id := BY_NAME[kind].id):
+    if kind in TABLE_BY_NAME and (id := TABLE_BY_NAME[kind].id):
         for part in parts:  # the ids are in their order
             ids = [row[part.columns.index(id)] for row in part.rows]
             assert ids == sorted(ids)
@@ -210,7 +210,7 @@ def test_only_the_seasons_that_are_asked_for_are_given(tables):
     race = calendar.races[17]
     assert (race["round"], race["circuitId"]) == (18, "americas")
     assert [each["session"] for each in race["sessions"]] == ["fp1", "quali", "sprint", "sq"]
-    assert {*race} == {*BY_NAME["races"].names, "sessions"}
+    assert {*race} == {*TABLE_BY_NAME["races"].names, "sessions"}
 
 
 def test_a_calendar_counts_only_for_the_source_that_gave_the_races(database):

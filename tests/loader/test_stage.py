@@ -9,7 +9,7 @@ import pytest
 
 from racedata.database import SCHEMA
 from racedata.loader import stage
-from racedata.model import BY_NAME, COMPUTED
+from racedata.model import COMPUTED, TABLE_BY_NAME
 
 
 @pytest.fixture
@@ -29,15 +29,15 @@ def test_columns_that_a_reader_does_not_name_are_unknown(staged):
     ]
 
 
-@pytest.mark.parametrize("table", BY_NAME)
+@pytest.mark.parametrize("table", TABLE_BY_NAME)
 def test_a_staged_table_has_ids_of_rows_and_the_columns_that_the_loader_does_not_make(
     staged, table
 ):
     stored = {name for _, name, *_ in staged.db.execute(f"PRAGMA main.table_info({table})")}
     names = {name for _, name, *_ in staged.db.execute(f"PRAGMA stage.table_info({table})")}
     assert stored - names <= {*COMPUTED, "record"}
-    assert names - stored <= {BY_NAME[table].id}
-    assert names == set(BY_NAME[table].names)
+    assert names - stored <= {TABLE_BY_NAME[table].id}
+    assert names == set(TABLE_BY_NAME[table].names)
 
 
 def test_a_table_without_rows_is_not_one_that_the_dump_lacks(staged):

@@ -10,7 +10,7 @@ from racedata.loader.delivery import Delivery
 from racedata.loader.parts import LIST_OF, LISTS, REFERENCE, Calendar, Part, Row
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
 from racedata.loader.update import put_whole
-from racedata.model import BY_NAME
+from racedata.model import TABLE_BY_NAME
 
 READ_AT = "2023-12-01T06:00:00Z"
 
@@ -119,7 +119,8 @@ def a_delivery(source: StoredSource, *said: Calendar | Part, **lists: list[Row])
 
 def row_of(name: str, id: int, reference: str) -> Row:
     """A row of a list."""
-    row: Row = {BY_NAME[name].names[0]: id, REFERENCE[BY_NAME[name].names[0]]: reference}
+    column = TABLE_BY_NAME[name].names[0]
+    row: Row = {column: id, REFERENCE[column]: reference}
     if name == "drivers":
         return {**row, "forename": "A", "surname": reference.title()}
     return row if name == "status" else {**row, "name": reference.title()}

@@ -21,7 +21,7 @@ from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
 from racedata.loader.stage import Fill
-from racedata.model import BY_NAME, KINDS, RECORDS
+from racedata.model import KINDS, RECORDS, TABLE_BY_NAME
 
 
 class ApiSource(Source):
@@ -131,7 +131,7 @@ def seen_before(history: History) -> dict[str, str]:
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:
     """Whether an API has these records, and they are missing in the database or differ."""
-    table = BY_NAME[expected.kind]
+    table = TABLE_BY_NAME[expected.kind]
     if not table.endpoint:
         return False
     path = f"{expected.year}/{expected.round}/{table.endpoint}"

@@ -9,10 +9,10 @@ from racedata.formats import Json
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LISTS, Calendar, Part, Row, as_parts
 from racedata.model import (
-    BY_NAME,
     KIND_BY_ENDPOINT,
     SHOOTOUT,
     SPRINT_QUALIFYING,
+    TABLE_BY_NAME,
     WEEKEND,
     Column,
     Table,
@@ -72,7 +72,7 @@ def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value
     """The sessions of an API's race that have a date or time, as rows without the raceId."""
     if SHOOTOUT.key in race:
         race = {**race, SPRINT_QUALIFYING.key: race[SHOOTOUT.key]}
-    columns = [column for column in BY_NAME["sessions"].columns if column.path]
+    columns = [column for column in TABLE_BY_NAME["sessions"].columns if column.path]
     for session in WEEKEND:
         row = {
             column.name: value_of(race, f"{session.key}.{column.path}", column, place)
@@ -99,7 +99,7 @@ class SeasonParts:
         for race in races:
             place = f"{self.place}, {race['raceName']}"
             circuit = self.add_to_list("circuits", race.get("Circuit"), f"{place}, Circuit")
-            row = row_of(race, BY_NAME["races"], place)
+            row = row_of(race, TABLE_BY_NAME["races"], place)
             sessions = list(sessions_of(race, place))
             rows.append({**row, "circuitId": circuit, "sessions": sessions})
         return Calendar(self.season, rows, may_count=True)
@@ -127,8 +127,8 @@ class SeasonParts:
 
     def add_to_list(self, name: str, found: Any, place: str) -> Value:
         """The reference of a driver, constructor or circuit, whose facts are added."""
-        row = row_of(found, BY_NAME[name], place)
-        reference = row[BY_NAME[name].key[0]]
+        row = row_of(found, TABLE_BY_NAME[name], place)
+        reference = row[TABLE_BY_NAME[name].key[0]]
         self.lists[name].setdefault(reference, {}).update(
             {column: value for column, value in row.items() if value is not None}
         )

@@ -20,7 +20,7 @@ from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.store import StoredSource
-from racedata.model import BY_NAME, KIND_BY_ENDPOINT, KINDS, STANDINGS, Table
+from racedata.model import KIND_BY_ENDPOINT, KINDS, STANDINGS, TABLE_BY_NAME, Table
 from racedata.values import Value, plain_text, whole_number
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
@@ -304,7 +304,7 @@ class SeasonFetch:
         for race in self.chosen:
             for endpoint, records in race.records.items():
                 self.parts.add_records(race.facts, endpoint, records)
-        (url,) = row_of(self.facts, BY_NAME["seasons"], self.parts.place).values()
+        (url,) = row_of(self.facts, TABLE_BY_NAME["seasons"], self.parts.place).values()
         lists: dict[str, Sequence[Row]] = {
             **{name: list(rows.values()) for name, rows in self.parts.lists.items()},
             "status": [

@@ -11,7 +11,7 @@ from racedata.loader.files.archives import Dump, files_of, first_line, not_read
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
 from racedata.loader.stage import SourceFacts, Stage, ids_of
-from racedata.model import BY_NAME, TABLES, WEEKEND, Table
+from racedata.model import TABLE_BY_NAME, TABLES, WEEKEND, Table
 from racedata.values import Value, day, id_in, time_of_day
 
 RECOGNISED_BY = "races.csv"
@@ -80,7 +80,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     if is_the_rest and has_sessions:
         stage.db.execute("DELETE FROM stage.sessions")  # the rest has every session
     for name, path in files.items():
-        table = BY_NAME[name]
+        table = TABLE_BY_NAME[name]
         fields = [
             *fields_of(stage, table),
             *(SESSION_FIELDS if name == "races" and not has_sessions else []),

@@ -13,7 +13,7 @@ from racedata.loader.errors import Progress
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sources.sections import sections_of
 from racedata.loader.sql import add_milliseconds
-from racedata.model import BY_NAME, Table
+from racedata.model import TABLE_BY_NAME, Table
 
 LAYOUT = "a dump in Ergast's CSV layout"  # for the help
 TITLE = "Formula One data in the CSV layout of Ergast, exported by racedata"
@@ -86,7 +86,7 @@ OTHERS = {
     ),
     **{
         name: (DESCRIPTIONS.get(name, table.label.lower()), all_rows(table))
-        for name, table in sorted(BY_NAME.items())
+        for name, table in sorted(TABLE_BY_NAME.items())
         if name not in (*ERGAST, "entries")
     },
 }

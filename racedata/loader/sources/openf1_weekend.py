@@ -22,7 +22,7 @@ from racedata.loader.sources.openf1_rows import (
     result_rows,
 )
 from racedata.loader.sources.statuses import known_statuses
-from racedata.model import BY_NAME, KINDS
+from racedata.model import KINDS, TABLE_BY_NAME
 from racedata.values import Value
 
 # OpenF1's names of sessions, and ours. Sprint qualifying was the shootout in 2023.
@@ -264,7 +264,9 @@ def delivered(
     races = [{**race, "time": None, "sessions": []} for race in tables.seasons()[year]]
     used["circuits"] = {race["circuitId"] for race in races}
     lists = {
-        name: [row for row in tables.list_rows(name) if row[BY_NAME[name].key[0]] in used[name]]
+        name: [
+            row for row in tables.list_rows(name) if row[TABLE_BY_NAME[name].key[0]] in used[name]
+        ]
         for name in ("circuits", "constructors", "drivers")
     }
     ids = known_statuses()
