@@ -98,7 +98,8 @@ def build_database(
             check_licence(source.address, source.licence)
         applied = fill_and_correct(filling)
         finish(filling, indexes, old)
-        amounts = fill_comparisons(filling, old)
+        put_what_changed(filling, old)
+        amounts = fill_comparisons(filling)
         check_required(db)
         report = report_of(db, choice, applied, amounts)
         progress("writing the database")
@@ -142,7 +143,7 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     # In any order. All of it comes before the corrections, which find rows by lists and races.
     filling.fill_sources()
     filling.fill_lists()
-    filling.lists.keep_statuses()
+    filling.lists.put_statuses()
     filling.fill_races()
     filling.fill_origins()
     filling.fill_kind("results")
@@ -178,20 +179,27 @@ def finish(
     describe(db, filling.store, filling.base.is_sample)
 
 
-def fill_comparisons(filling: Filling, old: ExistingDatabase | None) -> Amounts:
-    """Fills the tables that compare the finished database: with the old one, which goes into the
-    store too, and with what each source says. Returns how much of each source was compared.
-    """
-    store, db, progress = filling.store, filling.db, filling.stage.progress
+def put_what_changed(filling: Filling, old: ExistingDatabase | None) -> None:
+    """Puts into the store what differs between the finished database and the old one."""
+    store, db = filling.store, filling.db
+    # The sample has no history: it has the same bytes on all machines. Where all sources must be
+    # open, the changes must not show a value of one that is not.
     if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
-        progress("noting what has changed")
+        filling.stage.progress("noting what has changed")
         chosen = {id: race for race, id in filling.race_ids.items()}
         finder = ChangeFinder(db, chosen, filling.lists.source_of_fact)
         put_found_changes(store, finder, old.state)
+
+
+def fill_comparisons(filling: Filling) -> Amounts:
+    """Fills the tables that compare the finished database: with earlier ones, as the store says,
+    and with what each source says. Returns how much of each source was compared.
+    """
+    store, db = filling.store, filling.db
     fill_changes(store, db)
-    progress("comparing sources")
+    filling.stage.progress("comparing sources")
     register = register_of(db, store, filling.lists)
     fill_ids(db, store, register)
     said = Said(db, store, filling.race_ids, register)

@@ -176,8 +176,8 @@ class Lists:
                 if id and row.get("number") is not None:
                     drivers[id]["number"] = row["number"]
 
-    def keep_statuses(self) -> None:
-        """Writes the ids of statuses into the store. Ids of statuses that no record has any more
+    def put_statuses(self) -> None:
+        """Puts the ids of statuses into the store. Ids of statuses that no record has any more
         stay, because addresses have them.
         """
         rows = self.merged["status"].rows
