@@ -35,17 +35,18 @@ from racedata.loader.store import Store
 from racedata.loader.threads import Sleep
 from racedata.loader.update import CANCELLED_AFTER, put_news
 
+Say = Callable[[str], object]  # prints a line
+
 
 @dataclass
 class Refresh:
-    """A refresh of a database from sources."""
+    """A refresh of a database from sources: `run` asks all of them, and `ask` one."""
 
     database: str
     addresses: Sequence[str]  # of the sources
     season: int | None  # the only one to bring, with all details of its races
     corrections: Named
     progress: Progress
-    say: Callable[[str], object]  # prints a line
     new_pace: Callable[[], Pace] = Pace  # makes the pace of the requests to a source
     # With it, a refresh does not fail if another program or thread is replacing the database: it
     # waits.
@@ -55,50 +56,50 @@ class Refresh:
     def __post_init__(self) -> None:
         self.path = Path(self.database)
         self.sources = [source_at(address, self.new_pace()) for address in self.addresses]
-        # The first season to bring, which `run` sets before any source has changed the database.
-        # A follower never calls `run`: each source brings what it finds unfinished.
-        self.first = LAST_SEASON
-        self.was_refused = False  # whether a source has asked `run` to try again later
 
-    def run(self) -> int:
-        """Asks each source. Returns how many new databases were stored.
+    def run(self, say: Say) -> bool:
+        """Asks each source. Returns whether one has asked to try again later.
 
         If a source fails, raises LoadError after asking the others.
         """
-        databases, faults = 0, []
-        self.check_database()
+        was_refused, faults = False, []
+        self.check_database(say)
         with closing(ExistingDatabase(self.path)) as existing:
             # before any source adds to it: each source brings the same seasons
-            self.first = existing.first_season([])
+            first = existing.first_season([])
         for source in reversed(self.sources):
             try:
-                databases += self.ask(source)
+                self.ask(source, say, first)
             except NotYet as error:
-                self.say(str(error))
-                self.was_refused = True
+                say(str(error))
+                was_refused = True
             except FAULTS as error:
                 faults.append(fault_text(error, self.database))
         if faults:
             raise LoadError("; ".join(faults))
-        return databases
+        return was_refused
 
-    def check_database(self) -> None:
+    def check_database(self, say: Say) -> None:
         """Raises LoadError, before any request, if the database is missing or damaged. First builds
         one that is of an earlier version, or that lacks what the store has.
         """
         if line := bring_into_step(self.database, self.corrections, self.progress):
-            self.say(line)
+            say(line)
         ExistingDatabase(self.path).close()
 
-    def ask(self, source: Source) -> int:
-        """Fetches the records of a source. Returns how many new databases were stored."""
-        self.check_database()
-        of_source = SourceRefresh(self, source)
+    def ask(self, source: Source, say: Say, first: int = LAST_SEASON) -> bool:
+        """Fetches the records of a source. Returns whether a new database was stored.
+
+        It brings each season from the first that it finds unfinished, or from `first` if that is
+        earlier.
+        """
+        self.check_database(say)
+        of_source = SourceRefresh(self, source, say, first)
         with self.limits_remembered(source):
             where = source.bring(of_source.task())
         remember(self.path, source.name, {"refreshedAt": utc_now()})
-        self.say(f"{self.path}: {'new data' if of_source.databases else 'nothing new'}{where}")
-        return of_source.databases
+        say(f"{self.path}: {'new data' if of_source.is_new else 'nothing new'}{where}")
+        return of_source.is_new
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
@@ -132,8 +133,8 @@ class Refresh:
 class SourceRefresh:
     """What a refresh stores from one source. The source calls `deliver` for each delivery."""
 
-    def __init__(self, refresh: Refresh, source: Source) -> None:
-        self.refresh, self.source = refresh, source
+    def __init__(self, refresh: Refresh, source: Source, say: Say, first: int) -> None:
+        self.refresh, self.source, self.say, self.first = refresh, source, say, first
         self.row: tuple[str, str | None] | None = None  # when it was read, as this refresh knows
         # since when its calendars have lacked races, as its last refresh has noted
         self.lacked_before: list[str] = []
@@ -142,18 +143,18 @@ class SourceRefresh:
                 self.row = as_read(store, source)
                 of_source = store.calendars(source.name)
             self.lacked_before = [time for each in of_source for time in each.lacks.values()]
-        self.databases = 0  # new databases that were stored
+        self.is_new = False  # whether a new database was stored
 
     def task(self) -> Task:
         refresh = self.refresh
         return Task(
             history=refresh.history_of(self.source),
             season=refresh.season,
-            first=refresh.first,
+            first=self.first,
             is_named=refresh.is_named,
             lacks_cancelled=any(map(self.is_long_ago, self.lacked_before)),
             progress=refresh.progress,
-            say=refresh.say,
+            say=self.say,
             deliver=self.deliver,
             replace_with=self.replace_with,
         )
@@ -192,8 +193,8 @@ class SourceRefresh:
             )
             self.row = delivery.source.read_at, delivery.source.checksum
             for line in (*remarks, *report.remarks, *report.differences):
-                refresh.say(line)
-        self.databases += new.is_new
+                self.say(line)
+        self.is_new |= new.is_new
 
     def replace_with(self, copy: Copy) -> None:
         """Replaces the database with a copy of another one, if they differ."""
@@ -203,8 +204,8 @@ class SourceRefresh:
                 install_copy(copy, new.path, new.existing)
                 differences = new.differences(refresh.progress)
             for line in differences:
-                refresh.say(line)
-            self.databases += 1
+                self.say(line)
+            self.is_new = True
         clear_for_copy(refresh.path, self.source.name, copy.etag)
 
     def are_cancelled(self, since: Collection[str]) -> bool:
@@ -221,12 +222,12 @@ def as_read(store: Store, source: Source) -> tuple[str, str | None] | None:
     return found and (found.read_at, found.checksum)
 
 
-def followed_source(source: Source, refresh: Refresh, lines: list[str]) -> FollowedSource:
-    """A source of a refresh, for follow.py. `lines` has what the refresh says."""
+def followed_source(refresh: Refresh, source: Source) -> FollowedSource:
+    """A source of a refresh, for follow.py."""
 
     def bring() -> str:
-        lines.clear()
-        databases = refresh.ask(source)
-        return "; ".join(" ".join(line.split()) for line in lines) if databases else ""
+        lines: list[str] = []
+        is_new = refresh.ask(source, lines.append)
+        return "; ".join(" ".join(line.split()) for line in lines) if is_new else ""
 
     return FollowedSource(source, partial(refresh.has_news, source), bring)

@@ -46,19 +46,17 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     names = [source_at(address).name for address in addresses]
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
-        lines: list[str] = []
         refresh = Refresh(
             database=path,
             addresses=addresses,
             season=None,
             corrections=corrections,
             progress=lambda text: sleep(0),  # which ends it if the program is to end
-            say=lines.append,
             new_pace=partial(Pace, sleep=sleep),
             sleep=sleep,
             is_named=bool(parsed.addresses),
         )
-        return followed_source(refresh.sources[number], refresh, lines)
+        return followed_source(refresh, refresh.sources[number])
 
     def prepare(sleep: Sleep) -> str:
         show, line = progress_of_terminal(), ""
@@ -144,10 +142,8 @@ def main(arguments: Sequence[str]) -> None:
             season=parsed.season,
             corrections=parsed.corrections,
             progress=progress,
-            say=lambda line: faults.append(say(line)),
         )
-        refresh.run()
-        was_refused = refresh.was_refused
+        was_refused = refresh.run(lambda line: faults.append(say(line)))
         # `say` returns errors of stdout. After the first, it writes nothing more.
         if fault := "".join(faults):
             raise LoadError(fault)

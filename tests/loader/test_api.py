@@ -173,9 +173,7 @@ def test_a_followed_api_has_news_until_it_is_stored_and_again_if_a_result_change
     api, behind, complete, finished, tmp_path
 ):
     def asked(url, kind, is_stored):
-        refresh = Refresh(
-            str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, hurried
-        )
+        refresh = Refresh(str(behind), [url], None, CORRECTIONS, lambda text: None, hurried)
         expected = Expected(2023, 18, "race", kind, datetime(2023, 10, 22, tzinfo=UTC), is_stored)
         return refresh.has_news(refresh.sources[0], [expected])
 
@@ -202,10 +200,10 @@ def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
     said, pace = [], hurried()
     pace.limits = JOLPICA_LIMITS
     with served(answers_of(client(complete, max_limit=limit))) as server:
-        Refresh(
-            *(str(before), [server.url], None, CORRECTIONS),
-            *(lambda text: None, said.append, lambda: pace),
-        ).run()
+        refresh = Refresh(
+            str(before), [server.url], None, CORRECTIONS, lambda text: None, lambda: pace
+        )
+        refresh.run(said.append)
     about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))
     assert pace.requests <= about
     assert (", at most 200 in 60 minutes; loading a dump first is quicker" in said[0]) == (

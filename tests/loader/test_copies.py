@@ -226,9 +226,7 @@ def test_a_database_at_a_url_is_compared(database, other):
 
 
 def has_news(database, url):
-    refresh = Refresh(
-        str(database), [url], None, None, lambda text: None, lambda text: None, hurried
-    )
+    refresh = Refresh(str(database), [url], None, None, lambda text: None, hurried)
     return refresh.has_news(refresh.sources[0], [])
 
 
@@ -241,10 +239,10 @@ def test_a_single_season_of_a_database_cannot_be_fetched(database, other):
 
 
 class FollowedServer:
-    """A server as a follower asks it, and what that says."""
+    """A server as a follower asks it."""
 
     def __init__(self, database, server):
-        self.clock, self.said = 0.0, []
+        self.clock = 0.0
 
         def new_pace():
             pace = hurried()
@@ -252,11 +250,8 @@ class FollowedServer:
             pace.now = lambda: 1_700_000_000 + self.clock
             return pace
 
-        self.refresh = Refresh(
-            str(database), [server.url], None, None, str, self.said.append, new_pace
-        )
-        source = self.refresh.sources[0]
-        self.followed = followed_source(source, self.refresh, self.said)
+        self.refresh = Refresh(str(database), [server.url], None, None, str, new_pace)
+        self.followed = followed_source(self.refresh, self.refresh.sources[0])
 
     def check(self):
         return self.followed.refresh() if self.followed.has_news([]) else None

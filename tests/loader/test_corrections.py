@@ -255,7 +255,7 @@ def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monke
     ):
         said(database, command, *arguments)
         assert [row[-2] for row in told(database)] == ["7"], command
-    refresh_from(SAMPLE, database, REMEMBERED, databases=0)
+    refresh_from(SAMPLE, database, REMEMBERED, outcome="nothing new")
     file_of_corrections(tmp_path, f"{VERSTAPPEN},grid,6,7,a better test")
     assert "corrections" in said(database, "build")
     assert [row[-1] for row in told(database)] == ["a better test"]
@@ -568,12 +568,15 @@ def test_after_a_refresh_the_table_is_about_the_rows_that_replaced_others(
     assert told(database) == expected
 
 
-def refresh_from(source, database, corrections, databases=1):
+def refresh_from(source, database, corrections, outcome="new data"):
     """Refreshes a database from an API that has the data of a dump."""
-    api, nothing = built(source, database.parent / "api.db", None), lambda text: None
+    api, said = built(source, database.parent / "api.db", None), []
     with served(answers_of(client(api))) as server:
-        refresh = Refresh(str(database), [server.url], 2023, corrections, nothing, nothing, hurried)
-        assert refresh.run() == databases
+        refresh = Refresh(
+            str(database), [server.url], 2023, corrections, lambda text: None, hurried
+        )
+        refresh.run(said.append)
+    assert said[-1].startswith(f"{database}: {outcome} after ")
 
 
 @pytest.mark.parametrize(

@@ -256,12 +256,15 @@ def test_the_command_ends_with_1_and_a_line_if_anything_fails(api, behind, capsy
 
 def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(current, tmp_path):
     folder = shutil.copytree(F1DB, tmp_path / "f1db")
-    refresh = Refresh(str(current), [str(folder)], None, None, lambda text: None, lambda text: None)
+    refresh = Refresh(str(current), [str(folder)], None, None, lambda text: None)
     shutil.rmtree(folder)
+    said = []
     with pytest.raises(LoadError, match="not found"):
-        refresh.run()
+        refresh.run(said.append)
     shutil.copytree(SAMPLE, folder)
-    assert refresh.run() == 1  # only in what it calls drivers and the like
+    assert not refresh.run(said.append)
+    # only in what it calls drivers and the like
+    assert said[-1] == f"{current}: new data after reading {folder}"
 
 
 @pytest.mark.parametrize(
@@ -374,10 +377,9 @@ def test_the_requests_of_a_refresh_count_for_the_next_one(api, behind):
             None,
             CORRECTIONS,
             lambda text: None,
-            lambda line: None,
             partial(pace_with_limit, slept),
         )
-        refresh.run()
+        refresh.run(lambda line: None)
         waits.append(sum(slept))
     assert waits[0] == 0 < waits[1]
 

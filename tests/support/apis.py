@@ -173,8 +173,6 @@ def refreshed(
     """Refreshes a database without waiting. Returns its messages and the number of requests."""
     said: list[str] = []
     new_pace = partial(hurried, time.time if now is None else lambda: now)
-    refresh = Refresh(
-        str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_pace
-    )
-    refresh.run()
+    refresh = Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, new_pace)
+    refresh.run(said.append)
     return said, sum(source.pace.requests for source in refresh.sources)

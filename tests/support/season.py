@@ -339,7 +339,6 @@ class LimitedApi:
 
 def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str]:
     """Follows a source until the end, as the command does. Returns the complaints."""
-    said: list[str] = []
     complaints: list[str] = []
 
     def expected() -> list[Expected]:
@@ -347,10 +346,8 @@ def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str
             return expected_records(db)
 
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
-    refresh = Refresh(
-        str(database), [address], None, None, lambda text: None, said.append, new_pace
-    )
-    source = followed_source(refresh.sources[0], refresh, said)
+    refresh = Refresh(str(database), [address], None, None, lambda text: None, new_pace)
+    source = followed_source(refresh, refresh.sources[0])
     with suppress(SeasonOver):
         CheckLoop(
             expected,

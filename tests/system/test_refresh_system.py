@@ -292,8 +292,8 @@ def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     said = []
     limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
-        refresh = Refresh(str(database), [url], None, CORRECTIONS, said.append, said.append)
-        refresh.run()
+        refresh = Refresh(str(database), [url], None, CORRECTIONS, said.append)
+        refresh.run(said.append)
     assert rows_of(database) == rows_of(complete)
     assert refresh.sources[0].pace.requests == 29
     assert not [text for text in said if text.startswith("status")]

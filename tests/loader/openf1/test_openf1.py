@@ -145,9 +145,8 @@ def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
     slept: list[float] = []
     pace = Pace(clock=lambda: 0, sleep=slept.append, now=lambda: SUNDAY)
     url = f"openf1:{openf1.url}"
-    Refresh(
-        str(lacking), [url], 2023, None, lambda text: None, lambda line: None, lambda: pace
-    ).run()
+    refresh_of_season = Refresh(str(lacking), [url], 2023, None, lambda text: None, lambda: pace)
+    refresh_of_season.run(lambda line: None)
     assert slept.count(7 if header else 60) >= 2
     assert rounds_with(lacking, "results") == {9, 18}
 

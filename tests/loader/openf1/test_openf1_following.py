@@ -111,11 +111,10 @@ class Weekend:
         new_pace = partial(Pace, self.time.seconds, self.time.sleep, self.time.seconds)
 
         def following(number):
-            said: list[str] = []
             refresh = Refresh(
-                str(self.database), addresses, None, None, lambda text: None, said.append, new_pace
+                str(self.database), addresses, None, None, lambda text: None, new_pace
             )
-            return followed_source(refresh.sources[number], refresh, said)
+            return followed_source(refresh, refresh.sources[number])
 
         def expected():
             with closing(open_read_only(self.database)) as db:
@@ -215,10 +214,8 @@ def test_its_limits_are_kept(lacking, rows):
     limited = LimitedApi(time, OpenF1Server(rows).answer, LIMITS, TOO_MANY)
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
     with served(limited.answer) as server:
-        refresh = Refresh(
-            str(lacking), [f"openf1:{server.url}"], 2023, None, print, print, new_pace
-        )
+        refresh = Refresh(str(lacking), [f"openf1:{server.url}"], 2023, None, print, new_pace)
         for _ in range(4):
-            refresh.run()
+            refresh.run(print)
     assert len(limited.answered) > 30
     assert 429 not in {each.status for each in limited.answered}
