@@ -81,8 +81,9 @@ COMPUTED = {
 
 
 class Column(NamedTuple):
-    """A column of a table. One that is just a whole number or plain text, and that no API has,
-    needs none.
+    """A column of a table. It is declared if its values are neither whole numbers nor plain texts,
+    if an API has it, if sources are compared in it, or if its unknown values are counted. All that
+    is known of the others is in schema.sql.
     """
 
     name: str

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from racedata.loader.correction_lines import DRIVER, NOTED, REFERENCES, Facts, Line, Step, in_file
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
-from racedata.loader.sql import column_names, insert
+from racedata.loader.sql import column_names, insert, insertion
 from racedata.loader.stage import Stage
 from racedata.values import Value
 
 # The columns of the table `corrections` that it shares with other tables.
 SHARED = ("year", "raceId", "driverId", "constructorId")
-COLUMNS = ", ".join((*NOTED, *SHARED))
+COLUMNS = (*NOTED, *SHARED)
 
 
 class Applied(NamedTuple):
@@ -76,9 +76,10 @@ def note_corrections(stage: Stage, lines: Iterable[Line]) -> None:
 
 def fill_corrections(stage: Stage) -> None:
     """Copies the table into the database, in the order of answers."""
+    names = ", ".join(COLUMNS)
     stage.db.execute(
-        f"""INSERT INTO corrections ({COLUMNS})
-            SELECT {COLUMNS} FROM stage.corrections
+        f"""INSERT INTO corrections ({names})
+            SELECT {names} FROM stage.corrections
             LEFT JOIN (SELECT raceId, round FROM races) USING (raceId)
             ORDER BY year, round, tableName, key, columnName"""
     )
@@ -294,8 +295,7 @@ class Target:
             (about["year"],) = self.db.execute(sql, (about["raceId"],)).fetchone()
         line = self.line.correction
         self.db.execute(
-            f"""INSERT INTO stage.corrections ({COLUMNS})
-                VALUES ({", ".join("?" * (6 + len(SHARED)))})
+            f"""{insertion("stage.corrections", COLUMNS)}
                 ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
             [
                 *(line.table, line.key, line.column, wrong, right, line.witnesses),

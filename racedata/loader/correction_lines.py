@@ -81,6 +81,7 @@ class Line:
         self.key = self.parsed_key()
         self.old: Facts | None
         self.new: Facts | None
+        self.driver = ""  # of Step.MOVE: the new one
         if column == ROW:
             self.old, self.new = self.facts_in(wrong), self.facts_in(right)
             if (self.old is None) == (self.new is None):

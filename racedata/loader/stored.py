@@ -34,10 +34,9 @@ from racedata.loader.store import Store, StoredPart
 
 def replace_if_different(database: str, corrections: Named, progress: Progress) -> list[str]:
     """Builds the database from its store, without a request, and replaces it if it differs."""
-    if condition_at(Path(database)) in (Condition.MISSING, Condition.LOST, Condition.OLDER):
-        return replace_from_store(
-            database, corrections, progress, "that is what `racedata build` does"
-        )
+    condition = condition_at(Path(database))
+    if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
+        return replace_from_store(database, corrections, progress, condition.value)
     with new_database(database) as new:
         report = new.build_from_store(corrections, progress, may_stay=True, others=["corrections"])
     if not report.differences:
