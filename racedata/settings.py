@@ -108,7 +108,7 @@ FILE = matching(r".+", "the path of a file")
 # Addresses that begin with a year or with one of these words are pages.
 OF_PAGES = (
     "[1-9][0-9]{3}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
-    "healthz)"
+    "healthz|seasons)"
 )
 PATH = matching(
     rf"(?!/({OF_PAGES})(/|$))(/[\w.~-]+)*",

@@ -3,8 +3,7 @@
 Which weekend is next depends on the data, not on a clock; script.js says in how long a session is.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -66,7 +65,6 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         # If the last race has no standings yet, those after an earlier one.
         "championships": [*races.championships(ask, ("current", "last"), ("current", None))],
         "news": [*differing_values.news(ask, NEWS)],
-        "decades": decades(ask.catalogue.rounds),
     }
 
 
@@ -86,12 +84,3 @@ def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
             places = notes.marked(rows[:FIRST], kind)
             newest = Newest(session.label, race, session.start, group, places, kind in provisional)
     return {"race": race, "start": races.start(race), "sessions": sessions, "newest": newest}
-
-
-def decades(seasons: Iterable[int]) -> list[tuple[int, list[int]]]:
-    """The first years of decades, each with its seasons that have races, the latest first."""
-    latest_first = sorted(seasons, reverse=True)
-    return [
-        (decade, [*of_decade])
-        for decade, of_decade in groupby(latest_first, key=lambda season: season // 10 * 10)
-    ]

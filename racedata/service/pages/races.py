@@ -147,11 +147,16 @@ def lead(places: Sequence[Json], is_over: bool) -> str:
     if len(ranked) < 2:
         return ""
     first, second = ranked[:2]
-    # rounded: some seasons have points in thirds and sevenths
-    points = round(float(first["points"]) - float(second["points"]), 2)
+    points = points_ahead(first, second)
     name = first["Driver"]["familyName"] if "Driver" in first else first["Constructor"]["name"]
     by = f"{points:g} {plural('point', points)}"
     return (f"{name} won by {by}" if is_over else f"{name} is {by} ahead") if points > 0 else ""
+
+
+def points_ahead(first: Json, second: Json) -> float:
+    """The points that a place in a championship has more than another one."""
+    # rounded: some seasons have points in thirds and sevenths
+    return round(float(first["points"]) - float(second["points"]), 2)
 
 
 def start(session: Json) -> str:

@@ -37,6 +37,7 @@ from racedata.service.pages import (
     race,
     races,
     season,
+    seasons,
 )
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
@@ -286,6 +287,7 @@ PAGES = (
         differing_values.discrepancies,
         races.fault,
     ),
+    Page("/seasons", PageResource, "seasons.html", seasons.facts),
     Page("/drivers", PageResource, "directory.html", directory.drivers),
     Page("/constructors", PageResource, "directory.html", directory.constructors),
     Page("/circuits", PageResource, "circuits.html", directory.circuits),

@@ -1,0 +1,63 @@
+"""The page `/seasons`: every season with its champions, and how many points they were ahead."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from racedata.formats import Json
+from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.circuit import most
+from racedata.service.pages.races import place, points_ahead
+
+Standings = Mapping[int, Sequence[Json]]  # by season, the first and the second place
+
+
+class SeasonRow(NamedTuple):
+    """A season, with the first of each championship; None and empty texts without standings."""
+
+    year: int
+    is_over: bool  # otherwise, the first is not yet the champion
+    driver: Json | None
+    points: str
+    ahead: str  # of the second, in points
+    constructor: Json | None
+
+
+def facts(ask: Ask) -> dict[str, Any]:
+    drivers, over = first_places(ask, "driverstandings", "DriverStandings")
+    constructors, _ = first_places(ask, "constructorstandings", "ConstructorStandings")
+    return {
+        "seasons": [
+            row_of(year, year in over, drivers.get(year, ()), constructors.get(year, ()))
+            for year in sorted(ask.catalogue.rounds, reverse=True)
+        ],
+        "most_titles": [
+            (kind, most(places[0][kind] for year, places in standings.items() if year in over))
+            for kind, standings in (("Driver", drivers), ("Constructor", constructors))
+        ],
+    }
+
+
+def first_places(ask: Ask, endpoint: str, key: str) -> tuple[Standings, set[int]]:
+    """The first and the second of a championship, and the seasons that are over."""
+    found: dict[int, list[Json]] = {}
+    for position in ("1", "2"):
+        for each in ask(endpoint, ALL, None, None, **{endpoint: position}):
+            found.setdefault(int(each["season"]), []).extend(each[key])
+    over = {*found}
+    for each in ask(endpoint, ALL, "current", None):
+        found.setdefault(int(each["season"]), each[key][:2])
+    return found, over
+
+
+def row_of(
+    year: int, is_over: bool, drivers: Sequence[Json], constructors: Sequence[Json]
+) -> SeasonRow:
+    first = [place(each) for each in (*drivers[:1], *constructors[:1])]
+    return SeasonRow(
+        year,
+        is_over,
+        next((each for each in first if "Driver" in each), None),
+        first[0]["points"] if drivers else "",
+        f"{points_ahead(*drivers):g}" if len(drivers) > 1 else "",
+        next((each for each in first if "Driver" not in each), None),
+    )
