@@ -1,4 +1,4 @@
-"""The interface of a source. Each type of source is one file."""
+"""The interface of a source. Each type of source is a module, perhaps with others of its prefix."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -49,7 +49,17 @@ class Task(NamedTuple):
 
 
 class Source:
-    """A source. Its functions raise one of FAULTS if they fail."""
+    """A source. Its functions raise one of FAULTS if they fail.
+
+    If the store is lost, rebuild.py fills it again from the database, which has few facts about a
+    source. So these must hold:
+
+    - A dump has a checksum. A source without one is taken for an API, unless it is provisional.
+    - The function `at` of a provisional source accepts `name:address`.
+
+    The lists of a provisional source, such as drivers, repeat ours. So sides.py does not compare
+    them, and no driver gets his permanent number from them.
+    """
 
     # kinds that it may publish for a refresh: names in model.py
     kinds: ClassVar[Collection[str]] = RECORDS
@@ -103,7 +113,9 @@ class Source:
     def bring(self, task: Task) -> str:
         """Calls `task.deliver` for each delivery of what the task wants, such as a season.
 
-        Returns how it got them: `after 12 requests to …`.
+        A part of a delivery has columns of `parts.columns_of`, with references and texts instead of
+        ids. The results of a race come before its fastest laps. Returns how the source got them:
+        `after 12 requests to …`.
         """
         raise NotImplementedError
 
