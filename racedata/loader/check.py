@@ -178,8 +178,8 @@ def put_last(
     assert group.stage
     names = [source.name for source in store.sources()]
     with_ids = {source.name for source in store.known_sources() if source.has_ids}
-    put_all_read(store, [group], corrected, progress)
     added = [source.name for _, source in group.stage.stored_sources()]
+    put_all_read(store, [group], corrected, progress)
     for name in {*added} - with_ids:
         store.drop_ids(name)
     store.order(list(dict.fromkeys([*names, *added])))

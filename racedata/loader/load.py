@@ -54,18 +54,20 @@ def load(
     progress: Progress,
     replace: bool = False,
     only: bool = False,
+    has_options: bool = False,
 ) -> list[str]:
-    """Reads sources into the store, and builds `database` from it. Returns a report.
+    """Reads sources into the store, and builds `database` from it. A whole database is copied
+    instead, unless the command `has_options` for a build. Returns a report.
 
-    They replace the dumps in the list of sources; with `only`, they are the whole list. Without
-    sources, it reads the sources of the last load, or the sample. It may `replace` a database that
+    The sources replace the dumps in the list; with `only`, they are the whole list. Without
+    sources, it reads the dumps of the last load, or the sample. It may `replace` a database that
     cannot be read. Raises LoadError, sqlite3.Error or OSError.
     """
-    path = Path(database)
-    if whole := whole_database(sources or copied_from(path)):
+    if whole := whole_database(sources):
+        check_unchanged(whole, has_options)
         return load_whole(whole, database, progress, replace)
     with new_database(database, may_replace=replace) as new, ExitStack() as reading:
-        loaded = loaded_before(path, new.existing)
+        loaded = loaded_before(Path(database), new.existing)
         # without APIs: an address of an API may also be a zip
         check_licences(dumps_in(sources or loaded))
         first, *others = sources_read_together(sources or loaded)
@@ -83,8 +85,6 @@ def load(
         # All sources are read: the store is locked only while it changes.
         def edit(store: Store, corrected: CorrectedRows) -> None:
             put_all_read(store, groups, corrected, progress)
-            # now, before the build: the disk may not have room for the stages and the new database
-            reading.close()
             put_source_list(store, sources if only else list_after(store, sources or loaded))
 
         report = new.build_from_store(corrections, progress, edit)
@@ -99,9 +99,11 @@ def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     return [*addresses, SAMPLE] if [*loaded] == [SAMPLE] else after_load(addresses, loaded)
 
 
-def check_unchanged(whole: Source | None, has_options: bool, expected: str) -> None:
+def check_unchanged(
+    whole: Source, has_options: bool, expected: str = "neither --only nor --corrections"
+) -> None:
     """Raises LoadError if a whole database comes with options that could only change it."""
-    if whole and has_options:
+    if has_options:
         what = f"a database is copied unchanged; expected {expected}"
         raise LoadError(f"{without_query(whole.address)}: {what}")
 
@@ -152,11 +154,18 @@ def load_unread(path: str, corrections: Named, progress: Progress) -> str:
     return ""
 
 
-def load_or_rebuild(database: str, corrections: Named, progress: Progress) -> list[str]:
-    """Reads the sources of the last load again. If that fails and an earlier version built the
-    database, builds it from the store. Returns a report. Raises what `load` does.
+def load_or_rebuild(
+    database: str, corrections: Named, progress: Progress, has_options: bool = False
+) -> list[str]:
+    """Reads the sources of the last load again, or copies its whole database. If that fails and an
+    earlier version built the database, builds it from the store. Returns a report. Raises what
+    `load` does.
     """
+    if whole := whole_database(copied_from(Path(database))):
+        check_unchanged(whole, has_options)
     try:
+        if whole:
+            return load_whole(whole, database, progress, replace=False)
         return load([], database, corrections, progress)
     except (LoadError, OSError) as error:
         if not can_be_built_again(Path(database)):
@@ -221,13 +230,12 @@ def main(arguments: Sequence[str]) -> None:
 
     def work(progress: Progress) -> list[str]:
         make_default_folder(parsed.database)
-        whole = whole_database(sources or copied_from(Path(parsed.database)))
-        has_options = parsed.only or parsed.corrections != file_in_settings()
-        check_unchanged(whole, has_options, "neither --only nor --corrections")
+        database, corrections = parsed.database, parsed.corrections
+        has_options = parsed.only or corrections != file_in_settings()
         if not sources:
-            return load_or_rebuild(parsed.database, parsed.corrections, progress)
+            return load_or_rebuild(database, corrections, progress, has_options)
         return load(
-            sources, parsed.database, parsed.corrections, progress, parsed.replace, parsed.only
+            sources, database, corrections, progress, parsed.replace, parsed.only, has_options
         )
 
     run("load", parsed.database, work)

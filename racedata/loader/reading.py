@@ -2,7 +2,7 @@
 for a check that compares with another source.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ class ReadSources(NamedTuple):
     sources: Sequence[Source]
     stage: Stage | None  # None if they cannot be read
     lines: list[str]  # remarks
+    close: Callable[[], None]  # closes the sources, and deletes the stage
     fault: str = ""
 
 
@@ -37,7 +38,10 @@ def sources_read_together(addresses: Sequence[str]) -> list[list[Source]]:
 def read(
     sources: Sequence[Source], progress: Progress, may_fail: bool = False
 ) -> Iterator[ReadSources]:
-    """Reads sources. If that fails and `may_fail`, their stored parts count. Raises LoadError."""
+    """Reads sources, which are closed at the end of the block if they are not yet.
+
+    If that fails and `may_fail`, their stored parts count. Raises LoadError.
+    """
     with ExitStack() as stack:
         try:
             fills = [stack.enter_context(source.opened(progress)) for source in sources]
@@ -47,23 +51,24 @@ def read(
             if not may_fail:
                 raise
             kept = f"{error}; the records of this source in the database are kept"
-            group = ReadSources(sources, None, [], kept)
+            group = ReadSources(sources, None, [], stack.close, kept)
         else:
-            group = ReadSources(sources, stage, lines)
+            group = ReadSources(sources, stage, lines, stack.close)
         yield group
 
 
 def put_all_read(
     store: Store, groups: Sequence[ReadSources], corrected: CorrectedRows, progress: Progress
 ) -> None:
-    """Puts all that was read into the store.
+    """Puts all that was read into the store, and closes it: before a build, because the disk may
+    not have room for the stages and the new database.
 
     The database keeps the ids of one group: the first that has ids. If that group could not be
     read, its stored parts count, and have them.
     """
     are_ids_kept = False  # whether they are those of a group before
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
-    for sources, stage, *_ in groups:
+    for sources, stage, _, close, _ in groups:
         if stage is None:
             for known in store.known_sources():
                 if known.address == sources[0].address and known.has_ids:
@@ -76,3 +81,4 @@ def put_all_read(
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
             put_whole(store, delivery, corrected)
         are_ids_kept |= stage.has_ids
+        close()

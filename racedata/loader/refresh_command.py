@@ -86,8 +86,8 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
     wrong or not allowed, or if a whole database is not the only one.
     """
     addresses: list[str] = parsed.addresses or listed_at(parsed.database)
-    has_options = parsed.corrections != file_in_settings()
-    check_unchanged(whole_database(addresses), has_options, "no --corrections")
+    if whole := whole_database(addresses):
+        check_unchanged(whole, parsed.corrections != file_in_settings(), "no --corrections")
     check_licences(addresses)
     return addresses
 
