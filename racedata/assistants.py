@@ -23,7 +23,6 @@ from racedata.model import KIND_BY_ENDPOINT, KINDS
 from racedata.service.addresses import Address
 from racedata.service.endpoints import BY_NAME
 from racedata.service.health import Health
-from racedata.service.queries import seasons_loaded
 from racedata.service.request import Parameters
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, Rows, StatementError
@@ -242,8 +241,8 @@ class Assistant:
         data = db.served.data
         health = Health(data, db.served.settings).report()
         del health["status"], health["rows"]
-        seasons, first, last = seasons_loaded(data)
         catalogue, now = db.served.catalogue, utc_now()
+        seasons = catalogue.rounds.keys()
         latest, *later = (
             race_in_words(catalogue.races[id]) for id in (catalogue.last_race, *catalogue.coming)
         )
@@ -251,7 +250,7 @@ class Assistant:
         return written(
             {
                 "now": now,
-                "seasons": {"first": first, "last": last, "count": seasons},
+                "seasons": {"first": min(seasons), "last": max(seasons), "count": len(seasons)},
                 "lastRaceWithResults": latest,
                 **({"sinceThenWithoutResults": shown(past)} if past else {}),
                 "nextRace": next(

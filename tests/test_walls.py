@@ -168,7 +168,7 @@ MAY_IMPORT = {
     "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
-    "sqlite3": "careers catalogue pages.data pages.driver pages.find queries snapshot",
+    "sqlite3": "careers catalogue page_queries pages.data pages.driver pages.find queries snapshot",
 }
 
 
@@ -181,6 +181,7 @@ def test_a_package_is_imported_only_where_it_belongs():
 def test_the_service_has_sql_only_in_its_queries_and_where_the_file_is_read_into_memory():
     assert {module for module in ONLINE if "SELECT " in text_of(module)} == {
         "racedata.service.queries",
+        "racedata.service.page_queries",
         "racedata.service.careers",
         "racedata.service.catalogue",  # all ids of an address, once
         "racedata.service.snapshot",  # the facts about the file
@@ -237,6 +238,7 @@ MAY_NOT_IMPORT = {
     "racedata.service.addresses": WEB | FILES | SQL,  # it gets texts
     "racedata.service.serializers": WEB | FILES | SQL,  # it gets rows
     "racedata.service.queries": WEB | FILES,  # it gets a Snapshot
+    "racedata.service.page_queries": WEB | FILES,
     **dict.fromkeys(sorted(PAGES), WEB | FILES),  # they ask the endpoints
     "racedata.service.pages.ask": WEB | FILES | SQL,  # it gets endpoints
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts

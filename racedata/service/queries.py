@@ -1,7 +1,7 @@
-"""Queries: filters as SQL over the tables of schema.sql.
+"""Queries of the endpoints: filters as SQL over the tables of schema.sql, and what answers add.
 
 SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not
-belong here.
+belong here. What only pages show is in page_queries.py and careers.py.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -330,19 +330,6 @@ def sources_compared(data: Snapshot) -> list[str]:
     return [source for (source,) in data.rows(sql)]
 
 
-def differing_sources(data: Snapshot, season: int | None) -> list[Row]:
-    """How often each source has another value than this database, by `state`: the most trusted
-    source first.
-    """
-    return data.rows(
-        """SELECT source, state, count(*) AS count
-           FROM discrepancies JOIN discrepancy_values AS said USING (record)
-           WHERE said.value IS NOT discrepancies.value AND (?1 IS NULL OR year = ?1)
-           GROUP BY source, state ORDER BY min(place)""",
-        (season,),
-    )
-
-
 def discrepancy_counts(
     data: Snapshot, wanted: Wanted, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
@@ -397,70 +384,3 @@ def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
             f"SELECT DISTINCT {column} FROM {table}{where}", tuple(where.values)
         )
     }
-
-
-def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
-    """The number of seasons with races, the first and the last."""
-    count, first, last = data.row("SELECT count(DISTINCT year), min(year), max(year) FROM races")
-    return count, first, last
-
-
-def newest_records(data: Snapshot) -> dict[str, Row]:
-    """The newest records of each source, by its name: `(source, kind, race, date)`.
-
-    If a source gave results, these count, because other kinds may be of a race without a result.
-    """
-    rows = data.rows(
-        """SELECT sources.name AS source, kind, races.name AS race, max(date) AS date
-           FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
-           GROUP BY sourceId, kind"""
-    )
-    order = list(KINDS)
-    return {
-        row["source"]: row
-        for row in sorted(
-            (row for row in rows if row["kind"] in KINDS),
-            key=lambda row: (row["kind"] == "results", row["date"], -order.index(row["kind"])),
-        )
-    }
-
-
-def provisional_sources(data: Snapshot, race: int) -> dict[str, str]:
-    """The names of the sources of a race's provisional records, by kind."""
-    rows = data.rows(
-        """SELECT kind, name FROM origins JOIN sources USING (sourceId)
-           WHERE raceId = ? AND isProvisional""",
-        (race,),
-    )
-    return {row["kind"]: row["name"] for row in rows}
-
-
-def leaders(data: Snapshot) -> list[Row]:
-    """Who led the championship of the drivers after each race: `(raceId, driverId)`."""
-    return data.rows(
-        "SELECT raceId, driverId FROM driver_standings WHERE positionText = '1' ORDER BY record"
-    )
-
-
-def winners(data: Snapshot) -> list[Row]:
-    """The winners of all races, in order: `(raceId, driverId, constructorId)`.
-
-    Drivers who shared the car have both won.
-    """
-    return data.rows(
-        """SELECT raceId, driverId, constructorId FROM results JOIN races USING (raceId)
-           WHERE positionText = '1' ORDER BY year, round, record"""
-    )
-
-
-def example_race(data: Snapshot) -> tuple[int, int]:
-    """Season and round of the latest of the races with results and the most kinds of records."""
-    kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
-    number = " + ".join(
-        f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds
-    )
-    season, round = data.row(
-        f"""SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results)
-            ORDER BY {number} DESC, year DESC, round DESC LIMIT 1"""
-    )
-    return season, round

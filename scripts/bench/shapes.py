@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from racedata.service import queries
+from racedata.service import page_queries
 from racedata.service.app import App, create_app
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
@@ -191,7 +191,7 @@ def print_formats(app: App, data: Snapshot) -> None:
     """Prints how long tables and calendars take, and the JSON of the same records."""
     print("\n| table | JSON, limit=2000 | .csv, limit=2000 | JSON | .csv |")
     print("|---|---|---|---|---|")
-    season, round = queries.example_race(data)
+    season, round = page_queries.example_race(data)
     for path in (
         "/results",
         "/practice",

@@ -1,14 +1,14 @@
 """Asks the endpoints for the facts of the HTML pages, as a client does.
 
 So the pages show the same facts as the answers. What no endpoint answers about races is here too:
-from queries.py, where the SQL is, and from the catalogue.
+from page_queries.py, where the SQL is, and from the catalogue.
 """
 
 from collections.abc import Sequence
 from functools import cached_property
 
 from racedata.formats import Json, public_name
-from racedata.service import queries, words
+from racedata.service import page_queries, queries, words
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.endpoints import BY_NAME, Content, Served, provenances
 from racedata.service.request import ParsedRequest
@@ -63,7 +63,7 @@ class Ask:
     def provisional_sources(self, race: Json) -> dict[str, str]:
         """The sources of the provisional records of a race, by kind."""
         id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
-        sources = queries.provisional_sources(self.data, id)
+        sources = page_queries.provisional_sources(self.data, id)
         return {kind: public_name(source) for kind, source in sources.items()}
 
     def origins(self, races: Sequence[Json]) -> list[Json]:
@@ -80,7 +80,7 @@ class Ask:
     @cached_property
     def leaders_by_season(self) -> dict[int, dict[str, list[Json]]]:
         leaders: dict[int, dict[str, list[Json]]] = {}
-        for row in queries.leaders(self.data):
+        for row in page_queries.leaders(self.data):
             race = self.catalogue.races[row["raceId"]]
             rounds = leaders.setdefault(int(race["season"]), {})
             rounds.setdefault(race["round"], []).append(self.catalogue.drivers[row["driverId"]])
@@ -88,9 +88,12 @@ class Ask:
 
     @cached_property
     def winners(self) -> dict[int, list[dict[str, int]]]:
-        """The winners of each race, by raceId, in the order of races: `driverId, constructorId`."""
+        """The winners of each race, by raceId, in the order of races: `driverId, constructorId`.
+
+        An endpoint, asked for the wins of a driver, leaves out who shared the car.
+        """
         winners: dict[int, list[dict[str, int]]] = {}
-        for row in queries.winners(self.data):
+        for row in page_queries.winners(self.data):
             winners.setdefault(row["raceId"], []).append(dict(row))
         return winners
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from racedata.formats import public_name, public_url
 from racedata.model import KINDS
-from racedata.service import queries
+from racedata.service import page_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.home import RefreshTimes
 from racedata.service.snapshot import COPIED, Snapshot, is_database
@@ -28,9 +28,9 @@ class Source(NamedTuple):
 
 
 def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
-    data, settings = ask.data, ask.settings
+    data, settings, seasons = ask.data, ask.settings, ask.catalogue.rounds
     return {
-        "seasons_loaded": queries.seasons_loaded(data),
+        "seasons_loaded": (len(seasons), min(seasons), max(seasons)),
         "counts": data.row_counts(),
         # by endpoint, its summary and how many records it has
         "about_values": {
@@ -50,7 +50,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
 
 def sources(data: Snapshot, times: RefreshTimes) -> Iterator[Source]:
     """The sources. Those that were asked but have given nothing yet come last."""
-    newest, other_times = queries.newest_records(data), {**times}
+    newest, other_times = page_queries.newest_records(data), {**times}
     for source in data.sources():
         read_at, checked_at = source["readAt"], other_times.pop(source["name"], "")
         records = source["gave"] or "none"

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_name
-from racedata.service import feed, queries, words
+from racedata.service import feed, page_queries, words
 from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
@@ -53,7 +53,7 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
         if count["state"] == "open" and "season" in count:
             open_by_season[count["season"]] += number
     by_source: dict[str, Counter[str]] = {}
-    for row in queries.differing_sources(ask.data, season):
+    for row in page_queries.differing_sources(ask.data, season):
         by_source.setdefault(public_name(row["source"]), Counter())[row["state"]] += row["count"]
     return {
         "season": season,

@@ -5,17 +5,16 @@ The text is in llms.txt.
 
 from typing import Any
 
-from racedata.service import queries
+from racedata.service import page_queries
 from racedata.service.pages.ask import Ask
 
 
 def facts(ask: Ask) -> dict[str, Any]:
-    settings = ask.settings
-    _, first, last = queries.seasons_loaded(ask.data)
+    settings, seasons = ask.settings, ask.catalogue.rounds
     return {
-        "first": first,
-        "last": last,
-        "example": "{}/{}".format(*queries.example_race(ask.data)),
+        "first": min(seasons),
+        "last": max(seasons),
+        "example": "{}/{}".format(*page_queries.example_race(ask.data)),
         "endpoints": [*ask.endpoints.values()],
         "default_limit": settings.usual_limit,
         "max_limit": settings.max_limit,

@@ -1,0 +1,83 @@
+"""Queries for the pages, about what no endpoint answers: leaders, winners, sources, an example.
+
+Queries about the career of a driver or constructor, or about a circuit, are in careers.py.
+"""
+
+from sqlite3 import Row
+
+from racedata.model import KINDS
+from racedata.service.snapshot import Snapshot
+
+
+def differing_sources(data: Snapshot, season: int | None) -> list[Row]:
+    """How often each source has another value than this database, by `state`: the most trusted
+    source first.
+    """
+    return data.rows(
+        """SELECT source, state, count(*) AS count
+           FROM discrepancies JOIN discrepancy_values AS said USING (record)
+           WHERE said.value IS NOT discrepancies.value AND (?1 IS NULL OR year = ?1)
+           GROUP BY source, state ORDER BY min(place)""",
+        (season,),
+    )
+
+
+def newest_records(data: Snapshot) -> dict[str, Row]:
+    """The newest records of each source, by its name: `(source, kind, race, date)`.
+
+    If a source gave results, these count, because other kinds may be of a race without a result.
+    """
+    rows = data.rows(
+        """SELECT sources.name AS source, kind, races.name AS race, max(date) AS date
+           FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+           GROUP BY sourceId, kind"""
+    )
+    order = list(KINDS)
+    return {
+        row["source"]: row
+        for row in sorted(
+            (row for row in rows if row["kind"] in KINDS),
+            key=lambda row: (row["kind"] == "results", row["date"], -order.index(row["kind"])),
+        )
+    }
+
+
+def provisional_sources(data: Snapshot, race: int) -> dict[str, str]:
+    """The names of the sources of a race's provisional records, by kind."""
+    rows = data.rows(
+        """SELECT kind, name FROM origins JOIN sources USING (sourceId)
+           WHERE raceId = ? AND isProvisional""",
+        (race,),
+    )
+    return {row["kind"]: row["name"] for row in rows}
+
+
+def leaders(data: Snapshot) -> list[Row]:
+    """Who led the championship of the drivers after each race: `(raceId, driverId)`."""
+    return data.rows(
+        "SELECT raceId, driverId FROM driver_standings WHERE positionText = '1' ORDER BY record"
+    )
+
+
+def winners(data: Snapshot) -> list[Row]:
+    """The winners of all races, in order: `(raceId, driverId, constructorId)`.
+
+    Drivers who shared the car have both won.
+    """
+    return data.rows(
+        """SELECT raceId, driverId, constructorId FROM results JOIN races USING (raceId)
+           WHERE positionText = '1' ORDER BY year, round, record"""
+    )
+
+
+def example_race(data: Snapshot) -> tuple[int, int]:
+    """Season and round of the latest of the races with results and the most kinds of records."""
+    kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
+    number = " + ".join(
+        f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds
+    )
+    season, round = data.row(
+        f"""SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results)
+            ORDER BY {number} DESC, year DESC, round DESC LIMIT 1"""
+    )
+    return season, round
