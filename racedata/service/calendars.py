@@ -16,9 +16,10 @@ from racedata import __version__
 from racedata.formats import Json, counted, public_name, without_accents
 from racedata.model import SESSION_GROUPS
 from racedata.service.addresses import Address, Value
-from racedata.service.catalogue import Catalogue, full_name, place_of
+from racedata.service.catalogue import Catalogue
 from racedata.service.serializers import SESSION_BY_KEY, sessions_of
 from racedata.service.snapshot import Snapshot
+from racedata.service.words import full_name, place_of
 
 CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar

@@ -196,19 +196,3 @@ def in_order(table: str, rows: Mapping[int, Row], key: Callable[[Row], Any]) -> 
         id: serializers.shared(TABLE_BY_NAME[table], row)
         for id, row in sorted(rows.items(), key=lambda item: key(item[1]))
     }
-
-
-def full_name(driver: Json) -> str:
-    """`Max Verstappen`."""
-    return f"{driver['givenName']} {driver['familyName']}"
-
-
-def place_of(circuit: Json) -> str:
-    """The names of a circuit, its locality and its country, if they are known."""
-    location = circuit["Location"]
-    return ", ".join(
-        [
-            circuit["circuitName"],
-            *(location[key] for key in ("locality", "country") if key in location),
-        ]
-    )

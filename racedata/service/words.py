@@ -1,13 +1,13 @@
-"""Words for people: kinds of records, columns, values, and the names of entrants.
+"""Words for people: kinds of records, columns, values, and the names of entrants and circuits.
 
-The feed and the pages use them.
+The feed, calendars and the pages use them.
 """
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from racedata.formats import short_time
+from racedata.formats import Json, short_time
 from racedata.model import KINDS, LETTERS
 from racedata.service.catalogue import Catalogue
 
@@ -35,6 +35,22 @@ def names_of(catalogue: Catalogue) -> Names:
     return Names(
         {each["driverId"]: each["familyName"] for each in catalogue.drivers.values()},
         {each["constructorId"]: each["name"] for each in catalogue.constructors.values()},
+    )
+
+
+def full_name(driver: Json) -> str:
+    """`Max Verstappen`."""
+    return f"{driver['givenName']} {driver['familyName']}"
+
+
+def place_of(circuit: Json) -> str:
+    """The names of a circuit, its locality and its country, if they are known."""
+    location = circuit["Location"]
+    return ", ".join(
+        [
+            circuit["circuitName"],
+            *(location[key] for key in ("locality", "country") if key in location),
+        ]
     )
 
 

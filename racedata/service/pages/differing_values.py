@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_name
 from racedata.service import feed, page_queries, words
-from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 
@@ -105,7 +104,9 @@ def changes(ask: Ask) -> dict[str, Any]:
 
 def news(ask: Ask, limit: int) -> Iterator[News]:
     """What changed lately in the records of races and in names, the newest first."""
-    full_names = {each["driverId"]: full_name(each) for each in ask.catalogue.drivers.values()}
+    full_names = {
+        each["driverId"]: words.full_name(each) for each in ask.catalogue.drivers.values()
+    }
     names = ask.names._replace(drivers=full_names)
     for of_entry in islice(feed.by_entry(ask("changes", CHANGES)), limit):
         first = of_entry[0]

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from racedata.formats import Json, counted, without_accents
 from racedata.service import careers
 from racedata.service.addresses import Value
-from racedata.service.catalogue import full_name, place_of
 from racedata.service.pages import driver
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER
 from racedata.service.pages.races import place
+from racedata.service.words import full_name, place_of
 
 # Words for what the page of a season has.
 OF_A_SEASON = "calendar championship champions races results standings titles winners world"

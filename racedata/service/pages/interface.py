@@ -10,12 +10,13 @@ from typing import Any
 from racedata.formats import counted
 from racedata.service import page_queries, queries
 from racedata.service.addresses import FILTERS
-from racedata.service.catalogue import Catalogue, full_name
+from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Endpoint
 from racedata.service.openapi import PARAMETERS, accepted_filters
 from racedata.service.pages.ask import Ask
 from racedata.service.request import OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
+from racedata.service.words import full_name
 from racedata.settings import WINDOWS
 
 

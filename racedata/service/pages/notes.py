@@ -10,7 +10,6 @@ from typing import NamedTuple
 from racedata.formats import Json
 from racedata.model import FASTEST_LAP, KINDS, SESSIONS
 from racedata.service import words
-from racedata.service.catalogue import full_name
 from racedata.service.pages.ask import ALL, Ask
 
 OPEN = (("state", "open"),)  # the parameter of those that are open
@@ -79,7 +78,7 @@ class Notes:
             constructor = catalogue.ids["constructors"].get(id)
             return about if constructor is None else catalogue.constructors[constructor]["name"]
         driver = catalogue.ids["drivers"].get(id)
-        return about if driver is None else full_name(catalogue.drivers[driver])
+        return about if driver is None else words.full_name(catalogue.drivers[driver])
 
     def by_kind(self) -> Iterator[tuple[str, list[str]]]:
         """The texts of each kind, with its name for people."""

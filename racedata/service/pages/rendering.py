@@ -16,8 +16,8 @@ from markupsafe import Markup, escape
 
 from racedata.colours import colour_in
 from racedata.formats import Json, counted
-from racedata.service.catalogue import full_name, place_of
 from racedata.service.pages.notes import Asterisk
+from racedata.service.words import full_name, place_of
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 SEPARATOR = "\x1f"  # between the texts of a row
