@@ -168,7 +168,8 @@ MAY_IMPORT = {
     "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
-    "sqlite3": "careers catalogue page_queries pages.data pages.driver pages.find queries snapshot",
+    "sqlite3": "careers catalogue page_queries queries snapshot "
+    "pages.data pages.driver pages.names",
 }
 
 

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from racedata.formats import Json, without_accents
 from racedata.service import careers
 from racedata.service.addresses import Value
-from racedata.service.pages import find
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
-from racedata.service.pages.find import Name
+from racedata.service.pages.names import Name, constructor_names, driver_names, in_seasons
 
 MOST = 10  # winners that a page shows
 
@@ -39,7 +38,7 @@ class Circuit(NamedTuple):
 
 
 def drivers(ask: Ask) -> dict[str, Any]:
-    names = dict(zip(ask.catalogue.drivers, find.drivers(ask)))
+    names = dict(zip(ask.catalogue.drivers, driver_names(ask)))
     short = {id: short_name(driver) for id, driver in ask.catalogue.drivers.items()}
     of_name = Counter(short.values())
     started = [
@@ -57,7 +56,7 @@ def drivers(ask: Ask) -> dict[str, Any]:
 
 
 def constructors(ask: Ask) -> dict[str, Any]:
-    names = dict(zip(ask.catalogue.constructors, find.constructors(ask)))
+    names = dict(zip(ask.catalogue.constructors, constructor_names(ask)))
     return {
         "kind": "constructors",
         "winners": winners(ask, CONSTRUCTOR, names),
@@ -70,7 +69,7 @@ def circuits(ask: Ask) -> dict[str, Any]:
     by_country: dict[str, list[Circuit]] = {}
     runs = careers.all_races_run(ask.data)
     for id, what in ask.catalogue.circuits.items():
-        detail, run = find.in_seasons(runs.get(id), "race")
+        detail, run = in_seasons(runs.get(id), "race")
         place = what["Location"]
         words = ", ".join([*filter(None, [place.get("locality")]), detail])
         circuit = Circuit(what["circuitName"], what["circuitId"], words, run)

@@ -1,4 +1,4 @@
-"""racedata.service.pages.find: names by any part of them, the best matches first."""
+"""racedata.service.pages.find and names: names by any part of them, the best matches first."""
 
 import re
 from html import unescape
@@ -14,7 +14,8 @@ from support.loads import changed
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.find import LONGEST, MOST_REPLACED, SHOWN, Names, plain
+from racedata.service.pages.find import LONGEST
+from racedata.service.pages.names import MOST_REPLACED, SHOWN, Names, plain
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 

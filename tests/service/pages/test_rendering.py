@@ -13,7 +13,7 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 from racedata.service.pages import rendering
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.find import Names
+from racedata.service.pages.names import Names
 from racedata.service.pages.resources import PAGES, FindPage, FreshPage
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings

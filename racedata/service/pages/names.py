@@ -1,0 +1,254 @@
+"""All names of drivers, constructors, circuits, races and seasons, and which a query matches.
+
+They are in memory, without accents. A word of a query may be a word of a name, its beginning or any
+other part of it.
+"""
+
+import itertools
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from operator import itemgetter
+from sqlite3 import Row
+from typing import NamedTuple
+
+from racedata.formats import Json, counted, without_accents
+from racedata.service import careers
+from racedata.service.pages.ask import Ask
+from racedata.service.words import full_name, place_of
+
+# Words for what the page of a season has.
+OF_A_SEASON = "calendar championship champions races results standings titles winners world"
+SHOWN = 20  # of a kind
+
+# How well a word matches, the best first: it is a word of the name, or begins its main part, or any
+# word, or is inside of one.
+WHOLE, BEGINS_MAIN, BEGINS_WORD, INSIDE = range(4)
+# At most this many words of a query are replaced with similar ones: each takes about 20 ms.
+MOST_REPLACED = 3
+
+
+class Name(NamedTuple):
+    """A name that can be found."""
+
+    text: str
+    link: str  # of its page, below `/`
+    detail: str
+    weight: int  # races; of two that match as well, the one with more is first
+    # Without accents: the name by which it is mainly known, such as a surname; and all words, with
+    # a space around each.
+    main: str
+    words: str
+    others: str  # words by whose beginning it can also be found, such as the town of a circuit
+
+
+class Races(NamedTuple):
+    """The races of one name at one circuit; in what is found, all races of one name."""
+
+    name: Name
+    editions: list[Json]
+
+
+class Found(NamedTuple):
+    """What was found of a kind."""
+
+    kind: str
+    names: Sequence[Name]  # those that are shown
+    total: int
+
+
+class Names:
+    """All names of a database."""
+
+    def __init__(self, ask: Ask) -> None:
+        catalogue = ask.catalogue
+        self.seasons = {str(year) for year in catalogue.rounds}
+        self.kinds: dict[str, list[Name]] = {
+            "Drivers": [*driver_names(ask)],
+            "Constructors": [*constructor_names(ask)],
+            "Circuits": [*circuit_names(ask)],
+            "Seasons": [
+                name_of(f"Season {year}", year, [], 0, year, OF_A_SEASON)
+                for year in sorted(self.seasons, reverse=True)
+            ],
+        }
+        self.races = [*race_names(catalogue.races.values())]
+        names = [*itertools.chain(*self.kinds.values()), *(each.name for each in self.races)]
+        self.vocabulary = {word for name in names for word in f"{name.words}{name.others}".split()}
+
+    def find(self, query: str) -> tuple[list[Found], list[Races]]:
+        """What matches a query: the kind with the best match first; and races, by their name.
+
+        A year selects races; beside other words, names need not have it.
+        """
+        words = plain(query).split()
+        years = self.seasons.intersection(words)
+        others = [word for word in words if word not in years]
+        kinds = []
+        for kind, names in self.kinds.items():
+            needed = words if kind == "Seasons" else others or words
+            matches = sorted(
+                (quality, -name.weight, name)
+                for name in names
+                if needed and (quality := quality_of(name, needed)) is not None
+            )
+            if matches:
+                shown = [name for _, _, name in matches[:SHOWN]]
+                kinds.append((matches[0][:2], Found(kind, shown, len(matches))))
+        kinds.sort(key=lambda pair: pair[0])
+        found = [each for _, each in kinds]
+        races = self.find_races(others, years) if words else []
+        if (found or races) and "Seasons" not in [each.kind for each in found]:
+            found += self.seasons_of(years)
+        return found, races
+
+    def similar(self, query: str) -> dict[str, str]:
+        """By word of the query that is no word of a name, a similar word of a name."""
+        unknown = [word for word in plain(query).split() if word not in self.vocabulary]
+        similar = {
+            word: get_close_matches(word, self.vocabulary, 1, cutoff=0.75)
+            for word in unknown[:MOST_REPLACED]
+            if len(word) > 3
+        }
+        return {word: close[0] for word, close in similar.items() if close}
+
+    def find_any(self, query: str) -> list[Found]:
+        """The drivers, constructors and circuits that have a word of the query as a word."""
+        words = {*plain(query).split()}
+        kinds = []
+        for kind, names in self.kinds.items():
+            matches = [
+                name for name in names if words.intersection((name.words + name.others).split())
+            ]
+            if matches and kind != "Seasons":
+                matches.sort(key=lambda name: -name.weight)
+                kinds.append(Found(kind, matches[:SHOWN], len(matches)))
+        return kinds + self.seasons_of(words)
+
+    def seasons_of(self, words: Collection[str]) -> list[Found]:
+        """The seasons of the years among the words."""
+        names = [name for name in self.kinds["Seasons"] if name.main in words]
+        return [Found("Seasons", names, len(names))] if names else []
+
+    def find_races(self, words: Sequence[str], years: Collection[str]) -> list[Races]:
+        """The races of these years, or of all, whose name or circuit has all words."""
+        matches: dict[str, list[tuple[int, Name, Json]]] = {}
+        for name, editions in self.races:
+            if (quality := quality_of(name, words)) is not None:
+                matches.setdefault(name.text, []).extend(
+                    (quality, name, race)
+                    for race in editions
+                    if not years or race["season"] in years
+                )
+        by_name = sorted(
+            filter(None, matches.values()),
+            key=lambda of_name: (
+                min(quality for quality, _, _ in of_name),
+                -len(of_name),
+                of_name[0][2]["date"],
+            ),
+        )
+        return [
+            Races(
+                of_name[0][1],
+                sorted((race for _, _, race in of_name), key=itemgetter("date"), reverse=True),
+            )
+            for of_name in by_name
+        ]
+
+
+def plain(text: str) -> str:
+    """The words of a text in small letters, without accents and signs: `o connor`."""
+    return " ".join(re.findall(r"[^\W_]+", without_accents(text)))
+
+
+def name_of(
+    text: str,
+    link: str,
+    details: Iterable[str | None],
+    weight: int,
+    main: str,
+    others: str = "",
+) -> Name:
+    detail = ", ".join(filter(None, details))
+    return Name(text, link, detail, weight, plain(main), f" {plain(text)} ", f" {plain(others)}")
+
+
+def quality_of(name: Name, words: Iterable[str]) -> int | None:
+    """How well all words match a name: less is better; None if one does not match."""
+    quality = 0
+    for word in words:
+        if f" {word} " in name.words:
+            quality += WHOLE
+        elif name.main.startswith(word):
+            quality += BEGINS_MAIN
+        elif f" {word}" in name.words:
+            quality += BEGINS_WORD
+        elif word in name.words or f" {word}" in name.others:
+            quality += INSIDE
+        else:
+            return None
+    return quality
+
+
+def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:
+    """`2001 to 2025, 425 starts`, and this number."""
+    if row is None or not row["races"]:
+        return f"no {noun}", 0
+    years = f"{row['first']} to {row['last']}" if row["first"] < row["last"] else row["first"]
+    return f"{years}, {counted(row['races'], noun)}", row["races"]
+
+
+def driver_names(ask: Ask) -> Iterator[Name]:
+    rows = careers.all_starts(ask.data, "driverId")
+    for id, who in ask.catalogue.drivers.items():
+        detail, starts = in_seasons(rows.get(id), "start")
+        yield name_of(
+            full_name(who),
+            f"drivers/{who['driverId']}",
+            [who.get("nationality"), detail],
+            starts,
+            who["familyName"],
+            f"{who.get('code', '')} {ask.ids('driver', who['driverId'])}",
+        )
+
+
+def constructor_names(ask: Ask) -> Iterator[Name]:
+    rows = careers.all_starts(ask.data, "constructorId")
+    for id, who in ask.catalogue.constructors.items():
+        detail, starts = in_seasons(rows.get(id), "start")
+        yield name_of(
+            who["name"],
+            f"constructors/{who['constructorId']}",
+            [who.get("nationality"), detail],
+            starts,
+            who["name"],
+            ask.ids("constructor", who["constructorId"]),
+        )
+
+
+def circuit_names(ask: Ask) -> Iterator[Name]:
+    rows = careers.all_races_run(ask.data)
+    for id, what in ask.catalogue.circuits.items():
+        detail, run = in_seasons(rows.get(id), "race")
+        place = [what["Location"].get(key) for key in ("locality", "country")]
+        initials = "".join(word[0] for word in plain(what["circuitName"]).split())  # such as cota
+        others = [place_of(what), ask.ids("circuit", what["circuitId"]), initials]
+        yield name_of(
+            what["circuitName"],
+            f"circuits/{what['circuitId']}",
+            [*place, detail],
+            run,
+            what["circuitName"],
+            " ".join(others),
+        )
+
+
+def race_names(races: Iterable[Json]) -> Iterator[Races]:
+    by_name: dict[tuple[str, str], list[Json]] = {}
+    for race in races:
+        key = race["raceName"], race["Circuit"]["circuitId"]
+        by_name.setdefault(key, []).append(race)
+    for (text, circuit), editions in by_name.items():
+        others = f"gp {circuit} {place_of(editions[0]['Circuit'])}"
+        yield Races(name_of(text, "", [], 0, text, others), editions)
