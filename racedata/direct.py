@@ -27,7 +27,7 @@ from racedata.statements import Row, Statements
 if TYPE_CHECKING:
     import pandas
 
-ALL = 1_000_000_000  # more records than any answer has
+UNLIMITED = 1_000_000_000  # more records than any answer has
 
 
 def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
@@ -109,7 +109,7 @@ class Database:
         words = [word for name_and_value in filters.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
-        _, _, objects = found.content(self.served, ParsedRequest(parsed, ALL, 0, ""))
+        _, _, objects = found.content(self.served, ParsedRequest(parsed, UNLIMITED, 0, ""))
         return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.data, objects)))
 
     def sql(self, select: str, *values: Any) -> list[Row]:

@@ -43,9 +43,9 @@ class Served(NamedTuple):
 # the number of all records that match, and the objects of the page
 TotalAndPage = tuple[int, list[Json]]
 # One page of the records that match: `page(served, wanted, limit, offset)`.
-Page = Callable[[Served, Wanted, int, int], TotalAndPage]
+MakePage = Callable[[Served, Wanted, int, int], TotalAndPage]
 # The records that the rows of one race become.
-Records = Callable[[Served, Sequence[Row]], list[Json]]
+ToRecords = Callable[[Served, Sequence[Row]], list[Json]]
 # The ids of the objects of a list that match.
 Ids = Callable[[Served, Wanted], Collection[int]]
 
@@ -68,7 +68,7 @@ class Endpoint:
     summary: str  # one line, for the page at `/docs` and the OpenAPI document
     rules: Rules
     schema: str  # of a record, in openapi.json
-    page: Page
+    page: MakePage
     not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
     record_kind: str = ""  # the name in KINDS; empty if its records are of none
     # whether the OpenAPI document has only its path without season and round
@@ -305,7 +305,7 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
 
 
 def page_of_races(
-    table: RecordTable, records: Records, served: Served, wanted: Wanted, limit: int, offset: int
+    table: RecordTable, records: ToRecords, served: Served, wanted: Wanted, limit: int, offset: int
 ) -> TotalAndPage:
     """Races with their records.
 
@@ -320,7 +320,7 @@ def page_of_races(
 
 
 def page_of_standings(
-    table: RecordTable, records: Records, served: Served, wanted: Wanted, limit: int, offset: int
+    table: RecordTable, records: ToRecords, served: Served, wanted: Wanted, limit: int, offset: int
 ) -> TotalAndPage:
     """Standings in a championship: one list per season, or the one after a round."""
     lists = served.catalogue.wanted_lists(table.name, wanted)
@@ -379,8 +379,8 @@ def of_table(
     table: RecordTable,
     summary: str,
     schema: str,
-    page: Callable[[RecordTable, Records, Served, Wanted, int, int], TotalAndPage],
-    records: Records,
+    page: Callable[[RecordTable, ToRecords, Served, Wanted, int, int], TotalAndPage],
+    records: ToRecords,
     not_echoed: frozenset[str] = frozenset(),
 ) -> Endpoint:
     """An endpoint whose records are the rows of a table, which has its name, keys and filters."""

@@ -39,7 +39,7 @@ BY_ID = {
     "drivers": ("drivers", "results"),
 }
 # Clients spell these so, and a web server does not know that capitals do not matter (D1).
-SPELLINGS = {
+IN_CAPITALS = {
     "driverstandings": "driverStandings",
     "constructorstandings": "constructorStandings",
 }
@@ -246,7 +246,7 @@ def names_of(address: str, is_page: bool) -> list[str]:
     name = address.strip("/")
     if is_page:
         return [f"{name}/index.html", f"{name}.html"] if name else ["index.html"]
-    return [name, *(name.replace(*each) for each in SPELLINGS.items() if each[0] in name)]
+    return [name, *(name.replace(*each) for each in IN_CAPITALS.items() if each[0] in name)]
 
 
 def export(settings: Settings, path: str) -> str:

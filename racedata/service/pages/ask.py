@@ -102,8 +102,8 @@ class Ask:
         """The names of drivers and constructors, by their ids."""
         return words.names_of(self.catalogue)
 
-    def ids(self, kind: str, id: str) -> str:
-        """The id of a driver, constructor or circuit, and those that the sources have for it."""
+    def ids_to_search(self, kind: str, id: str) -> str:
+        """The id of a driver, constructor or circuit, and what sources call it, as one text."""
         return " ".join([id, *self.ids_of_sources.get((kind, id), ())])
 
     @cached_property

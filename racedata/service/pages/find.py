@@ -14,7 +14,7 @@ from racedata.service.addresses import Value
 from racedata.service.pages import driver
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER
-from racedata.service.pages.names import SHOWN, Found, Name, Names, plain
+from racedata.service.pages.names import SHOWN, AllNames, Found, Name, plain
 from racedata.service.pages.races import place
 
 LONGEST = 100  # characters of a query; no name is so long
@@ -36,7 +36,7 @@ class Visits(NamedTuple):
     results: list[tuple[Json, Json]]  # each race with a place, the latest first
 
 
-def facts(ask: Ask, names: Names, query: str) -> dict[str, Any]:
+def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
     found, races = names.find(query)
     similar = {} if found or races else names.similar(query)
     words = [similar.get(word, word) for word in plain(query).split()]
@@ -70,7 +70,7 @@ def champions(ask: Ask, found: Iterable[Found]) -> dict[str, list[Json]]:
     return won
 
 
-def mates(ask: Ask, names: Names, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
+def mates(ask: Ask, names: AllNames, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
     """The first two drivers that a query names, if they were team mates: in its years, if any."""
     drivers = named(found, "Drivers", words)
     if len(drivers) < 2:
@@ -94,8 +94,8 @@ def visits(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Visits | N
         return None
     driver, circuit = drivers[0], circuits[0]
     filters = dict(each.link.split("/") for each in (driver, circuit))
-    races = ask("results", ALL, None, None, **filters)
-    results = [(race, place(result)) for race in races for result in race["Results"]]
+    at_circuit = ask("results", ALL, None, None, **filters)
+    results = [(race, place(result)) for race in at_circuit for result in race["Results"]]
     return Visits(driver, circuit, results[::-1]) if results else None
 
 

@@ -14,7 +14,7 @@ from racedata.service.pages.notes import Notes
 
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session
-NEWS = 6  # races in whose records something changed lately
+FEW_NEWS = 6  # races in whose records something changed lately
 # The rows of the sessions before a race, by their group.
 ROWS: Mapping[str, Callable[[Sequence[Json]], list[Json]]] = {
     "qualifying": races.qualified,
@@ -64,7 +64,7 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
         "provisional": provisional,
         # If the last race has no standings yet, those after an earlier one.
         "championships": [*races.championships(ask, ("current", "last"), ("current", None))],
-        "news": [*differing_values.news(ask, NEWS)],
+        "news": [*differing_values.news(ask, FEW_NEWS)],
     }
 
 

@@ -42,7 +42,7 @@ class Name(NamedTuple):
     others: str  # words by whose beginning it can also be found, such as the town of a circuit
 
 
-class Races(NamedTuple):
+class RacesOfName(NamedTuple):
     """The races of one name at one circuit; in what is found, all races of one name."""
 
     name: Name
@@ -57,7 +57,7 @@ class Found(NamedTuple):
     total: int
 
 
-class Names:
+class AllNames:
     """All names of a database."""
 
     def __init__(self, ask: Ask) -> None:
@@ -72,11 +72,14 @@ class Names:
                 for year in sorted(self.seasons, reverse=True)
             ],
         }
-        self.races = [*race_names(catalogue.races.values())]
-        names = [*itertools.chain(*self.kinds.values()), *(each.name for each in self.races)]
+        self.races_of_names = [*race_names(catalogue.races.values())]
+        names = [
+            *itertools.chain(*self.kinds.values()),
+            *(each.name for each in self.races_of_names),
+        ]
         self.vocabulary = {word for name in names for word in f"{name.words}{name.others}".split()}
 
-    def find(self, query: str) -> tuple[list[Found], list[Races]]:
+    def find(self, query: str) -> tuple[list[Found], list[RacesOfName]]:
         """What matches a query: the kind with the best match first; and races, by their name.
 
         A year selects races; beside other words, names need not have it.
@@ -130,10 +133,10 @@ class Names:
         names = [name for name in self.kinds["Seasons"] if name.main in words]
         return [Found("Seasons", names, len(names))] if names else []
 
-    def find_races(self, words: Sequence[str], years: Collection[str]) -> list[Races]:
+    def find_races(self, words: Sequence[str], years: Collection[str]) -> list[RacesOfName]:
         """The races of these years, or of all, whose name or circuit has all words."""
         matches: dict[str, list[tuple[int, Name, Json]]] = {}
-        for name, editions in self.races:
+        for name, editions in self.races_of_names:
             if (quality := quality_of(name, words)) is not None:
                 matches.setdefault(name.text, []).extend(
                     (quality, name, race)
@@ -149,7 +152,7 @@ class Names:
             ),
         )
         return [
-            Races(
+            RacesOfName(
                 of_name[0][1],
                 sorted((race for _, _, race in of_name), key=itemgetter("date"), reverse=True),
             )
@@ -209,7 +212,7 @@ def driver_names(ask: Ask) -> Iterator[Name]:
             [who.get("nationality"), detail],
             starts,
             who["familyName"],
-            f"{who.get('code', '')} {ask.ids('driver', who['driverId'])}",
+            f"{who.get('code', '')} {ask.ids_to_search('driver', who['driverId'])}",
         )
 
 
@@ -223,7 +226,7 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
             [who.get("nationality"), detail],
             starts,
             who["name"],
-            ask.ids("constructor", who["constructorId"]),
+            ask.ids_to_search("constructor", who["constructorId"]),
         )
 
 
@@ -233,7 +236,7 @@ def circuit_names(ask: Ask) -> Iterator[Name]:
         detail, run = in_seasons(rows.get(id), "race")
         place = [what["Location"].get(key) for key in ("locality", "country")]
         initials = "".join(word[0] for word in plain(what["circuitName"]).split())  # such as cota
-        others = [place_of(what), ask.ids("circuit", what["circuitId"]), initials]
+        others = [place_of(what), ask.ids_to_search("circuit", what["circuitId"]), initials]
         yield name_of(
             what["circuitName"],
             f"circuits/{what['circuitId']}",
@@ -244,11 +247,11 @@ def circuit_names(ask: Ask) -> Iterator[Name]:
         )
 
 
-def race_names(races: Iterable[Json]) -> Iterator[Races]:
+def race_names(races: Iterable[Json]) -> Iterator[RacesOfName]:
     by_name: dict[tuple[str, str], list[Json]] = {}
     for race in races:
         key = race["raceName"], race["Circuit"]["circuitId"]
         by_name.setdefault(key, []).append(race)
     for (text, circuit), editions in by_name.items():
         others = f"gp {circuit} {place_of(editions[0]['Circuit'])}"
-        yield Races(name_of(text, "", [], 0, text, others), editions)
+        yield RacesOfName(name_of(text, "", [], 0, text, others), editions)

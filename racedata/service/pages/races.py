@@ -19,7 +19,7 @@ UNKNOWN = {
 RecordsByGroup = Mapping[str, Sequence[Json]]
 
 
-class Session(NamedTuple):
+class ShownSession(NamedTuple):
     """A session of a weekend."""
 
     name: str  # as in model.py
@@ -39,7 +39,7 @@ class Championship(NamedTuple):
     lead: str  # of the first over the second, in words; empty if they have as many points
 
 
-class Records(NamedTuple):
+class LinkedRecords(NamedTuple):
     """The records of one kind of a season or race."""
 
     summary: str
@@ -164,13 +164,13 @@ def start(session: Json) -> str:
     return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
 
 
-def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[Session]:
+def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[ShownSession]:
     """The sessions of a race, in the order of their start. `records` has the weekend's."""
     in_order = sorted(
         sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
     )
     return [
-        Session(
+        ShownSession(
             session.name,
             session.label,
             start(at),
@@ -184,7 +184,7 @@ def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[Session]
     ]
 
 
-def records(ask: Ask, season: int, round: int | None = None) -> Iterator[Records]:
+def records(ask: Ask, season: int, round: int | None = None) -> Iterator[LinkedRecords]:
     """All records of a season or race that are loaded, by their endpoint."""
     settings = ask.settings
     front = f"{settings.base_link}/{season}" + (f"/{round}" if round else "")
@@ -196,7 +196,7 @@ def records(ask: Ask, season: int, round: int | None = None) -> Iterator[Records
                 link, shown = f"{front}/{endpoint.name}", min(total, settings.max_limit)
                 if settings.is_static and shown < total:
                     link = ""
-                yield Records(endpoint.summary, total, link, query, shown)
+                yield LinkedRecords(endpoint.summary, total, link, query, shown)
 
 
 def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | None]:

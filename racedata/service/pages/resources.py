@@ -240,7 +240,7 @@ class FindPage:
 
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages = pages
-        self.page = page._replace(facts=partial(page.facts, names=names.Names(pages.ask)))
+        self.page = page._replace(facts=partial(page.facts, names=names.AllNames(pages.ask)))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         query = " ".join(req.get_param("q", default="")[: find.LONGEST].split())

@@ -15,14 +15,14 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.find import LONGEST
-from racedata.service.pages.names import MOST_REPLACED, SHOWN, Names, plain
+from racedata.service.pages.names import MOST_REPLACED, SHOWN, AllNames, plain
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
 
 def names_of(database):
     data = Snapshot.read(str(database))
-    return Names(Ask(Served(data, Catalogue(data), Settings())))
+    return AllNames(Ask(Served(data, Catalogue(data), Settings())))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
 from racedata.service.pages import rendering
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.names import Names
+from racedata.service.pages.names import AllNames
 from racedata.service.pages.resources import PAGES, FindPage, FreshPage
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
@@ -130,7 +130,7 @@ def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
     if page.resource is FreshPage:
         parameters["shown_times"] = {}
     if page.resource is FindPage:
-        parameters |= {"names": Names(ask), "query": "hamilton vs russell"}
+        parameters |= {"names": AllNames(ask), "query": "hamilton vs russell"}
     facts = page.facts(ask, **parameters)
     source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, page.template)
     used = meta.find_undeclared_variables(rendering.TEMPLATES.parse(source))
