@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_url
-from racedata.model import LETTERS
+from racedata.model import LETTERS, SESSION_GROUPS
 from racedata.service.pages import races
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import Notes
@@ -21,10 +21,10 @@ class Classification(NamedTuple):
     places: list[Json]
     # Who set the fastest lap. Several drivers may share it, as in 1954.
     fastest_laps: list[Json]
-    signs: list[str]  # what they mean
+    legend: list[str]  # the meaning of letters and signs in `places`
 
 
-class Qualifying(NamedTuple):
+class TimedSession(NamedTuple):
     """The result of qualifying, sprint qualifying or practice."""
 
     parts: Mapping[str, str]  # by their heads: `SQ1` for Q1; `Time` if there is only one
@@ -34,18 +34,12 @@ class Qualifying(NamedTuple):
 def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     calendar = {int(race["round"]): race for race in ask("races", ALL, season)}
     before, after = races.neighbours([*calendar], round)
-    race = calendar[round]
-
-    def of_race(endpoint: str) -> list[Json]:
-        return ask.records(endpoint, ALL, season, round)
-
-    results = of_race("results")
-    origin = next(iter(ask.origins([race])), {})
-    notes = Notes(ask, season, round)
-    result = classification(results, notes, "results", "fastest_laps")
-    drove, at_qualifying, at_sprint, at_sprint_qualifying = (
-        of_race(name) for name in ("practice", "qualifying", "sprint", "sprintqualifying")
-    )
+    race, notes = calendar[round], Notes(ask, season, round)
+    # the endpoint of a session has the name of its group, except for the race
+    weekend = {
+        group: ask.records("results" if group == "race" else group, ALL, season, round)
+        for group in SESSION_GROUPS
+    }
     return {
         "season": season,
         "round": round,
@@ -57,59 +51,71 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "other_years": [
             each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
         ],
-        "origin": origin,  # of the result
-        "origin_of_laps": origin.get("FastestLaps", origin),
-        # what is corrected and what sources disagree about, by kind
-        "notes": [*notes.by_kind()],
-        "is_disputed": bool(notes.discrepancies),
-        "provisional": ask.provisional_sources(race),
-        "sessions": races.sessions(
-            race,
-            {
-                "race": results,
-                "qualifying": at_qualifying,
-                "sprint": at_sprint,
-                "sprintqualifying": at_sprint_qualifying,
-                "practice": drove,
-            },
-            notes,
-        ),
-        "result": result,
-        "podium": podium(result.places) if result else [],
-        "climbers": climbers(result.places) if result else [],
-        "fastest_laps": notes.marked(fastest_laps(results), "fastest_laps"),
-        "grid": grid(result.places if result else [], notes),
-        # those who raced without a place on it, such as from the pit lane
-        "off_grid": [
-            each["Driver"]
-            for each in (result.places if result else [])
-            if each["grid"] == "0" and each["laps"] not in ("", "0")
-        ],
-        "qualifying": qualifying(notes.marked(at_qualifying, "qualifying")),
-        "sprint": classification(at_sprint, notes, "sprint_results"),
-        "sprint_qualifying": qualifying(
-            notes.marked(at_sprint_qualifying, "sprint_qualifying"), prefix="S"
-        ),
-        "practice": practice(notes.marked(drove, "practice")),
-        "stops": notes.marked(
-            stops(of_race("pitstops"), result.places if result else []), "pit_stops"
-        ),
+        "sessions": races.sessions(race, weekend, notes),
+        **of_race(weekend["race"], ask.records("pitstops", ALL, season, round), notes),
+        **of_sessions_before(weekend, notes),
+        **about_records(ask, race, notes),
         "records": [*races.records(ask, season, round)],
     }
 
 
-def classification(results: list[Json], notes: Notes, *kinds: str) -> Classification | None:
+def of_race(results: Sequence[Json], pit_stops: list[Json], notes: Notes) -> dict[str, Any]:
+    """What the page shows of the race itself."""
+    result = classification(results, notes, "results", "fastest_laps")
+    places = result.places if result else []
+    return {
+        "result": result,
+        "podium": podium(places),
+        "climbers": climbers(places),
+        "fastest_laps": notes.marked(fastest_laps(results), "fastest_laps"),
+        "grid": grid(places, notes),
+        # those who raced without a place on it, such as from the pit lane
+        "off_grid": [
+            each["Driver"]
+            for each in places
+            if each["grid"] == "0" and each["laps"] not in ("", "0")
+        ],
+        "stops": notes.marked(stops(pit_stops, places), "pit_stops"),
+    }
+
+
+def of_sessions_before(weekend: races.RecordsByGroup, notes: Notes) -> dict[str, Any]:
+    """What the page shows of the sessions before the race."""
+    of_qualifying = notes.marked(weekend["qualifying"], "qualifying")
+    of_sprint_qualifying = notes.marked(weekend["sprintqualifying"], "sprint_qualifying")
+    return {
+        "qualifying": qualifying(of_qualifying),
+        "sprint": classification(weekend["sprint"], notes, "sprint_results"),
+        "sprint_qualifying": qualifying(of_sprint_qualifying, prefix="S"),
+        "practice": practice(notes.marked(weekend["practice"], "practice")),
+    }
+
+
+def about_records(ask: Ask, race: Json, notes: Notes) -> dict[str, Any]:
+    """Where the records are from, and which of them are provisional, corrected or disputed."""
+    origin = next(iter(ask.origins([race])), {})
+    return {
+        "origin": origin,  # of the result
+        "origin_of_laps": origin.get("FastestLaps", origin),
+        "provisional": ask.provisional_sources(race),
+        # what is corrected and what sources disagree about, by kind
+        "notes": [*notes.by_kind()],
+        "is_disputed": bool(notes.discrepancies),
+    }
+
+
+def classification(results: Sequence[Json], notes: Notes, *kinds: str) -> Classification | None:
     """The result of a race or sprint, with what explains it; None without results."""
     if not results:
         return None
     positions = {result.get("positionText") for result in results}
-    signs = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
+    legend = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
     if any(result.get("grid") == "0" for result in results):
-        signs.append(f"{OFF_GRID}: pit lane or no start")
+        legend.append(f"{OFF_GRID}: pit lane or no start")
     places = notes.marked(races.places(results), *kinds)
     in_places = Counter(place for each in places if (place := each["positionText"]).isdigit())
     if max(in_places.values(), default=1) > 1:
-        signs.append("a place twice: drivers who shared a car")
+        legend.append("a place twice: drivers who shared a car")
     fastest = []
     for result in places:
         is_fastest = result.get("FastestLap", {}).get("rank") == "1"
@@ -124,7 +130,7 @@ def classification(results: list[Json], notes: Notes, *kinds: str) -> Classifica
             gained=f"{abs(gained)} {'up' if gained > 0 else 'down'}" if gained else "",
             total=races.total_time(result),
         )
-    return Classification(places, fastest, signs)
+    return Classification(places, fastest, legend)
 
 
 def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
@@ -145,7 +151,7 @@ def climbers(places: Sequence[Json]) -> list[tuple[int, list[Json]]]:
     """Who gained most places, and how many: several cars if they gained as many; empty if nobody
     did. A car that was shared has several drivers.
     """
-    most = max(map(races.gained, places))
+    most = max(map(races.gained, places), default=0)
     gained = [each for each in places if races.gained(each) == most > 0]
     cars = groupby(gained, key=lambda each: each["positionText"])
     return [(most, [*of_car]) for _, of_car in cars]
@@ -178,7 +184,7 @@ def lap_of(result: Json) -> Json:
     )
 
 
-def qualifying(results: list[Json], prefix: str = "") -> Qualifying | None:
+def qualifying(results: list[Json], prefix: str = "") -> TimedSession | None:
     """The result of qualifying; None without results.
 
     `prefix` is `S` for the parts of sprint qualifying: SQ1, SQ2, SQ3.
@@ -187,10 +193,10 @@ def qualifying(results: list[Json], prefix: str = "") -> Qualifying | None:
         return None
     parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
     heads = {prefix + part if len(parts) > 1 else "Time": part for part in parts}
-    return Qualifying(heads, races.qualified(results))
+    return TimedSession(heads, races.qualified(results))
 
 
-def practice(results: list[Json]) -> Qualifying | None:
+def practice(results: list[Json]) -> TimedSession | None:
     """The best laps in all practices, a driver in a row, the fastest first; None without any."""
     if not results:
         return None
@@ -210,7 +216,7 @@ def practice(results: list[Json]) -> Qualifying | None:
     for number, id in enumerate(order, 1):
         rows[id]["positionText"] = str(number)
     without_time = [id for id in rows if id not in best]
-    return Qualifying(heads, [rows[id] for id in (*order, *without_time)])
+    return TimedSession(heads, [rows[id] for id in (*order, *without_time)])
 
 
 def stops(stops: list[Json], places: Sequence[Json]) -> Iterator[Json]:
