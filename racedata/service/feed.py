@@ -59,9 +59,10 @@ def write(changes: Sequence[Json], served: Served, url: str) -> bytes:
         add(entry, "title", title_of(of_entry, names))
         add(entry, "updated", first["time"])
         add(entry, "link", href=urljoin(url, served.settings.root_link + page))
-        add(entry, "content", content_of(of_entry, names), type="text")
-    content: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
-    return content
+        content = "\n".join(lines_of(of_entry, names, MAX_LINES))
+        add(entry, "content", content, type="text")
+    document: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
+    return document
 
 
 def by_entry(changes: Sequence[Json]) -> list[list[Json]]:
@@ -170,8 +171,10 @@ def number_of_place(place: str) -> int:
     return int(place) if place.isdigit() else 100
 
 
-def content_of(changes: Sequence[Json], names: Names, limit: int = MAX_LINES) -> str:
-    """The first changed values with their reasons, one in each line."""
+def lines_of(changes: Sequence[Json], names: Names, limit: int) -> list[str]:
+    """A line for each of the first changed values, with its reason; the last says how many more
+    there are.
+    """
     lines = []
     for change in changes[:limit]:
         old, new = (
@@ -188,4 +191,4 @@ def content_of(changes: Sequence[Json], names: Names, limit: int = MAX_LINES) ->
         lines.append(f"{', '.join(filter(None, about))}: {old} → {new}; {change['reason']}")
     if rest := len(changes) - len(lines):
         lines.append(f"and {counted(rest, 'other value')}")
-    return "\n".join(lines)
+    return lines

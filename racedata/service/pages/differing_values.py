@@ -15,9 +15,9 @@ from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 # With more, the pages would be longer than 15 KB.
 DOUBTS = 340
 NEWS = 30
-LINES = 20  # of each
+LINES = 20  # values in an entry of the news
 
-CHANGES = 2000  # values of which these are chosen
+CHANGES = 2000  # the latest changed values, of which the page shows the first NEWS entries
 
 
 class Doubt(NamedTuple):
@@ -111,5 +111,5 @@ def news(ask: Ask, limit: int) -> Iterator[News]:
     for of_entry in islice(feed.by_entry(ask("changes", CHANGES)), limit):
         first = of_entry[0]
         race = (first["season"], first["round"]) if "round" in first else None
-        lines = feed.content_of(of_entry, names, LINES).splitlines()
+        lines = feed.lines_of(of_entry, names, LINES)
         yield News(feed.title_of(of_entry, names), race, lines)
