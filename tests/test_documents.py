@@ -24,6 +24,7 @@ from racedata.service.addresses import ENDINGS, FILTERS, JSON
 from racedata.service.endpoints import ENDPOINTS as SERVED
 from racedata.service.health import Health
 from racedata.service.openapi import PARAMETERS
+from racedata.service.pages.differing_values import DOUBTS, NEWS
 from racedata.service.request import ACCEPTED, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
 from racedata.settings import LoaderSettings, Settings, option, settings_in, variable_of
@@ -146,6 +147,22 @@ def test_the_table_of_addresses_has_every_field_of_healthz(several_sources):
     report = Health(data, Settings(download=True)).report()
     assert "refused" in report and "download" in report
     assert {*report} <= {*in_code(row[1])}
+
+
+def test_the_table_of_addresses_has_every_route_outside_the_base_address(sample):
+    texts = {text for row in table("Address")[1:] for cell in row for text in in_code(cell)}
+    paths = {re.sub(r"^http://127\.0\.0\.1:8000|\?.*", "", text) for text in texts}
+    forms = {"year": r"\d{4}", "number": r"\d+", "id": "[a-z_]+"}
+    for route in sample.app.routes:
+        if not route.startswith(f"{BASE}/"):
+            pattern = re.sub(r"\\{\w+:(\w+)\\}", lambda field: forms[field[1]], re.escape(route))
+            assert [path for path in paths if re.fullmatch(pattern, path)], route
+
+
+def test_the_table_of_addresses_says_how_many_discrepancies_and_changes_their_pages_show():
+    (said,) = [row[1] for row in table("Address")[1:] if "/changes`" in row[0]]
+    numbers = f"the {DOUBTS} most doubtful of the open ones.*; the {NEWS} latest changes"
+    assert re.search(numbers, said)
 
 
 @pytest.mark.parametrize(
