@@ -160,9 +160,9 @@ def test_the_table_of_addresses_has_every_route_outside_the_base_address(sample)
 
 
 def test_the_table_of_addresses_says_how_many_discrepancies_and_changes_their_pages_show():
-    (said,) = [row[1] for row in table("Address")[1:] if "/changes`" in row[0]]
-    numbers = f"the {DOUBTS} most doubtful of the open ones.*; the {NEWS} latest changes"
-    assert re.search(numbers, said)
+    said = "".join(row[1] for row in table("Address")[1:])
+    assert f"the {DOUBTS} most doubtful open ones" in said
+    assert f"the {NEWS} latest changes" in said
 
 
 @pytest.mark.parametrize(
