@@ -5,9 +5,8 @@ The protocol is in mcp_server.py.
 """
 
 import re
-import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from sqlite3 import Row
 from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
@@ -18,12 +17,14 @@ import orjson
 from racedata.database import SCHEMA, DatabaseError, file_state
 from racedata.direct import Database
 from racedata.formats import Json, public_name, utc_now
-from racedata.licences import SOURCES
-from racedata.model import KIND_BY_ENDPOINT, KINDS
+from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS
+from racedata.service import origins
 from racedata.service.addresses import Address
-from racedata.service.endpoints import BY_NAME
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import Health
 from racedata.service.request import Parameters
+from racedata.service.snapshot import Snapshot
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, Rows, StatementError
 
@@ -95,18 +96,6 @@ class Refused(Exception):
     """A question that has no answer: one line says why."""
 
 
-def views() -> Iterator[str]:
-    """Each view with its columns: `laps(year, round, …)`."""
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(SCHEMA)
-        for name, columns in db.execute(
-            """SELECT view.name, group_concat(of.name, ', ')
-               FROM sqlite_schema AS view, pragma_table_info(view.name) AS of
-               WHERE view.type = 'view' GROUP BY view.name ORDER BY view.rowid"""
-        ):
-            yield f"{name}({columns})"
-
-
 def written(answer: Json) -> str:
     return orjson.dumps(answer).decode()
 
@@ -167,46 +156,27 @@ class Assistant:
         given = falcon.uri.parse_query_string(query, keep_blank=True)
         db = self.current()
         try:
-            return self.shortened(db, path, given)
+            answer = fitting(db, path, given)
         except (ValueError, LookupError) as error:
             raise Refused(str(error)) from None
-
-    def shortened(self, db: Database, path: str, given: Parameters) -> str:
-        """An answer with as many of its records as its size allows."""
-        while True:
-            answer = db.answer(path, given)
-            envelope = answer["MRData"]
-            limit, offset, total = (int(envelope[name]) for name in ("limit", "offset", "total"))
-            size, records = len(orjson.dumps(answer)), min(limit, total - offset)
-            if size <= SIZE or records <= 1:
-                break
-            # as many as probably fit
-            given = {**given, "limit": str(max(1, min(records - 1, records * SIZE // size)))}
-        address = db.parse(path)
-        endpoint = address.endpoint
-        kind = KIND_BY_ENDPOINT[endpoint].name if endpoint in KIND_BY_ENDPOINT else endpoint
-        notes = []
-        if limit and offset + limit < total:
-            following = urlencode({**given, "limit": limit, "offset": offset + limit})
-            notes.append(
-                f"Records {offset + 1} to {offset + limit} of {total}; the next ones: "
-                f"{path}?{following}"
-            )
-        if offset >= total > 0:
-            notes.append(f"Of {total} records, none is behind the offset.")
-        if endpoint == "changes":
-            (start,) = db.served.data.row("SELECT min(changedAt) FROM changes")
-            notes.append(f"Changes are noted since {start or 'the first build; there are none'}.")
-        elif endpoint in MAY_BE_EMPTY and not total:
-            notes.append("No records match.")
-        elif not total:
-            notes.append(covered(db, {kind}) or "No records match; coverage() says what is loaded.")
-        if address.round == "next" and (date := first_date(envelope)) < utc_now()[:10]:
-            notes.append(f"This race was on {date}. Its results are not loaded.")
-        note = {"note": " ".join(notes)} if notes else {}
-        races = races_in(envelope)
-        of_page = disputed(db, {kind}, races, ids_in(envelope), where_disputed(address, races))
-        return written({**note, **answer, **origin(db, {kind}, races), **of_page})
+        envelope, parsed = answer["MRData"], db.parse(path)
+        endpoint, data, catalogue = BY_NAME[parsed.endpoint], db.served.data, db.served.catalogue
+        kinds, races = {kind_of(endpoint)}, races_in(endpoint, envelope, catalogue)
+        notes = notes_of(db, path, given, envelope)
+        return written(
+            {
+                **({"note": " ".join(notes)} if notes else {}),
+                **answer,
+                **origin(data, kinds, races),
+                **disputed(
+                    data,
+                    kinds,
+                    races,
+                    ids_in(envelope, catalogue),
+                    where_disputed(parsed, races),
+                ),
+            }
+        )
 
     def sql(self, select: str, check: Callable[[], object] = lambda: None) -> str:
         """The rows of one statement that only reads, within bounds.
@@ -225,26 +195,26 @@ class Assistant:
             rows, is_all, tables = db.run(select, check_both)
         except StatementError as error:
             raise Refused(str(error)) from None
-        kinds = tables & {*KINDS}
+        data, kinds = db.served.data, tables & {*KINDS}
         answer: Json = {"rows": [of_json(row) for row in rows]}
         if not is_all:
             answer["note"] = (
                 f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."
             )
         elif not rows:
-            answer["note"] = covered(db, kinds) or "No row matches."
-        return written({**answer, **origin(db, kinds, None), **disputed(db, kinds)})
+            answer["note"] = covered(data, kinds) or "No row matches."
+        return written({**answer, **origin(data, kinds, None), **disputed(data, kinds)})
 
     def coverage(self) -> str:
         """What is loaded, how fresh, from where, and what the database does not have."""
         db = self.current()
-        data = db.served.data
-        health = Health(data, db.served.settings).report()
+        data, catalogue, settings = db.served
+        health = Health(data, settings).report()
         del health["status"], health["rows"]
-        catalogue, now = db.served.catalogue, utc_now()
-        seasons = catalogue.rounds.keys()
+        seasons, now = catalogue.rounds.keys(), utc_now()
         latest, *later = (
-            race_in_words(catalogue.races[id]) for id in (catalogue.last_race, *catalogue.coming)
+            race_in_words(catalogue.race_rows[id])
+            for id in (catalogue.last_race, *catalogue.coming)
         )
         past = [text for text in later if text < now[:10]]
         return written(
@@ -257,8 +227,8 @@ class Assistant:
                     (text for text in later if text not in past), "no later race is loaded"
                 ),
                 **health,
-                **provisional(db, {*KINDS}, None),
-                **disputed(db, {*KINDS}),
+                **provisional(data, {*KINDS}, None),
+                **disputed(data, {*KINDS}),
                 "notHere": f"{NEVER}; kinds of records without a line in coverage: "
                 + (", ".join(kind for kind in KINDS if kind not in health["coverage"]) or "none"),
             }
@@ -274,16 +244,70 @@ def of_json(row: Json) -> Json:
     return {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
 
 
-def races_in(envelope: Json) -> list[str] | None:
-    """The races of the records in an answer: `2023/18`; None if it has none."""
-    lists = [
-        each
-        for table in envelope.values()
-        if isinstance(table, dict)
-        for name in ("Races", "StandingsLists")
-        for each in table.get(name, [])
-    ]
-    return [f"{each['season']}/{each['round']}" for each in lists] or None
+def fitting(db: Database, path: str, given: Parameters) -> Json:
+    """An answer with as many of its records as its size allows. Raises ValueError or LookupError,
+    as `Database.answer` does.
+    """
+    while True:
+        answer = db.answer(path, given)
+        limit, offset, total = page_of(answer["MRData"])
+        size, records = len(orjson.dumps(answer)), min(limit, total - offset)
+        if size <= SIZE or records <= 1:
+            return answer
+        # as many as probably fit
+        given = {**given, "limit": str(max(1, min(records - 1, records * SIZE // size)))}
+
+
+def page_of(envelope: Json) -> tuple[int, int, int]:
+    """The limit, the offset and the total of an answer."""
+    return int(envelope["limit"]), int(envelope["offset"]), int(envelope["total"])
+
+
+def notes_of(db: Database, path: str, given: Parameters, envelope: Json) -> list[str]:
+    """What else a reader of an answer must know: where the rest is, and why it has no records."""
+    address, (data, catalogue, _) = db.parse(path), db.served
+    endpoint, (limit, offset, total) = BY_NAME[address.endpoint], page_of(envelope)
+    notes = []
+    if limit and offset + limit < total:
+        following = urlencode({**given, "limit": limit, "offset": offset + limit})
+        notes.append(
+            f"Records {offset + 1} to {offset + limit} of {total}; the next ones: "
+            f"{path}?{following}"
+        )
+    if offset >= total > 0:
+        notes.append(f"Of {total} records, none is behind the offset.")
+    if endpoint.name == "changes":
+        start = origins.first_change(data) or "the first build; there are none"
+        notes.append(f"Changes are noted since {start}.")
+    elif endpoint.name in MAY_BE_EMPTY and not total:
+        notes.append("No records match.")
+    elif not total:
+        covers = covered(data, {kind_of(endpoint)})
+        notes.append(covers or "No records match; coverage() says what is loaded.")
+    if address.round == "next" and (races := races_in(endpoint, envelope, catalogue)):
+        date = catalogue.race_rows[races[0]]["date"]
+        if date < utc_now()[:10]:
+            notes.append(f"This race was on {date}. Its results are not loaded.")
+    return notes
+
+
+def kind_of(endpoint: Endpoint) -> str:
+    """The kind of an endpoint's records; for a list, such as drivers, its name."""
+    return endpoint.record_kind or endpoint.name
+
+
+def races_in(endpoint: Endpoint, envelope: Json, catalogue: Catalogue) -> list[int] | None:
+    """The raceIds of the records in an answer; None if it has no records of races."""
+    if endpoint.keys[:2] not in (RACE_KEYS, STANDINGS_KEYS):
+        return None
+    objects = envelope[endpoint.table_key][endpoint.objects_key]
+    return [
+        catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects
+    ] or None
+
+
+def race_in_words(race: Row) -> str:
+    return f"{race['date']}: {race['year']}/{race['round']} {race['name']}"
 
 
 def shown(texts: list[str]) -> list[str]:
@@ -292,33 +316,25 @@ def shown(texts: list[str]) -> list[str]:
     return [*texts[:SHOWN], *more]
 
 
-def race_in_words(race: Json) -> str:
-    """`2023-10-22: 2023/18 United States Grand Prix`."""
-    return f"{race['date']}: {race['season']}/{race['round']} {race['raceName']}"
-
-
-def first_date(envelope: Json) -> str:
-    """The date of the first race in an answer; later than all if it has none."""
-    races = envelope.get("RaceTable", {}).get("Races") or [{"date": "9999"}]
-    return str(races[0]["date"])
-
-
-def ids_in(answer: Json) -> Json:
-    """The drivers, constructors and circuits in an answer, by the name of their id."""
-    ids: dict[str, list[str]] = {"driverId": [], "constructorId": [], "circuitId": []}
-    waiting: list[Any] = [answer]
+def ids_in(envelope: Json, catalogue: Catalogue) -> dict[str, set[int]]:
+    """The drivers, constructors and circuits in an answer, by the column of their id."""
+    known = {f"{name[:-1]}Id": ids for name, ids in catalogue.ids.items()}
+    found: dict[str, set[int]] = {name: set() for name in known}
+    waiting: list[Any] = [envelope]
     while waiting:
         value = waiting.pop()
         if isinstance(value, list):
             waiting += value
         elif isinstance(value, dict):
             waiting += value.values()
-            for name in ids.keys() & value.keys():
-                ids[name].append(value[name])
-    return ids
+            for name in known.keys() & value.keys():
+                id = known[name].get(value[name].lower())
+                if id is not None:
+                    found[name].add(id)
+    return found
 
 
-def where_disputed(address: Address, races: list[str] | None) -> str:
+def where_disputed(address: Address, races: Sequence[int] | None) -> str:
     """Where to read what sources say about the values at an address."""
     accepted = BY_NAME["discrepancies"].rules.filters
     # what sources say about a driver or a circuit belongs to no season
@@ -333,37 +349,13 @@ def where_disputed(address: Address, races: list[str] | None) -> str:
     return "/".join(["", *words, "discrepancies?state=open"])
 
 
-# Rows of `origins`, `corrections` and `discrepancies` for these kinds, in these races or in all.
-OF_RACES = """(?2 IS NULL OR raceId IN (SELECT raceId FROM races
-    WHERE year || '/' || round IN (SELECT value FROM json_each(?2))))"""
-OF_KINDS = "IN (SELECT value FROM json_each(?1))"
-
-
-def bound(kinds: Collection[str], races: Collection[str] | None) -> tuple[Any, ...]:
-    """The values for the two texts above. The fastest laps are in the rows of results."""
-    in_tables = {kind.name for kind in KINDS.values() if kind.in_table in kinds}
-    return written_list({*kinds, *in_tables}), None if races is None else written_list(races)
-
-
-def written_list(texts: Collection[str]) -> str:
-    return orjson.dumps(sorted(texts)).decode()
-
-
-def origin(db: Database, kinds: Collection[str], races: Collection[str] | None) -> Json:
+def origin(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
     """Where records are from, and which are provisional or corrected."""
-    data, values = db.served.data, bound(kinds, races)
-    rows = data.rows(
-        f"""SELECT name, licence FROM sources WHERE sourceId IN (
-            SELECT sourceId FROM origins WHERE kind {OF_KINDS} AND {OF_RACES}) ORDER BY sourceId""",
-        values,
-    )
-    (corrected,) = data.row(
-        f"SELECT count(*) FROM corrections WHERE tableName {OF_KINDS} AND {OF_RACES}", values
-    )
     sources = [
         {"name": public_name(row["name"]), "licence": row["licence"] or "not stated"}
-        for row in rows or data.rows(SOURCES)  # lists, such as drivers, are of all sources
+        for row in origins.sources(data, kinds, races)
     ]
+    corrected = origins.corrected_values(data, kinds, races)
     of_corrections = (
         {"corrected": f"{corrected} values; the table corrections has each with its evidence"}
         if corrected
@@ -372,66 +364,46 @@ def origin(db: Database, kinds: Collection[str], races: Collection[str] | None) 
     return {
         "sources": sources,
         "builtAt": data.build()["builtAt"],
-        **provisional(db, kinds, races),
+        **provisional(data, kinds, races),
         **of_corrections,
     }
 
 
-def provisional(db: Database, kinds: Collection[str], races: Collection[str] | None) -> Json:
+def provisional(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
     """The provisional records, in words; empty if there are none."""
-    rows = db.served.data.rows(
-        f"""SELECT year, round, races.name, group_concat(DISTINCT kind) AS kinds,
-                sources.name AS source
-            FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
-            WHERE isProvisional AND kind {OF_KINDS} AND {OF_RACES}
-            GROUP BY raceId ORDER BY year DESC, round DESC""",
-        bound(kinds, races),
-    )
     named = [
-        f"{row['year']}/{row['round']} {row['name']}: {row['kinds'].replace(',', ', ')} "
+        f"{row['year']}/{row['round']} {row['race']}: {row['kinds'].replace(',', ', ')} "
         f"from {public_name(row['source'])}"
-        for row in rows
+        for row in origins.provisional_races(data, kinds, races)
     ]
-    return {"provisional": shown(named)} if rows else {}
+    return {"provisional": shown(named)} if named else {}
 
 
 def disputed(
-    db: Database,
+    data: Snapshot,
     kinds: Collection[str],
-    races: Collection[str] | None = None,
-    ids: Json | None = None,
+    races: Collection[int] | None = None,
+    ids: Mapping[str, Collection[int]] | None = None,
     where: str = "/discrepancies?state=open",
 ) -> Json:
     """The values about which sources disagree, by field, in words; empty if there are none.
 
     With `ids`, only values of these drivers, constructors and circuits.
     """
-    fields = db.served.data.rows(
-        f"""SELECT columnName, count(*) AS count FROM discrepancies
-            LEFT JOIN drivers USING (driverId) LEFT JOIN constructors USING (constructorId)
-            LEFT JOIN circuits ON raceId IS NULL AND circuits.circuitId = discrepancies.circuitId
-            WHERE state = 'open' AND kind {OF_KINDS} AND {OF_RACES} AND (?3 IS NULL OR (
-                (driverRef IS NULL OR driverRef IN (SELECT value FROM json_each(?3, '$.driverId')))
-                AND (constructorRef IS NULL
-                    OR constructorRef IN (SELECT value FROM json_each(?3, '$.constructorId')))
-                AND (circuitRef IS NULL
-                    OR circuitRef IN (SELECT value FROM json_each(?3, '$.circuitId')))))
-            GROUP BY columnName ORDER BY count DESC, columnName""",
-        (*bound(kinds, races), None if ids is None else written(ids)),
-    )
-    counts = ", ".join(f"{row['columnName']} {row['count']}" for row in fields)
+    columns = origins.disputed_columns(data, kinds, races, ids)
+    counts = ", ".join(f"{row['columnName']} {row['count']}" for row in columns)
     # of the tables, perhaps not of these rows
     scope = "in all seasons, " if ids is None else ""
     said = f"{scope}sources disagree about these values: {counts}; what each says: ask {where}"
-    return {"disputed": said} if fields else {}
+    return {"disputed": said} if columns else {}
 
 
-def covered(db: Database, kinds: Collection[str]) -> str:
+def covered(data: Snapshot, kinds: Collection[str]) -> str:
     """How complete these kinds of records are, in words."""
     facts = [
         f"{kind.replace('_', ' ')} of {of['races']} of {of['run']} races from {of['first']} to "
         f"{of['last']}{', of which not all had one' if kind.startswith('sprint') else ''}"
-        for kind, of in db.served.data.coverage().items()
+        for kind, of in data.coverage().items()
         if kind in kinds
     ]
     return f"No records match. The database has {', '.join(facts)}." if facts else ""

@@ -14,10 +14,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from racedata import __version__
-from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused, views
+from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused
 from racedata.database import DatabaseError
 from racedata.service.endpoints import BY_NAME
 from racedata.settings import FILE, SettingError, SharedSettings, host_name, whole_number
+from racedata.statements import views
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -5,10 +5,11 @@ Not for the service, which has no statements of users. statement_process.py boun
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from racedata.database import DatabaseError, is_missing
+from racedata.database import SCHEMA, DatabaseError, is_missing
 from racedata.hints import BUILD, WAIT
 
 Row = dict[str, Any]
@@ -117,3 +118,15 @@ class Statements:
     def __del__(self) -> None:
         if hasattr(self, "db"):
             self.close()
+
+
+def views() -> Iterator[str]:
+    """Each view with its columns: `laps(year, round, …)`."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        for name, columns in db.execute(
+            """SELECT view.name, group_concat(of.name, ', ')
+               FROM sqlite_schema AS view, pragma_table_info(view.name) AS of
+               WHERE view.type = 'view' GROUP BY view.name ORDER BY view.rowid"""
+        ):
+            yield f"{name}({columns})"

@@ -1,4 +1,6 @@
-"""racedata.assistants: what the tools answer, what they say of it, and how it is shortened."""
+"""racedata.assistants, racedata.service.origins: what the tools answer, what they say of it, and
+how it is shortened.
+"""
 
 import json
 import re
@@ -9,8 +11,9 @@ from support import ROOT
 from support.loads import changed
 
 from racedata import assistants
-from racedata.assistants import RESOURCES, SIZE, WORDS, Assistant, Refused, views
+from racedata.assistants import RESOURCES, SIZE, WORDS, Assistant, Refused
 from racedata.database import SCHEMA, DatabaseError, file_state
+from racedata.statements import views
 
 SOURCE = """INSERT INTO sources
     (name, address, licence, readAt, isLoaded, gave, isProvisional) VALUES

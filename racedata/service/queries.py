@@ -56,6 +56,10 @@ class Where:
             if name in wanted:
                 self.add(f"{column} = ?", [wanted[name]])
 
+    def among(self, column: str, values: Collection[Value]) -> None:
+        """Adds that a column has one of these values."""
+        self.add(f"{column} IN ({', '.join('?' * len(values))})", values)
+
     def race(self, wanted: Wanted) -> None:
         """Adds the conditions for season, round and circuit."""
         self.equal({"race": "raceId"}, wanted)

@@ -1,0 +1,96 @@
+"""Queries for what an answer says about its records: which sources they are from, and which are
+provisional, corrected or disputed.
+
+Each takes the kinds of the records, and the raceIds of their races, or None for all races. Other
+queries are in queries.py.
+"""
+
+from collections.abc import Collection, Mapping
+from sqlite3 import Row
+
+from racedata.licences import SOURCES
+from racedata.model import KINDS
+from racedata.service.queries import Where
+from racedata.service.snapshot import Snapshot
+
+Races = Collection[int] | None
+
+
+def where_about(column: str, kinds: Collection[str], races: Races) -> Where:
+    """The conditions for rows about these records. The column has their kind or their table.
+
+    The fastest laps are in the rows of the results.
+    """
+    in_tables = [kind.name for kind in KINDS.values() if kind.in_table in kinds]
+    where = Where()
+    where.among(column, {*kinds, *in_tables})
+    if races is not None:
+        where.among("raceId", races)
+    return where
+
+
+def sources(data: Snapshot, kinds: Collection[str], races: Races) -> list[Row]:
+    """The sources of the records: `(name, licence)`. Lists, such as drivers, are of all sources."""
+    where = where_about("kind", kinds, races)
+    found = data.rows(
+        f"""SELECT name, licence FROM sources
+            WHERE sourceId IN (SELECT sourceId FROM origins{where}) ORDER BY sourceId""",
+        tuple(where.values),
+    )
+    return found or data.rows(SOURCES)
+
+
+def corrected_values(data: Snapshot, kinds: Collection[str], races: Races) -> int:
+    """How many values of the records are corrected."""
+    where = where_about("tableName", kinds, races)
+    count: int
+    (count,) = data.row(f"SELECT count(*) FROM corrections{where}", tuple(where.values))
+    return count
+
+
+def provisional_races(data: Snapshot, kinds: Collection[str], races: Races) -> list[Row]:
+    """The races with provisional records, the latest first: `(year, round, race, kinds, source)`.
+
+    The kinds are separated by commas.
+    """
+    where = where_about("kind", kinds, races)
+    where.add("isProvisional", [])
+    return data.rows(
+        f"""SELECT year, round, races.name AS race, group_concat(DISTINCT kind) AS kinds,
+                sources.name AS source
+            FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId){where}
+            GROUP BY raceId ORDER BY year DESC, round DESC""",
+        tuple(where.values),
+    )
+
+
+def disputed_columns(
+    data: Snapshot,
+    kinds: Collection[str],
+    races: Races,
+    ids: Mapping[str, Collection[int]] | None,
+) -> list[Row]:
+    """The columns in which sources disagree: `(columnName, count)`, the most frequent first.
+
+    With `ids`, only values of these drivers, constructors and circuits, by the column of their id.
+    """
+    where = where_about("kind", kinds, races)
+    where.add("state = 'open'", [])
+    for column, values in (ids or {}).items():
+        its = Where()
+        its.among(column, values)
+        # for a record, the circuit only says where the race is
+        other = "raceId IS NOT NULL OR " if column == "circuitId" else ""
+        where.add(f"({other}{column} IS NULL OR {its.terms[0]})", its.values)
+    return data.rows(
+        f"""SELECT columnName, count(*) AS count FROM discrepancies{where}
+            GROUP BY columnName ORDER BY count DESC, columnName""",
+        tuple(where.values),
+    )
+
+
+def first_change(data: Snapshot) -> str | None:
+    """When a build first altered a value; None if none has."""
+    time: str | None
+    (time,) = data.row("SELECT min(changedAt) FROM changes")
+    return time
