@@ -17,7 +17,14 @@ from racedata import __version__
 from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused
 from racedata.database import DatabaseError
 from racedata.service.endpoints import BY_NAME
-from racedata.settings import FILE, SettingError, SharedSettings, host_name, whole_number
+from racedata.settings import (
+    FILE,
+    SettingError,
+    SharedSettings,
+    argument,
+    host_name,
+    whole_number,
+)
 from racedata.statements import views
 
 if TYPE_CHECKING:
@@ -232,18 +239,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     names = [n for n in ("host", "port", "name") if getattr(parsed, n) != parser.get_default(n)]
     if names and not parsed.http:
         parser.error(f"--{names[0]}: expected --http too")
-    return parsed
-
-
-def argument(parser: Callable[[str], object]) -> Callable[[str], object]:
-    """A parser of settings, whose errors argparse shows."""
-
-    def parsed(text: str) -> object:
-        try:
-            return parser(text)
-        except ValueError as expected:
-            raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}") from None
-
     return parsed
 
 

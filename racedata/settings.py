@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from ipaddress import ip_address, ip_network
-from typing import Any, Literal, NamedTuple, Never, Self
+from typing import Any, Literal, NamedTuple, Never, Self, TypeVar
 
 from racedata.database import default_path
 
@@ -22,6 +22,7 @@ CANNOT_START = 3
 
 WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
 
+Value = TypeVar("Value")
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.
 Parse = Callable[[str], Any]
 
@@ -36,6 +37,18 @@ class Rate(NamedTuple):
     name: str
     quota: int
     window: int
+
+
+def argument(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+    """The same parser for argparse, which shows the errors of arguments."""
+
+    def parsed(text: str) -> Value:
+        try:
+            return parse(text)
+        except ValueError as expected:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected {expected}") from None
+
+    return parsed
 
 
 def matching(pattern: str, expected: str) -> Parse:

@@ -289,14 +289,14 @@ EMPTY = [
     ("load", [""], f"argument SOURCE: '': {A_SOURCE}"),
     ("load", [" "], f"argument SOURCE: ' ': {A_SOURCE}"),
     ("refresh", ["--from="], f"argument --from: '': {A_SOURCE}"),
-    ("refresh", ["--season="], "argument --season: ''; expected a year from 1950 to 2999"),
+    ("refresh", ["--season="], "argument --season: '': expected a year from 1950 to 2999"),
     ("sources", ["--remove="], "--remove '': not in the list; expected one of "),
     ("parts", ["", "results"], f"'': expected {RACE}"),
     ("parts", ["2023/18", ""], "'': expected one of results, "),
     ("check", ["--against="], "--against '': expected one source"),
-    ("export", [""], "argument FILE: expected the path of a file"),
-    ("export", ["x.zip", "--more="], "argument --more: expected the path of a file"),
-    ("export", ["site", ""], "argument FOLDER: expected the path of a folder"),
+    ("export", [""], "argument FILE: '': expected the path of a file"),
+    ("export", ["x.zip", "--more="], "argument --more: '': expected the path of a file"),
+    ("export", ["site", ""], "argument FOLDER: '': expected the path of a folder"),
     ("mcp", ["--database="], "argument --database: '': expected the path of a file"),
     ("mcp", ["--host="], "argument --host: '': expected a host name or an IP address"),
     ("mcp", ["--port="], "argument --port: '': expected a whole number from 1 to 65535"),
@@ -306,7 +306,7 @@ EMPTY = [
         ["--url="],
         ": not a health report; expected the address of racedata's /healthz",
     ),
-    ("healthcheck", ["--stale-after="], "argument --stale-after: ''; expected a whole number from"),
+    ("healthcheck", ["--stale-after="], "argument --stale-after: '': expected a whole number from"),
 ]
 
 
@@ -356,7 +356,7 @@ def test_an_empty_path_is_refused(command, monkeypatch):
     expected = "expected the path of a file"
     by_option = racedata(command, "--database=")
     assert by_option.returncode == 2
-    assert by_option.stderr.endswith(f"error: argument --database: {expected}\n")
+    assert by_option.stderr.endswith(f"error: argument --database: '': {expected}\n")
     monkeypatch.setenv("RACEDATA_DATABASE", "")
     by_variable = racedata(command)
     assert by_variable.returncode == 1

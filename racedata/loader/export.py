@@ -15,10 +15,11 @@ from racedata import database
 from racedata.hints import MOVE
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import first_line, unzipped
-from racedata.loader.program import add_database_argument, path_of_file, run
+from racedata.loader.program import add_database_argument, run
 from racedata.loader.replacement import replace_file
 from racedata.loader.sources import EXPORT_LAYOUT, EXPORT_TITLES, Add, write_dump
 from racedata.loader.temporary import temporary_folder
+from racedata.settings import FILE, argument
 
 SUFFIX = ".zip"
 
@@ -130,13 +131,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        type=path_of_file,
+        type=argument(FILE),
         help=f"the zip to write, whose name ends with {SUFFIX}: {EXPORT_LAYOUT}",
     )
     parser.add_argument(
         "--more",
         metavar="MORE",
-        type=path_of_file,
+        type=argument(FILE),
         help="another zip, for what such a dump cannot have: practice, sprint qualifying, "
         "corrections, and rows that lack a value that its tables require; "
         "`racedata load FILE MORE` loads the whole",

@@ -45,6 +45,7 @@ from racedata.loader.source_list import (
 )
 from racedata.loader.sources import PUBLISHED, Source, sources_named, whole_database
 from racedata.loader.store import Store, opened_store
+from racedata.settings import argument
 
 
 def load(
@@ -199,7 +200,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "sources",
         nargs="*",
-        type=sources_named,
+        type=argument(sources_named),
         metavar="SOURCE",
         help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
         f"{', '.join(PUBLISHED)}. Name the most trusted source first: for each race and kind of "

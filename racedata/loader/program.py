@@ -4,7 +4,7 @@ import errno
 import os
 import sqlite3
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from racedata.formats import printable
 from racedata.loader.errors import FAULTS, Progress
 from racedata.loader.replacement import full_disk_named, identity_of_file
 from racedata.loader.signals import interrupted_by_end_signals
-from racedata.settings import LoaderSettings, SettingError
+from racedata.settings import FILE, LoaderSettings, SettingError, argument
 
 
 def add_database_argument(parser: ArgumentParser) -> None:
@@ -23,13 +23,9 @@ def add_database_argument(parser: ArgumentParser) -> None:
     except SettingError as error:
         sys.exit(f"{parser.prog}: {error}")
     help = "the database file (RACEDATA_DATABASE; default: %(default)s)"
-    parser.add_argument("--database", type=path_of_file, default=default, metavar="FILE", help=help)
-
-
-def path_of_file(text: str) -> str:
-    if not text:
-        raise ArgumentTypeError("expected the path of a file")
-    return text
+    parser.add_argument(
+        "--database", type=argument(FILE), default=default, metavar="FILE", help=help
+    )
 
 
 def progress_of_terminal() -> Progress:

@@ -35,6 +35,7 @@ from racedata.loader.sources import (
     whole_database,
 )
 from racedata.loader.threads import Sleep
+from racedata.settings import argument
 
 
 def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
@@ -111,9 +112,9 @@ def has_more_than_the_sample(path: Path) -> bool:
 
 
 def season(text: str) -> int:
-    """The value of `--season`."""
+    """The value of `--season`. Raises a ValueError that says what was expected."""
     if not values.year.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected {values.year.expected}")
+        raise ValueError(values.year.expected)
     return int(text)
 
 
@@ -167,7 +168,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--from",
         dest="addresses",
         action="append",
-        type=sources_named,
+        type=argument(sources_named),
         default=[],
         metavar="SOURCE",
         help=f"ask only this source: a name ({', '.join(NAMES)}), a dump, or the base address of "
@@ -177,7 +178,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--season",
-        type=season,
+        type=argument(season),
         metavar="YEAR",
         help="fetch only this season, with all details",
     )

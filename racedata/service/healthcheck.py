@@ -15,7 +15,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from racedata.formats import timestamp
-from racedata.settings import SettingError, Settings, whole_number
+from racedata.settings import SettingError, Settings, argument, whole_number
 
 SECONDS = 5
 
@@ -34,7 +34,7 @@ def health_line(arguments: Sequence[str]) -> str:
     )
     parser.add_argument(
         "--stale-after",
-        type=days,
+        type=argument(days),
         metavar="DAYS",
         help="also fail if a followed source has not been refreshed for this long or, if no source "
         "is followed, if the database is older than this; and if only the sample is loaded",
@@ -68,10 +68,7 @@ def health_line(arguments: Sequence[str]) -> str:
 
 
 def days(text: str) -> timedelta:
-    try:
-        return timedelta(whole_number(1, 999)(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected {error}") from None
+    return timedelta(whole_number(1, 999)(text))
 
 
 def described(health: Any) -> str:

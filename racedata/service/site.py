@@ -27,7 +27,7 @@ from racedata.service.endpoints import ENDPOINTS, RULES
 from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
-from racedata.settings import SettingError, Settings
+from racedata.settings import SettingError, Settings, argument, matching
 
 LIMIT = 2000  # records; a longer list has no file
 WORDS = ("current", "current/last", "current/next")  # seasons and rounds that change
@@ -280,7 +280,7 @@ def report(arguments: Sequence[str]) -> str:
     )
     parser.add_argument(
         "folder",
-        type=path_of_folder,
+        type=argument(matching(".+", "the path of a folder")),
         metavar="FOLDER",
         help="a new or empty folder, or an earlier copy",
     )
@@ -304,9 +304,3 @@ def report(arguments: Sequence[str]) -> str:
         sys.exit(f"racedata export site: {error}")
     except OSError as error:
         sys.exit(f"racedata export site: {error.filename or folder}: {error.strerror}")
-
-
-def path_of_folder(text: str) -> str:
-    if not text:
-        raise argparse.ArgumentTypeError("expected the path of a folder")
-    return text

@@ -116,7 +116,7 @@ def test_stale_after_fails_for_the_sample_even_if_it_is_new(running):
 def test_stale_after_is_a_whole_number_of_days(days):
     checked = racedata("healthcheck", f"--stale-after={days}")
     assert (checked.returncode, checked.stdout) == (2, "")
-    assert f"{days!r}; expected a whole number from 1 to 999" in checked.stderr
+    assert f"{days!r}: expected a whole number from 1 to 999" in checked.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The list of sources. The rest of the loader knows this package, and no module in it."""
 
 import os
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
 from racedata.formats import without_query
@@ -83,10 +82,13 @@ def addresses_in(text: str) -> list[str]:
 
 
 def sources_named(text: str) -> list[str]:
-    """The addresses of sources in an argument of a command, which must name one."""
+    """The addresses of sources in an argument of a command, which must name one.
+
+    Raises a ValueError that says what was expected.
+    """
     if addresses := addresses_in(text):
         return addresses
-    raise ArgumentTypeError(f"{text!r}: expected the name, the path or the URL of a source")
+    raise ValueError("the name, the path or the URL of a source")
 
 
 def source_at(address: str, pace: Pace | None = None) -> Source:
