@@ -11,7 +11,6 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
-import falcon
 import orjson
 
 from racedata.database import SCHEMA, DatabaseError, file_state
@@ -23,7 +22,7 @@ from racedata.service.addresses import Address
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import Health
-from racedata.service.request import Parameters
+from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, Rows, StatementError
@@ -153,7 +152,7 @@ class Assistant:
         if len(address) > LONGEST:
             raise Refused(f"the address has more than {LONGEST:,} characters; expected fewer")
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
-        given = falcon.uri.parse_query_string(query, keep_blank=True)
+        given = parse_query(query)
         db = self.current()
         try:
             answer = fitting(db, path, given)

@@ -92,7 +92,7 @@ DIRECT_MAY_IMPORT = {
     "racedata.statements": set(),
     "racedata.statement_process": set(),
     "racedata.direct": {"orjson", "pandas"},
-    "racedata.assistants": {"falcon", "orjson"},
+    "racedata.assistants": {"orjson"},
     "racedata.mcp_server": {"anyio", "mcp", "pydantic", "uvicorn"},
 }
 

@@ -49,6 +49,11 @@ MANY = 100  # records; an answer with more takes long
 Parameters = Mapping[str, str | list[str]]
 
 
+def parse_query(query: str) -> Parameters:
+    """The parameters of a query, even those with an empty value."""
+    return falcon.uri.parse_query_string(query, keep_blank=True)
+
+
 class ParameterError(ValueError):
     """A parameter that an address does not accept; the text says what was expected."""
 
@@ -128,7 +133,7 @@ class RequestParser:
         rest = after_base(path, self.base)
         if rest is None:
             return None
-        given = falcon.uri.parse_query_string(query, keep_blank=True)
+        given = parse_query(query)
         try:
             address = self.grammar.parse(rest)
             ending = address.ending
@@ -177,7 +182,7 @@ def looks_slow(path: str, query: str, settings: Settings) -> bool:
     long as a thousand. This is a guess, made before anything else is known of the request. The
     answer is the same even if the guess is wrong.
     """
-    parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+    parameters = parse_query(query)
     _, ending = split_ending(path.lower())
     asked = str(parameters.get("limit", limit_of_ending(settings, ending)))
     limit = re.match("0*([0-9]{1,9})", asked)
