@@ -74,12 +74,12 @@ class Validators:
         data: Snapshot,
         *answers: Answers,
         max_age: int,  # seconds for which clients and proxies may reuse an answer
-        refresh_times: Mapping[str, str] = {},
+        asked_at: Mapping[str, str] = {},
     ) -> None:
         values = settings.values_that_affect("every answer", *answers)
-        facts = [__version__, sorted(refresh_times.items()), *values]
+        facts = [__version__, sorted(asked_at.items()), *values]
         version = data.checksum + repr(facts).encode()
-        modified = max([data.build()["builtAt"], *refresh_times.values()])
+        modified = max([data.build()["builtAt"], *asked_at.values()])
         self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
         # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not
         # depend on Accept-Encoding.

@@ -9,9 +9,9 @@ import falcon
 import orjson
 
 from racedata import __version__
-from racedata.formats import Json, public_name, public_url
+from racedata.formats import Json
 from racedata.service import download
-from racedata.service.snapshot import COPIED, Snapshot, is_database
+from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
 
@@ -50,12 +50,11 @@ class Health:
 
     def sources(self) -> Iterator[Json]:
         """The sources in the database, then others that refreshes have asked."""
-        times = {**self.data.refresh_times()}
-        for row in self.data.sources():
-            facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
-            source = {**dict(row), **facts, **times.pop(row["name"], {})}
+        for row, name, url, times in self.data.sources_with(self.data.refresh_times(), {}):
+            if row is None:
+                yield {"name": name, **times}
+                continue
+            source = {**dict(row), "name": name, "address": url, **times}
             if source.pop("isProvisional"):
                 source["provisional"] = True
             yield source
-        for name, of_source in times.items():
-            yield {"name": COPIED if is_database(name) else public_name(name), **of_source}

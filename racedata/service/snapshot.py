@@ -9,13 +9,13 @@ import gc
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from racedata import database, hints
 from racedata.database import FileState, file_state, not_enough_memory
-from racedata.formats import in_utf8, public_name, without_query
+from racedata.formats import in_utf8, public_name, public_url, without_query
 from racedata.licences import SOURCES, licence_of_file
 
 # The public name of a database that is copied whole: its address may be private.
@@ -23,6 +23,9 @@ COPIED = "the database of another racedata"
 
 # By the name of a source, the times of refreshes by their key: `refreshedAt`, `followedSince`.
 SourceTimes = Mapping[str, Mapping[str, str]]
+# By the name of a source, when a refresh last asked it.
+AskedAt = Mapping[str, str]
+Times = TypeVar("Times")
 
 
 class Snapshot:
@@ -95,6 +98,32 @@ class Snapshot:
             if found is not None:  # else the next request asks again
                 self._refresh_times = state, {in_utf8(name): times for name, times in found.items()}
         return self._refresh_times[1]
+
+    def asked_at(self) -> AskedAt:
+        """When a refresh last asked each source."""
+        return {
+            name: times["refreshedAt"]
+            for name, times in self.refresh_times().items()
+            if "refreshedAt" in times
+        }
+
+    def sources_with(
+        self, times: Mapping[str, Times], otherwise: Times
+    ) -> Iterator[tuple[sqlite3.Row | None, str, str | None, Times]]:
+        """All sources with their times: `(row, public name, public URL, times)`.
+
+        First those in the database; then those that were asked but have given nothing, which have
+        no row. A source without times has what is `otherwise`.
+        """
+        others = {**times}
+        for row in self.sources():
+            url = public_url(row["address"])
+            yield row, public_name(row["name"]), url, others.pop(row["name"], otherwise)
+        for name, of_source in others.items():
+            if is_database(name):  # then all of the above was copied from there
+                yield None, COPIED, None, of_source
+            else:
+                yield None, public_name(name), public_url(name), of_source
 
     def licence(self) -> str:
         """The licence of the whole file."""

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from sqlite3 import Row
 from typing import Any, NamedTuple
 
-from racedata.formats import public_name, public_url
 from racedata.model import KINDS
 from racedata.service import page_queries
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.home import RefreshTimes
-from racedata.service.snapshot import COPIED, Snapshot, is_database
+from racedata.service.snapshot import COPIED, AskedAt, Snapshot
 
 # Endpoints about the data itself, which the page links to if they have records.
 ABOUT_VALUES = ("corrections", "discrepancies", "changes")
@@ -27,7 +25,7 @@ class Source(NamedTuple):
     records: str = ""  # empty if another database says it
 
 
-def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
+def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     data, settings, seasons = ask.data, ask.settings, ask.catalogue.rounds
     return {
         "seasons_loaded": (len(seasons), min(seasons), max(seasons)),
@@ -48,25 +46,22 @@ def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
     }
 
 
-def sources(data: Snapshot, times: RefreshTimes) -> Iterator[Source]:
+def sources(data: Snapshot, times: AskedAt) -> Iterator[Source]:
     """The sources. Those that were asked but have given nothing yet come last."""
-    newest, other_times = page_queries.newest_records(data), {**times}
-    for source in data.sources():
-        read_at, checked_at = source["readAt"], other_times.pop(source["name"], "")
-        records = source["gave"] or "none"
-        if source["isProvisional"] and source["gave"]:
+    newest = page_queries.newest_records(data)
+    for row, name, url, asked_at in data.sources_with(times, ""):
+        if row is None:
+            yield Source(name, url, True, asked_at, records="" if name == COPIED else "none")
+            continue
+        records = row["gave"] or "none"
+        if row["isProvisional"] and row["gave"]:
             records += "; provisional, until another source has them"
         yield Source(
-            public_name(source["name"]),
-            public_url(source["address"]),
-            checked_at > read_at,
-            max(read_at, checked_at),
-            newest.get(source["name"]),
-            source["licence"] or "not stated",
+            name,
+            url,
+            asked_at > row["readAt"],
+            max(row["readAt"], asked_at),
+            newest.get(row["name"]),
+            row["licence"] or "not stated",
             records,
         )
-    for name, at in other_times.items():
-        if is_database(name):  # then all of the above was copied from there
-            yield Source(COPIED, None, True, at)
-        else:
-            yield Source(public_name(name), public_url(name), True, at, records="none")

@@ -11,6 +11,7 @@ from racedata.model import KIND_BY_ENDPOINT
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.notes import Notes
+from racedata.service.snapshot import AskedAt
 
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session
@@ -22,7 +23,6 @@ ROWS: Mapping[str, Callable[[Sequence[Json]], list[Json]]] = {
     "sprintqualifying": races.qualified,
     "practice": races.practised,
 }
-RefreshTimes = Mapping[str, str]  # when a refresh last read each source
 
 
 class Newest(NamedTuple):
@@ -36,7 +36,7 @@ class Newest(NamedTuple):
     is_provisional: bool
 
 
-def facts(ask: Ask, shown_times: RefreshTimes) -> dict[str, Any]:
+def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     data, settings = ask.data, ask.settings
     built, last_check = data.build()["builtAt"], max(shown_times.values(), default="")
     (last,) = ask("results", PLACES, "current", "last")

@@ -43,6 +43,7 @@ from racedata.service.pages import (
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
 from racedata.service.request import check_host, host_of
+from racedata.service.snapshot import AskedAt
 from racedata.settings import Answers
 
 # Of gzip. A page takes ten times as long to make as to compress, so it can be a tenth smaller.
@@ -105,10 +106,10 @@ class Pages:
             app.add_route(route, Document(self.validators({}), content, content_type))
         app.add_sink(self.not_found)  # for all addresses without a route
 
-    def validators(self, times: home.RefreshTimes) -> Validators:
+    def validators(self, times: AskedAt) -> Validators:
         settings, data = self.ask.settings, self.ask.data
         shown: tuple[Answers, ...] = "the description", "the HTML pages"
-        return Validators(settings, data, *shown, max_age=0, refresh_times=times)
+        return Validators(settings, data, *shown, max_age=0, asked_at=times)
 
     def site(self, req: falcon.Request) -> str:
         """The URL of this service without a path, for links on other sites; empty if unknown."""
@@ -216,16 +217,12 @@ class FreshPage:
         self.pages, self.page = pages, page
         self.times, self.answers = self.read_at({})
 
-    def read_at(self, times: home.RefreshTimes) -> tuple[home.RefreshTimes, CachedAnswers]:
+    def read_at(self, times: AskedAt) -> tuple[AskedAt, CachedAnswers]:
         """The times at which refreshes last asked the sources, and what answers until the next."""
         return times, CachedAnswers(self.pages.validators(times), self.pages.answers.cache)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        times = {
-            name: of_source["refreshedAt"]
-            for name, of_source in self.pages.ask.data.refresh_times().items()
-            if "refreshedAt" in of_source
-        }
+        times = self.pages.ask.data.asked_at()
         if times != self.times:
             self.times, self.answers = self.read_at(times)
         self.pages.send(req, resp, self.page, self.answers, shown_times=times)
