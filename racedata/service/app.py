@@ -70,16 +70,7 @@ class Cors:
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The WSGI application. It makes a slow answer only when the server iterates over it.
 
-    So the server can let a thread make it. A request that looks slow may pass through all
-    middleware and its resource twice:
-
-    1. At once, with ONLY_CACHED in its environment. Errors, 304s and cached answers are sent. If
-       the answer must be made, CachedAnswers sets MUST_WAIT, or raises a 503 if IS_BUSY is set.
-       With MUST_WAIT, all that this pass has made is dropped.
-    2. When the server iterates over the body, without ONLY_CACHED. This pass makes the answer.
-
-    So middleware must not count or change anything a second time. For RateLimits, COUNTED in the
-    environment says that it has counted the request.
+    So the server can let a thread make it. environment.py describes this.
     """
 
     def __init__(self, settings: Settings, middleware: list[Any]) -> None:

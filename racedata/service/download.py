@@ -61,13 +61,14 @@ class Download:
 
 
 class FileBody:
-    """The body of an answer: a file. The kernel sends it to the socket, when worker.py asks."""
+    """The body of an answer: a file, as environment.py describes it. The kernel sends it."""
 
     # how many bytes one client gets before others have their turn
     AT_ONCE = 1 << 17
 
     def __init__(self, file: OpenFile) -> None:
         self.file = file
+        self.size = file.size  # bytes
         self.sent = 0  # bytes
 
     def send_to(self, sock: "socket") -> bool:
@@ -76,7 +77,7 @@ class FileBody:
             raise OSError("the file has changed")
         sent = os.sendfile(sock.fileno(), self.file.descriptor, self.sent, self.AT_ONCE)
         self.sent += sent
-        return self.sent >= self.file.size
+        return self.sent >= self.size
 
     def __iter__(self) -> Iterator[bytes]:
         """The bytes, for servers that do not know `send_to`."""

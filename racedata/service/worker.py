@@ -1,8 +1,8 @@
 """Waits for clients: a gunicorn worker that serves all clients of a process with one selector.
 
 It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
-requests are slow or how a file is sent (the application does), or how gunicorn is configured
-(server.py).
+requests are slow, how a file is sent (the application does both, as environment.py says), or how
+gunicorn is configured (server.py).
 """
 
 import os
@@ -85,12 +85,10 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     No answer depends on the body of a request: the body is not read, and the connection ends after
     the response.
 
-    If the application returns an iterator, the answer is slow: it is made, and its headers are set,
-    when it is iterated. A thread does so, one answer after the other, while other clients are
-    served. Any other body is ready to be sent; one with `send_to` is a file. If the setting
-    `threads` is more than 1, that many threads call the application, because the call itself may
-    wait. While SLOW_ANSWERS are waiting, IS_BUSY in the environment tells the application to refuse
-    further ones.
+    environment.py describes what the application returns. One thread makes the slow answers, one
+    after the other, while other clients are served. If the setting `threads` is more than 1, that
+    many threads call the application, because the call itself may wait. While SLOW_ANSWERS are
+    waiting, IS_BUSY in the environment tells the application to refuse further ones.
 
     If a client closes its connection, or only its sending side, while its answer waits for a
     thread, the answer is dropped.
@@ -344,7 +342,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         try:
             if hasattr(body, "send_to"):
                 connection.file = body
-                writer.sent = body.file.size  # for the log
+                writer.sent = body.size  # for the log
             else:
                 for part in body:
                     writer.write(part)
