@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from racedata.hints import BUILD, CHECKOUT, MOVE, REBUILD, REPLACE, WAIT
+from racedata.hints import BUILD, CHECKOUT, MOVE, REBUILD, REPLACE
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 PRAGMAS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
@@ -33,13 +33,16 @@ READ = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_CLOEXE
 class DatabaseError(Exception):
     """A file that cannot be used: one line says what is wrong, with one of the hints of hints.py.
 
-    `fault` says only what is wrong. `transient` is true if the same file may be readable later.
+    `fault` says only what is wrong. If the fault is `transient`, the same file may be readable
+    later, so there is nothing to do.
     """
 
-    def __init__(self, path: str | Path, fault: str, hint: str = REPLACE) -> None:
+    def __init__(
+        self, path: str | Path, fault: str, hint: str = REPLACE, *, transient: bool = False
+    ) -> None:
         what_to_do = hint.replace("--database FILE", f"--database {shlex.quote(str(path))}")
-        super().__init__(f"{path} {fault}; {what_to_do}" if hint else f"{path} {fault}")
-        self.fault, self.transient = fault, hint == WAIT
+        super().__init__(f"{path} {fault}" if transient else f"{path} {fault}; {what_to_do}")
+        self.fault, self.transient = fault, transient
 
 
 class OpenFile:
@@ -110,12 +113,12 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> FileContent:
     except MemoryError:
         raise not_enough_memory(path) from None
     except OSError as error:
-        raise DatabaseError(path, f"cannot be read ({error.strerror})", WAIT) from None
+        raise DatabaseError(path, f"cannot be read ({error.strerror})", transient=True) from None
 
 
 def not_enough_memory(path: str | Path) -> DatabaseError:
     """The error of a file for which this process has too little memory at the moment."""
-    return DatabaseError(path, "needs more memory", WAIT)
+    return DatabaseError(path, "needs more memory", transient=True)
 
 
 def write_checksum(path: Path) -> None:

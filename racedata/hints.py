@@ -30,4 +30,3 @@ REPLACE = (
     f"{COMMAND} load SOURCE --replace --database FILE"
 )
 MOVE = "move it away, or name another file"  # no load replaces a file that racedata has not built
-WAIT = ""  # the same file may be readable later

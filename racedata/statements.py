@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from racedata.database import SCHEMA, DatabaseError, is_missing
-from racedata.hints import BUILD, WAIT
+from racedata.hints import BUILD
 
 Row = dict[str, Any]
 
@@ -56,7 +56,7 @@ class Statements:
         except sqlite3.Error as error:
             if is_missing(Path(path)):
                 raise DatabaseError(path, "is missing", BUILD) from None
-            raise DatabaseError(path, f"cannot be read ({error})", WAIT) from None
+            raise DatabaseError(path, f"cannot be read ({error})", transient=True) from None
         if bounds:
             self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, bounds.size)
             self.db.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, bounds.size)
