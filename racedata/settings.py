@@ -148,9 +148,6 @@ CONTACT = matching(
 TOKEN = matching("[!-~]*", "letters, digits and punctuation")
 
 Answers = Literal["every answer", "the HTML pages", "the description", "no answer"]
-ALL: Answers = "every answer"
-PAGES: Answers = "the HTML pages"
-DESCRIPTION: Answers = "the description"
 
 
 def setting(
@@ -222,20 +219,20 @@ class Settings(SharedSettings):
     host: str = setting("127.0.0.1", host_name, "address to listen on", variable="HOST")
     port: int = setting("8000", whole_number(1, 65535), "port to listen on", variable="PORT")
     workers: int = setting(str(min(os.cpu_count() or 1, 8)), whole_number(1, 512), "worker processes", variable="WEB_CONCURRENCY")
-    base_path: str = setting("/ergast", PATH, "path before the series; may be empty", ALL)
-    series: str = setting("f1", NAME, "the series: last part of the base address, and MRData.series", ALL)
-    base_url: str = setting("", URL, "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, taken from the request", ALL)
-    finish_times: str = setting("total", TIMES, "Time.time of results: total for each driver's own time, gap for the gap to the winner", ALL)
-    max_limit: int = setting("2000", whole_number(1, 100_000), "the largest limit that a request can have; larger values are capped", ALL)  # no race has 2000 records
-    default_limit: int = setting("100", whole_number(1, 100_000), "the limit of a request that names none, at most the largest limit", ALL)
+    base_path: str = setting("/ergast", PATH, "path before the series; may be empty", "every answer")
+    series: str = setting("f1", NAME, "the series: last part of the base address, and MRData.series", "every answer")
+    base_url: str = setting("", URL, "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, taken from the request", "every answer")
+    finish_times: str = setting("total", TIMES, "Time.time of results: total for each driver's own time, gap for the gap to the winner", "every answer")
+    max_limit: int = setting("2000", whole_number(1, 100_000), "the largest limit that a request can have; larger values are capped", "every answer")  # no race has 2000 records
+    default_limit: int = setting("100", whole_number(1, 100_000), "the limit of a request that names none, at most the largest limit", "every answer")
     max_age: int = setting("300", whole_number(0, 31_536_000), "seconds for which clients and proxies may cache an answer")
     cache_size: int = setting("24", whole_number(0, 100_000), "megabytes of cached answers per worker")
-    burst_limit: Rate | None = setting("4/second", rate("burst"), "requests per client in a second, minute, hour or day; or off", PAGES)
-    sustained_limit: Rate | None = setting("500/hour", rate("sustained"), "a second limit per client, usually over a longer period", PAGES)
+    burst_limit: Rate | None = setting("4/second", rate("burst"), "requests per client in a second, minute, hour or day; or off", "the HTML pages")
+    sustained_limit: Rate | None = setting("500/hour", rate("sustained"), "a second limit per client, usually over a longer period", "the HTML pages")
     limit_store: str = setting("local", STORE, "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0")
     trusted_proxies: str = setting("", proxies, "proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a unix socket, separated by commas")
-    download: bool = setting("off", on_or_off, "whether clients may download the database, from /racedata.db", DESCRIPTION)
-    contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", PAGES)
+    download: bool = setting("off", on_or_off, "whether clients may download the database, from /racedata.db", "the description")
+    contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", "the HTML pages")
     # fmt: on
 
     # These two are no settings, because the command says them.
@@ -269,7 +266,7 @@ class Settings(SharedSettings):
     def values_that_affect(self, *answers: Answers) -> list[Any]:
         """The values of the settings that affect one of these."""
         # the page at / tells users to load sources only if the service does not
-        follows = [self.follows] if PAGES in answers else []
+        follows = [self.follows] if "the HTML pages" in answers else []
         return follows + [
             getattr(self, each.name)
             for each in settings_in(type(self))
