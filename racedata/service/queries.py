@@ -82,7 +82,7 @@ class RecordTable:
 
     kind: Table
     filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
-    select: str = ""  # the columns that answers need, if not those that an API has
+    select: Sequence[str] = ()  # the columns that answers need, if not those that an API has
     # Filters that compare columns of `results` instead: of the row with the same race and driver.
     result_filters: Collection[str] = ()
     race_filters: Collection[str] = ("circuits",)  # filters that compare columns of `races`
@@ -91,13 +91,18 @@ class RecordTable:
     def name(self) -> str:
         return self.kind.name
 
-    @cached_property
-    def columns(self) -> str:
+    @property
+    def columns(self) -> Sequence[str]:
         """The columns that answers need: the race, and what an API has, in the order of schema.sql.
 
         serializers.py takes them by their position.
         """
-        return self.select or ", ".join(["raceId", *self.kind.paths])
+        return self.select or ("raceId", *self.kind.paths)
+
+    @cached_property
+    def selected(self) -> str:
+        """These columns in SQL."""
+        return ", ".join(self.columns)
 
     @property
     def filters(self) -> frozenset[str]:
@@ -142,7 +147,7 @@ class RecordTable:
             return total, self.numbered_rows(data, where, limit, offset)
         # Few rows of a season match. The plus makes SQLite find and sort these.
         order = "+record" if "season" in wanted else "record"
-        sql = f"SELECT {self.columns} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
+        sql = f"SELECT {self.selected} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
 
     def numbered_rows(self, data: Snapshot, where: Where, limit: int, offset: int) -> list[Row]:
@@ -151,7 +156,7 @@ class RecordTable:
         No row before it is read: the last page of lap timings is as fast as the first.
         """
         page = Where([*where.terms, "record > ? AND record <= ?"], where.values)
-        sql = f"SELECT {self.columns} FROM {self.name}{page} ORDER BY record"
+        sql = f"SELECT {self.selected} FROM {self.name}{page} ORDER BY record"
         return data.rows(sql, (*page.values, offset, offset + limit))
 
     def page_of_races(
@@ -191,10 +196,10 @@ SPRINT = RecordTable(
         "sprint": "positionText",
     },
     # the columns of RESULTS, of which sprints lack some
-    ", ".join(
+    [
         name if name in {"raceId", *KINDS["sprint_results"].paths} else "NULL"
-        for name in RESULTS.columns.split(", ")
-    ),
+        for name in RESULTS.columns
+    ],
 )
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
@@ -227,13 +232,13 @@ PITSTOPS = RecordTable(
 DRIVER_STANDINGS = RecordTable(
     KINDS["driver_standings"],
     {"drivers": "driverId", "driverstandings": "positionText"},
-    select="*",
+    select=("*",),
     race_filters=(),
 )
 CONSTRUCTOR_STANDINGS = RecordTable(
     KINDS["constructor_standings"],
     {"constructors": "constructorId", "constructorstandings": "positionText"},
-    select="*",
+    select=("*",),
     race_filters=(),
 )
 

@@ -87,8 +87,7 @@ CONSTRUCTORS = {8: serializers.Shared({"constructorId": "lotus"})}
 
 def record_of(table, known):
     """The record that a row becomes in which only these columns are known."""
-    columns = [name.strip() for name in table.columns.split(",")]
-    row = [{"driverId": 7, "constructorId": 8, **known}.get(name) for name in columns]
+    row = [{"driverId": 7, "constructorId": 8, **known}.get(name) for name in table.columns]
     if table is queries.RESULTS:
         statuses = {1: "Finished"}
         return serializers.result(row, DRIVERS, CONSTRUCTORS, statuses, serializers.race_time, None)
