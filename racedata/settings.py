@@ -15,6 +15,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any, Literal, NamedTuple, Never, Self, TypeVar
 
 from racedata.database import default_path
+from racedata.values import SEASON
 
 # The exit status of a process that cannot start. It tells gunicorn that no other worker can start
 # either, so gunicorn stops.
@@ -120,7 +121,7 @@ def rate(name: str) -> Parse:
 FILE = matching(r".+", "the path of a file")
 # Addresses that begin with a year or with one of these words are pages.
 OF_PAGES = (
-    "[1-9][0-9]{3}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
+    f"{SEASON}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
     "healthz|seasons)"
 )
 PATH = matching(

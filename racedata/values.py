@@ -67,6 +67,8 @@ def to_lap_time(text: str) -> str:
 # int() alone accepts signs, spaces and underscores. 18 digits always fit into SQLite's 64 bits.
 DIGITS = "[0-9]{1,18}"
 NUMBER = rf"-?{DIGITS}(\.{DIGITS})?"
+# In an address, whose season and round need not exist. `year` and `round_number` are for data.
+SEASON, ROUND = "[1-9][0-9]{3}", "[1-9][0-9]{0,17}"
 TIME_OF_DAY = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 LAP_TIME = r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}"
 # Trailing zeros of the fraction are omitted.

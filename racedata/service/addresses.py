@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from racedata.values import DIGITS, Parser
+from racedata import model
+from racedata.values import DIGITS, ROUND, SEASON, Parser
 
 Value = int | str
 Season = int | Literal["current"]
@@ -83,8 +84,11 @@ parse_number = Parser(NUMBER, DIGITS, int)
 # A place in a championship, as in `positionText`: a number, never a letter (D15).
 parse_place = Parser(NUMBER, DIGITS, without_zeros)
 # A `positionText`: a place in a race, or the letter of a driver who was not classified (D17).
+LETTERS = "".join(sorted(model.LETTERS)).lower()
 parse_position = Parser(
-    f"{NUMBER}, or one of the letters d, e, f, n, r and w", f"{DIGITS}|[defnrw]", without_zeros
+    f"{NUMBER}, or one of the letters {', '.join(LETTERS[:-1])} and {LETTERS[-1]}",
+    f"{DIGITS}|[{LETTERS}]",
+    without_zeros,
 )
 
 # Every filter, and the parser of its value, which comes in small letters. All except `grid` and
@@ -257,7 +261,7 @@ def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[
     season: Season | None = None
     if segments[0] == "current":
         season = "current"
-    elif re.fullmatch("[1-9][0-9]{3}", segments[0]):
+    elif re.fullmatch(SEASON, segments[0]):
         season = int(segments[0])
     if season is None or len(segments) == 1:
         return season, None, segments[1:] if season else segments
@@ -265,7 +269,7 @@ def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[
         return season, "last", segments[2:]
     if segments[1] == "next":
         return season, "next", segments[2:]
-    if re.fullmatch("[1-9][0-9]{0,17}", segments[1]):
+    if re.fullmatch(ROUND, segments[1]):
         return season, int(segments[1]), segments[2:]
     return season, None, segments[1:]
 

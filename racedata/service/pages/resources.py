@@ -45,6 +45,7 @@ from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, 
 from racedata.service.request import check_host, host_of
 from racedata.service.snapshot import AskedAt
 from racedata.settings import Answers
+from racedata.values import ROUND, SEASON
 
 # Of gzip. A page takes ten times as long to make as to compress, so it can be a tenth smaller.
 LEVEL = 6
@@ -66,7 +67,7 @@ class Page(NamedTuple):
 class Year(BaseConverter):
     """A season in a route. Others are no seasons, so the route does not match them."""
 
-    PATTERN = "[1-9][0-9]{3}"
+    PATTERN = SEASON
 
     def convert(self, value: str) -> int | None:
         return int(value) if re.fullmatch(self.PATTERN, value) else None
@@ -75,7 +76,7 @@ class Year(BaseConverter):
 class Number(Year):
     """A round in a route."""
 
-    PATTERN = "[1-9][0-9]{0,17}"
+    PATTERN = ROUND
 
 
 class Id(BaseConverter):
