@@ -8,6 +8,7 @@ from typing import Any
 
 import falcon
 
+from racedata.formats import plural
 from racedata.service import download
 from racedata.service.addresses import after_base
 from racedata.service.environment import COUNTED
@@ -57,8 +58,7 @@ class RateLimits:
         req.env[COUNTED] = self.headers(decision)
         resp.set_headers(req.env[COUNTED])
         if limit := decision.refused_by:
-            wait = whole_seconds(decision.wait)
-            requests = "request" if limit.quota == 1 else "requests"
+            wait, requests = whole_seconds(decision.wait), plural("request", limit.quota)
             raise falcon.HTTPTooManyRequests(
                 description=f"The {limit.name} limit of {limit.quota} {requests} in "
                 f"{limit.window} s has been reached; this request can succeed after {wait} s.",
