@@ -120,7 +120,7 @@ class Snapshot:
             url = public_url(row["address"])
             yield row, public_name(row["name"]), url, others.pop(row["name"], otherwise)
         for name, of_source in others.items():
-            if is_database(name):  # then all of the above was copied from there
+            if is_path_of_database(name):  # then all of the above was copied from there
                 yield None, COPIED, None, of_source
             else:
                 yield None, public_name(name), public_url(name), of_source
@@ -161,9 +161,12 @@ class Snapshot:
         return f"{notice} If no load is running, run: {command}"
 
 
-def is_database(source: str) -> bool:
-    """Whether a source is a database to copy whole, which never is in the table `sources`."""
-    return without_query(source).endswith(".db")
+def is_path_of_database(name: str) -> bool:
+    """Whether the name of a source is the path or the URL of a file that ends with `.db`.
+
+    Such a database was copied whole, so it never is in the table `sources`.
+    """
+    return without_query(name).endswith(".db")
 
 
 def return_large_blocks() -> None:
