@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from racedata import __version__
-from racedata.assistants import INSTRUCTIONS, RESOURCES, Assistant, Refused
+from racedata.assistants import BOUNDS, INSTRUCTIONS, RESOURCES, SECONDS, Assistant, Refused
 from racedata.database import DatabaseError
 from racedata.service.endpoints import BY_NAME
 from racedata.settings import (
@@ -54,14 +54,15 @@ ADDRESS = (
     "/circuits/monza/results/1."
 )
 SQL = """\
-The rows of one SELECT: at most 200 rows and 2 seconds. Best for counting and comparing. seconds are
-seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a start isStart = 1, a pole a
-row of poles, the fastest in qualifying position = 1 in qualifying_results; the resources have the
-comments of each column, and the tables. Find ids first, with LIKE on driverRef or circuitRef:
-verstappen is Jos, max_verstappen is Max, and names of races have changed. Season points are in
-driver_championship. disputed and corrected are about all rows of the tables, not only yours. Views:
-{views}. Also the tables drivers (driverRef, forename, surname, dob, nationality), races (year,
-round, name, date), sessions, corrections, changes, coverage, discrepancies, discrepancy_values."""
+The rows of one SELECT: at most {rows} rows and {seconds} seconds. Best for counting and comparing.
+seconds are seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a start isStart =
+1, a pole a row of poles, the fastest in qualifying position = 1 in qualifying_results; the
+resources have the comments of each column, and the tables. Find ids first, with LIKE on driverRef
+or circuitRef: verstappen is Jos, max_verstappen is Max, and names of races have changed. Season
+points are in driver_championship. disputed and corrected are about all rows of the tables, not only
+yours. Views: {views}. Also the tables drivers (driverRef, forename, surname, dob, nationality),
+races (year, round, name, date), sessions, corrections, changes, coverage, discrepancies,
+discrepancy_values."""
 SELECT = "One SELECT in the dialect of SQLite."
 COVERAGE = """\
 What is loaded: seasons, the last and the next race, how complete each kind of records is, sources
@@ -112,7 +113,7 @@ def server_of(assistant: Assistant) -> "MCPServer":
 
     for function, description in (
         (ask, ASK),
-        (sql, SQL.format(views="; ".join(views()))),
+        (sql, SQL.format(rows=BOUNDS.rows, seconds=SECONDS, views="; ".join(views()))),
         (coverage, COVERAGE),
         (changes, CHANGES),
     ):
