@@ -1,6 +1,7 @@
 """Fills a Stage with what was chosen from the store: gives rows ids instead of references.
 
-It knows what was chosen, never why, and needs no file or clock, no source and no comparison.
+It knows what was chosen, never why. It opens no file, reads no clock, asks no source, and compares
+nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
