@@ -119,11 +119,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "bring the database up to date from its sources",
     ),
     "build": (
-        "racedata.loader.stored:build_command",
+        "racedata.loader.store_commands:build_command",
         "build the database again from what its sources have said",
     ),
-    "sources": ("racedata.loader.stored:sources_command", "show the list of sources"),
-    "parts": ("racedata.loader.stored:parts_command", "show what each source says about a race"),
+    "sources": ("racedata.loader.store_commands:sources_command", "show the list of sources"),
+    "parts": (
+        "racedata.loader.store_commands:parts_command",
+        "show what each source says about a race",
+    ),
     "check": (
         "racedata.loader.check:main",
         "report facts in the database that contradict each other",

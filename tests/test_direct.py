@@ -228,7 +228,7 @@ def test_nothing_but_the_service_imports_what_only_linux_has(sample_database):
     code = """
 import racedata.cli
 import racedata.loader.load, racedata.loader.refresh_command, racedata.loader.export
-import racedata.loader.stored, racedata.loader.check
+import racedata.loader.store_commands, racedata.loader.check
 from racedata import mcp_server
 from racedata.assistants import Assistant
 db = racedata.open_database(sys.argv[1])

@@ -31,7 +31,7 @@ from racedata.loader.discrepancies import RESOLVED
 from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
 from racedata.loader.parts import Part
-from racedata.loader.stored import remove, replace_if_different
+from racedata.loader.store_commands import remove, replace_if_different
 
 F1DB = EXPECTED / "f1db"
 

@@ -1,4 +1,4 @@
-"""racedata.loader.stored: the commands that show what the store has, and build from it."""
+"""racedata.loader.store_commands: the commands that show what the store has, and build from it."""
 
 import shutil
 
