@@ -7,13 +7,12 @@ The protocol is in mcp_server.py.
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from sqlite3 import Row
-from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 
-from racedata.database import SCHEMA, DatabaseError, file_state
+from racedata.database import SCHEMA
 from racedata.direct import Database
 from racedata.formats import Json, public_name, utc_now
 from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS
@@ -22,6 +21,7 @@ from racedata.service.addresses import Address
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import Health
+from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
 from racedata.statement_process import StatementProcess
@@ -102,9 +102,9 @@ def written(answer: Json) -> str:
 class OpenedDatabase(Database):
     """A database, and the processes for statements that have none at the moment."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    def __init__(self, data: Snapshot) -> None:
+        super().__init__(data)
+        self.path = data.path
         self.idle: list[StatementProcess] = []
 
     def run(self, sql: str, check: Callable[[], object]) -> Rows:
@@ -126,26 +126,16 @@ class Assistant:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self.lock = Lock()
+        self.file = Reloading(path, OpenedDatabase)
         self.is_stopping = False  # then statements end at once
-        self.state = file_state(path)
-        self.db = OpenedDatabase(path)
 
     def current(self) -> OpenedDatabase:
         """The database, opened again if another file is at its path. If that is not good, the old
-        one. Questions about a database that is no longer current go on.
+        one. Questions about a database that is no longer current go on, and while one question
+        waits for a new one to be read, others get the old one.
         """
-        with self.lock:
-            state = file_state(self.path)
-            if state != self.state:
-                try:
-                    self.db, self.state = OpenedDatabase(self.path), state
-                except DatabaseError as error:
-                    self.db.served.data.rejection = error.fault
-                    if not error.transient:
-                        self.state = state
-            return self.db
+        self.file.check()
+        return self.file.made
 
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""

@@ -36,18 +36,18 @@ def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
     Raises racedata.database.DatabaseError if the file cannot be used. Without a path, raises
     racedata.settings.SettingError if a setting in the environment is wrong.
     """
-    return Database(SharedSettings.read(os.environ).database if path is None else os.fspath(path))
+    name = SharedSettings.read(os.environ).database if path is None else os.fspath(path)
+    return Database(Snapshot.read(name))
 
 
 class Database:
     """A database: the file as it was when it was opened. Open it again to see new data."""
 
-    def __init__(self, path: str) -> None:
-        data = Snapshot.read(path)
-        self.served = Served(data, Catalogue(data), Settings(database=path))
+    def __init__(self, data: Snapshot) -> None:
+        self.served = Served(data, Catalogue(data), Settings(database=data.path))
         self.base = self.served.settings.base_address
         self.grammar = Grammar(self.base, RULES)
-        self.statements = Statements(path)
+        self.statements = Statements(data.path)
 
     def __enter__(self) -> Self:
         return self

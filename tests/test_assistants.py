@@ -267,7 +267,7 @@ def test_a_refused_file_is_read_once_and_the_next_good_one_counts(database, othe
     good = database.read_bytes()
     database.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
     assert "refused" in json.loads(assistant.coverage())
-    assert assistant.state == file_state(database)  # so it is not read again
+    assert assistant.file.state == file_state(database)  # so it is not read again
     assert "refused" in json.loads(assistant.coverage())
     shutil.copy(other_database, database)
     assert "refused" not in json.loads(assistant.coverage())
@@ -343,7 +343,7 @@ def test_changes_are_the_answer_of_their_endpoint_with_the_first_time(database):
     for since in ("2026-11-21", "2026-11-21T10:00:00Z", "2000-01-01"):
         answer = json.loads(assistant.changes(since))
         assert answer["note"] == "Changes are noted since 2026-11-21T10:00:00Z."
-        assert answer["MRData"] == assistant.db.ask("/changes", since=since)["MRData"]
+        assert answer["MRData"] == assistant.current().ask("/changes", since=since)["MRData"]
         (change,) = answer["MRData"]["ChangeTable"]["Changes"]
         assert change["oldSource"] == "https://example.org/f1" and change["source"] == "dump"
         assert (change["oldValue"], change["value"]) == ("3", "2")

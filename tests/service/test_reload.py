@@ -18,7 +18,7 @@ from support.processes import open_files
 
 from racedata.database import CHECKSUM_BYTES, SCHEMA
 from racedata.service.app import create_app
-from racedata.service.reload import ReloadingApp
+from racedata.service.reload import Reloading, ReloadingApp
 from racedata.settings import Settings
 
 RESULTS = "/ergast/f1/2023/9/results.json"
@@ -93,14 +93,14 @@ def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_
 ):
     app = service.app
     begun, changed = threading.Event(), threading.Event()
-    old = app.app
+    old = app.made
 
     def slow(environ, start_response):
         begun.set()
         assert changed.wait(20)
         return old(environ, start_response)
 
-    app.app = slow
+    app.made = slow
     answers = []
     thread = threading.Thread(target=lambda: answers.append(service.get(RESULTS)))
     thread.start()
@@ -113,12 +113,36 @@ def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_
     assert "Spielberg" in answers[0].text and "Leclercq" not in answers[0].text
 
 
+def test_a_check_does_not_wait_while_another_thread_takes_a_new_file(path, other_database):
+    begun, may_go_on = threading.Event(), threading.Event()
+    made = []
+
+    def make(data):
+        made.append(data)
+        if len(made) == 2:
+            begun.set()
+            assert may_go_on.wait(20)
+        return data.checksum
+
+    file = Reloading(str(path), make)
+    before = file.made
+    replace(path, other_database)
+    thread = threading.Thread(target=file.check)
+    thread.start()
+    assert begun.wait(20)
+    file.check()
+    assert file.made == before and len(made) == 2
+    may_go_on.set()
+    thread.join()
+    assert file.made == made[1].checksum != before
+
+
 def test_a_copy_of_the_same_database_is_not_a_change(service, path, sample_database, caplog):
-    before, app = town(service), service.app.app
+    before, app = town(service), service.app.made
     replace(path, sample_database)
     later(service)
     assert town(service) == before
-    assert service.app.app is app and caplog.records == []
+    assert service.app.made is app and caplog.records == []
 
 
 @pytest.mark.parametrize(
