@@ -134,16 +134,16 @@ class RecordTable:
     ) -> tuple[int, list[Row]]:
         """The number of rows that match, and the rows of a page."""
         if self.kind.is_numbered_by_race and "race" not in wanted:
-            return self.page_of_races(data, wanted, limit, offset)
+            return self.page_race_by_race(data, wanted, limit, offset)
         where = self.where(wanted)
-        # The rows of a whole table, or of a whole race if each is numbered from 1, have no gaps in
-        # their numbers. So the last number is the total.
-        is_whole = [*wanted] == (["race"] if self.kind.is_numbered_by_race else [])
-        count = "ifnull(max(record), 0)" if is_whole else "count(*)"
+        # Without a filter, the numbers of the rows have no gaps, so the last one is the total. If
+        # each race is numbered from 1, the race is no filter.
+        is_unfiltered = [*wanted] == (["race"] if self.kind.is_numbered_by_race else [])
+        count = "ifnull(max(record), 0)" if is_unfiltered else "count(*)"
         (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        if is_whole:
+        if is_unfiltered:
             return total, self.numbered_rows(data, where, limit, offset)
         # Few rows of a season match. The plus makes SQLite find and sort these.
         order = "+record" if "season" in wanted else "record"
@@ -159,10 +159,10 @@ class RecordTable:
         sql = f"SELECT {self.selected} FROM {self.name}{page} ORDER BY record"
         return data.rows(sql, (*page.values, offset, offset + limit))
 
-    def page_of_races(
+    def page_race_by_race(
         self, data: Snapshot, wanted: Wanted, limit: int, offset: int
     ) -> tuple[int, list[Row]]:
-        """Like `page`, race by race of a season (D19). Races on other pages are only counted."""
+        """Like `page`, for a season (D19). Races on other pages are only counted."""
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, wanted)
         others = {name: value for name, value in wanted.items() if name not in CALENDAR_COLUMNS}
@@ -256,7 +256,10 @@ def entries_or_results(wanted: Wanted) -> str:
 
 
 def where_results(wanted: Wanted) -> Where:
-    """The conditions for rows of `results`; or of `entries`, if no filter needs other columns."""
+    """The conditions for rows of `results`.
+
+    If no filter needs other columns, they are also for rows of `entries` or `races`.
+    """
     where = RESULTS.where(wanted)
     if "qualifying" in wanted:
         qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
