@@ -6,11 +6,11 @@ from contextlib import closing
 import pytest
 
 from racedata.database import SCHEMA
-from racedata.loader.differences import groups_of
+from racedata.loader.compare.differences import groups_of
+from racedata.loader.compare.ids import IDENTIFIED
+from racedata.loader.compare.sides import Subject
 from racedata.loader.existing import open_read_only
-from racedata.loader.ids import IDENTIFIED
 from racedata.loader.schedule import expected_records
-from racedata.loader.sides import Subject
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS
 from racedata.model import (
     API_ENDPOINTS,

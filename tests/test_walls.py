@@ -228,10 +228,7 @@ WEB = {"falcon", "gunicorn", "http", "socket", "urllib"}
 FILES = {"io", "os", "pathlib", "shutil", "tempfile", "racedata.database"}
 SQL = {"sqlite3"}
 CLOCK = {"time", "datetime", "racedata.loader.same_bytes"}
-COMPARING = {
-    f"racedata.loader.{name}"
-    for name in ("changes", "conventions", "differences", "discrepancies", "ids", "sides")
-}
+COMPARING = {name for name in OFFLINE if name.startswith("racedata.loader.compare")}
 PAGES = {name for name in ONLINE if name.startswith("racedata.service.pages.")}
 
 # What a module may not import, because its job needs none of it.

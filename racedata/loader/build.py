@@ -15,16 +15,17 @@ from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import abridged, counted
 from racedata.loader.allowed import check_licence, is_only_open
-from racedata.loader.changes import ChangeFinder, fill_changes, put_found_changes
 from racedata.loader.choose import Choice, choose
+from racedata.loader.compare.changes import ChangeFinder, fill_changes, put_found_changes
+from racedata.loader.compare.discrepancies import fill_discrepancies
+from racedata.loader.compare.ids import fill_ids, register_of
+from racedata.loader.compare.sides import Amounts, Said
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.discrepancies import fill_discrepancies
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
-from racedata.loader.ids import fill_ids, register_of
 from racedata.loader.report import contribution, contributions, licence, seasons_of, unknown_values
 from racedata.loader.same_bytes import (
     SAMPLE_NAME,
@@ -33,7 +34,6 @@ from racedata.loader.same_bytes import (
     fix_state,
     is_only_sample,
 )
-from racedata.loader.sides import Amounts, Said
 from racedata.loader.sql import column_names, insert
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredSource

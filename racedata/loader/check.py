@@ -20,6 +20,8 @@ from zoneinfo import ZoneInfo
 from racedata.formats import counted, public_name
 from racedata.loader import checks
 from racedata.loader.build import Report, build_database
+from racedata.loader.compare.differences import GROUPS, Group
+from racedata.loader.compare.ids import IDENTIFIED
 from racedata.loader.corrections import (
     HEADER,
     REMEMBERED,
@@ -27,10 +29,8 @@ from racedata.loader.corrections import (
     corrections_at,
     corrections_file,
 )
-from racedata.loader.differences import GROUPS, Group
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.ids import IDENTIFIED
 from racedata.loader.matching import letters_of
 from racedata.loader.memory import ask_store
 from racedata.loader.program import add_database_argument, run

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
 from racedata.loader.build import Report, build_database
-from racedata.loader.changes import take_changes
+from racedata.loader.compare.changes import take_changes
 from racedata.loader.corrections import (
     CorrectedRows,
     Named,

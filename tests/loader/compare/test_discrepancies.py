@@ -1,4 +1,4 @@
-"""racedata.loader.discrepancies, sides, differences and `racedata check --against`: facts
+"""racedata.loader.compare.discrepancies, sides, differences and `racedata check --against`: facts
 about which sources disagree are found, and what is known about them.
 """
 
@@ -18,8 +18,7 @@ from support.stores import a_calendar, a_delivery, a_race, a_source, put, result
 
 from racedata.loader.build import build_database
 from racedata.loader.check import compare
-from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
-from racedata.loader.differences import (
+from racedata.loader.compare.differences import (
     CONVENTIONS,
     DOUBTS,
     GROUPS,
@@ -27,7 +26,8 @@ from racedata.loader.differences import (
     LACKED_BY_THE_RACE,
     LACKED_BY_THEIRS,
 )
-from racedata.loader.discrepancies import RESOLVED
+from racedata.loader.compare.discrepancies import RESOLVED
+from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
 from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
 from racedata.loader.parts import Part

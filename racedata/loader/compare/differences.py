@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from racedata.formats import milliseconds
-from racedata.loader.conventions import (
+from racedata.loader.compare.conventions import (
     Case,
     is_counted_without,
     is_not_listed,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.loader.choose import ChosenRace
+from racedata.loader.compare.ids import IDENTIFIED, Register
 from racedata.loader.correction_lines import correctable_columns, key_columns
-from racedata.loader.ids import IDENTIFIED, Register
 from racedata.loader.parts import LIST_OF, Row
 from racedata.loader.store import Store, StoredPart, unpacked
 from racedata.model import KINDS, STANDINGS, TABLE_OF, Table

@@ -8,8 +8,8 @@ from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from racedata.formats import milliseconds
+from racedata.loader.compare.sides import Key, SourceRows
 from racedata.loader.parts import Row
-from racedata.loader.sides import Key, SourceRows
 from racedata.values import Value
 
 TIMES = ("q3", "q2", "q1")  # of the last part first

@@ -1,5 +1,5 @@
-"""racedata.loader.conventions: differences that follow from how sources order, count and leave out
-drivers are explained, and others are not.
+"""racedata.loader.compare.conventions: differences that follow from how sources order, count
+and leave out drivers are explained, and others are not.
 """
 
 from contextlib import closing

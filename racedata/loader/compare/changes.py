@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from racedata.formats import counted, public_name
 from racedata.loader.choose import ChosenRace
+from racedata.loader.compare.sides import Key
 from racedata.loader.correction_lines import (
     ROW,
     Facts,
@@ -27,7 +28,6 @@ from racedata.loader.lists import Fact
 from racedata.loader.matching import calendar, match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
-from racedata.loader.sides import Key
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store

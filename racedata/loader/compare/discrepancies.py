@@ -17,19 +17,11 @@ import csv
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, combinations
-from pathlib import Path
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.conventions import Case
-from racedata.loader.correction_lines import (
-    DRIVER,
-    ROW,
-    Correction,
-    correctable_columns,
-    known_facts,
-)
-from racedata.loader.differences import (
+from racedata.loader.compare.conventions import Case
+from racedata.loader.compare.differences import (
     CONVENTIONS,
     GROUPS,
     LACKED_BY_OURS,
@@ -39,14 +31,22 @@ from racedata.loader.differences import (
     Group,
     groups_of,
 )
+from racedata.loader.compare.sides import Key, Said, Sides, SourceRows, Subject
+from racedata.loader.correction_lines import (
+    DRIVER,
+    ROW,
+    Correction,
+    correctable_columns,
+    known_facts,
+)
+from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.parts import Row
-from racedata.loader.sides import Key, Said, Sides, SourceRows, Subject
 from racedata.loader.sources import family
 from racedata.loader.sql import insert
 from racedata.model import FASTEST_LAP, KINDS
 from racedata.values import Value
 
-NOT_CORRECTED = Path(__file__).with_name("not_corrected.csv")
+NOT_CORRECTED = CORRECTIONS.with_name("not_corrected.csv")
 OPEN, EXPLAINED, RESOLVED = "open", "explained", "resolved"
 
 # The kinds whose rows are counted, and the column that tells two rows of a driver apart.

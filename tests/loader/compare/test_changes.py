@@ -1,4 +1,4 @@
-"""racedata.loader.changes: each value that a build alters is noted once, with its reason."""
+"""racedata.loader.compare.changes: each value that a build alters is noted once, with a reason."""
 
 import csv
 import io
@@ -18,9 +18,10 @@ from support.three_sources import season_of_three
 
 from racedata.database import store_path
 from racedata.formats import milliseconds
-from racedata.loader import changes, store
-from racedata.loader.changes import ChangeFinder, facts_of
+from racedata.loader import store
 from racedata.loader.choose import ChosenRace
+from racedata.loader.compare import changes
+from racedata.loader.compare.changes import ChangeFinder, facts_of
 from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store

@@ -1,4 +1,4 @@
-"""racedata.loader.ids: what each source calls the drivers, constructors and circuits of ours."""
+"""racedata.loader.compare.ids: what each source calls our drivers, constructors and circuits."""
 
 import shutil
 import sqlite3

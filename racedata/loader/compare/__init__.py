@@ -1,0 +1,1 @@
+"""What comparing finds: two databases, or what sources say about the same."""
