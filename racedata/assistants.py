@@ -24,6 +24,7 @@ from racedata.service.health import Health
 from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
+from racedata.service.words import NOT_HERE
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, Rows, StatementError
 
@@ -79,10 +80,6 @@ WORDS = """\
 - **Not covered**: `coverage` has the first and the last season of each kind of records, and how
   many of the races have some. No row does not mean that it did not happen.
 """
-NEVER = (
-    "telemetry, live timing, tyres, weather, team radio, race control messages, engines, chassis, "
-    "betting odds"
-)
 VIEWS = SCHEMA.partition("\n-- Views for analysts")
 RESOURCES: Mapping[str, tuple[str, str]] = {
     "racedata://words": ("What a start, a win, a pole … is here", WORDS),
@@ -218,7 +215,7 @@ class Assistant:
                 **health,
                 **provisional(data, {*KINDS}, None),
                 **disputed(data, {*KINDS}),
-                "notHere": f"{NEVER}; kinds of records without a line in coverage: "
+                "notHere": f"{', '.join(NOT_HERE)}; kinds of records without a line in coverage: "
                 + (", ".join(kind for kind in KINDS if kind not in health["coverage"]) or "none"),
             }
         )

@@ -21,6 +21,11 @@ COLUMNS = {
     "records": "all",
     "row": "the whole row",
 }
+# What people look for in vain: no source here has it.
+NOT_HERE = (
+    *("telemetry", "live timing", "tyres", "weather", "team radio", "race control messages"),
+    *("engines", "chassis", "betting odds"),
+)
 ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 
 

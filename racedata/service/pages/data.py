@@ -8,6 +8,7 @@ from racedata.model import KINDS
 from racedata.service import page_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.snapshot import COPIED, AskedAt, Snapshot
+from racedata.service.words import NOT_HERE
 
 # Endpoints about the data itself, which the page links to if they have records.
 ABOUT_VALUES = ("corrections", "discrepancies", "changes")
@@ -28,6 +29,7 @@ class Source(NamedTuple):
 def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     data, settings, seasons = ask.data, ask.settings, ask.catalogue.rounds
     return {
+        "not_here": NOT_HERE,
         "seasons_loaded": (len(seasons), min(seasons), max(seasons)),
         "counts": data.row_counts(),
         # by endpoint, its summary and how many records it has

@@ -1,9 +1,9 @@
 """The page at `/find`: drivers, constructors, circuits, races and seasons by a part of their name.
 
 All words of the query must be found. If nothing has all of them, such as `hamilton vs russell`,
-words that no name has are replaced with similar ones, and then drivers, constructors and circuits
-that have one of the words are found. The season of a year in the query is always found. How words
-match is in names.py.
+words for a part of a page are left out (`senna poles` leads to his poles); then words that no name
+has are replaced with similar ones, and then drivers, constructors and circuits that have one of the
+words are found. The season of a year in the query is always found. How words match is in names.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,42 @@ from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER
 from racedata.service.pages.names import SHOWN, AllNames, Found, Name, plain
 from racedata.service.pages.races import place
+from racedata.service.words import NOT_HERE
 
 LONGEST = 100  # characters of a query; no name is so long
+# Words for parts of the pages of drivers and constructors, and where these are.
+PARTS = {
+    **dict.fromkeys(("win", "wins", "victories"), "wins"),
+    **dict.fromkeys(("pole", "poles"), "poles"),
+    **dict.fromkeys(("mate", "mates", "teammate", "teammates"), "mates"),
+    **dict.fromkeys(("career", "podiums", "results", "seasons", "starts", "titles"), "seasons"),
+}
+# Words for whole pages.
+PAGES = {
+    "next": ("the next race", "current/next"),
+    **dict.fromkeys(("last", "latest"), ("the last race", "current/last")),
+    **dict.fromkeys(
+        ("calendar", "race", "races", "schedule", "sprint", "sprints"),
+        ("the races of this season", "current#races"),
+    ),
+    **dict.fromkeys(
+        ("championship", "points", "standings"), ("both championships", "current#championships")
+    ),
+    **dict.fromkeys(
+        ("champion", "champions", "records", "titles"), ("all seasons and champions", "seasons")
+    ),
+    **dict.fromkeys(("drivers", "win", "wins", "winners"), ("drivers", "drivers")),
+    **dict.fromkeys(("constructors", "teams"), ("constructors", "constructors")),
+    **dict.fromkeys(("circuits", "tracks"), ("circuits", "circuits")),
+    **dict.fromkeys(("api", "help", "json"), ("the API", "docs")),
+    **dict.fromkeys(("corrections", "data", "sources"), ("where the data is from", "data")),
+}
+# Words for what no source has.
+MISSING = {
+    *("engine", "engines", "odds", "radio", "rain", "telemetry", "tires", "tyre", "tyres"),
+    *("weather", "wet"),
+}
+LEFT_OUT = {*PARTS, *PAGES, *MISSING, "at", "by", "for", "from", "in", "of", "the"}
 
 
 class Mates(NamedTuple):
@@ -37,24 +71,36 @@ class Visits(NamedTuple):
 
 
 def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
+    asked = plain(query).split()
     found, races = names.find(query)
-    similar = {} if found or races else names.similar(query)
-    words = [similar.get(word, word) for word in plain(query).split()]
-    if similar:
+    part, similar = "", {}
+    words = asked
+    if not found and not races:
+        part = next((PARTS[word] for word in asked if word in PARTS), "")
+        words = [word for word in asked if word not in LEFT_OUT]
+        found, races = names.find(" ".join(words))
+    if not found and not races:
+        similar = names.similar(" ".join(words))
+        words = [similar.get(word, word) for word in words]
         found, races = names.find(" ".join(words))
     in_part = [] if found or races else names.find_any(" ".join(words))
-    # Only a season has so many races of one year.
-    shown = len(races) if names.seasons.intersection(words) else SHOWN
+    years = names.seasons.intersection(words)
     return {
         "query": query,
+        "pages": dict.fromkeys(PAGES[word] for word in asked if word in PAGES),
+        "is_missing": not MISSING.isdisjoint(asked),
+        "not_here": NOT_HERE,
+        "part": part,  # of the pages of drivers and constructors
         "similar": similar,
         "found": found or in_part,
         "is_in_part": bool(in_part),  # whether no name has all words
         "champions": champions(ask, found or in_part),
         "mates": mates(ask, names, in_part, words),
         "visits": visits(ask, in_part, words),
-        "races": races[:shown],
+        # Only a season has so many races of one year.
+        "races": races[: len(races) if years else SHOWN],
         "races_total": len(races),
+        "are_races_first": bool(years) and words != [*years],
     }
 
 

@@ -1,7 +1,7 @@
 """All names of drivers, constructors, circuits, races and seasons, and which a query matches.
 
 They are in memory, without accents. A word of a query may be a word of a name, its beginning or any
-other part of it.
+other part of it; or a nationality, or its country.
 """
 
 import itertools
@@ -21,9 +21,35 @@ from racedata.service.words import full_name, place_of
 OF_A_SEASON = "calendar championship champions races results standings titles winners world"
 SHOWN = 20  # of a kind
 
-# How well a word matches, the best first: it is a word of the name, or begins its main part, or any
-# word, or is inside of one.
-WHOLE, BEGINS_MAIN, BEGINS_WORD, INSIDE = range(4)
+# How well a word matches, the best first: it is a word of the name, or one of the others by which
+# it can be found; or it begins the main part, or any word, or is inside of one.
+WHOLE, WHOLE_OTHER, BEGINS_MAIN, BEGINS_WORD, INSIDE = range(5)
+# The countries that do not begin the word for their nationality, as Japan does.
+COUNTRIES = {
+    "American": "usa united states america",
+    "Argentine": "argentina",
+    "Belgian": "belgium",
+    "British": "uk united kingdom britain",
+    "Canadian": "canada",
+    "Chinese": "china",
+    "Czech": "czechia",
+    "Danish": "denmark",
+    "Dutch": "netherlands holland",
+    "Finnish": "finland",
+    "French": "france",
+    "German": "germany",
+    "Hungarian": "hungary",
+    "Irish": "ireland",
+    "Italian": "italy",
+    "Mexican": "mexico",
+    "Monegasque": "monaco",
+    "Polish": "poland",
+    "Portuguese": "portugal",
+    "Spanish": "spain",
+    "Swedish": "sweden",
+    "Swiss": "switzerland",
+    "Thai": "thailand",
+}
 # At most this many words of a query are replaced with similar ones: each takes about 20 ms.
 MOST_REPLACED = 3
 
@@ -40,6 +66,7 @@ class Name(NamedTuple):
     main: str
     words: str
     others: str  # words by whose beginning it can also be found, such as the town of a circuit
+    nationality: str = ""  # and the country
 
 
 class RacesOfName(NamedTuple):
@@ -68,8 +95,8 @@ class AllNames:
             "Constructors": [*constructor_names(ask)],
             "Circuits": [*circuit_names(ask)],
             "Seasons": [
-                name_of(f"Season {year}", year, [], 0, year, OF_A_SEASON)
-                for year in sorted(self.seasons, reverse=True)
+                name_of(f"Season {year}", year, [], int(year), year, OF_A_SEASON)
+                for year in self.seasons
             ],
         }
         self.races_of_names = [*race_names(catalogue.races.values())]
@@ -96,6 +123,8 @@ class AllNames:
                 if needed and (quality := quality_of(name, needed)) is not None
             )
             if matches:
+                if matches[0][0] == WHOLE:  # then a part of a word is not what was meant
+                    matches = [match for match in matches if match[0] < INSIDE]
                 shown = [name for _, _, name in matches[:SHOWN]]
                 kinds.append((matches[0][:2], Found(kind, shown, len(matches))))
         kinds.sort(key=lambda pair: pair[0])
@@ -111,7 +140,7 @@ class AllNames:
         similar = {
             word: get_close_matches(word, self.vocabulary, 1, cutoff=0.75)
             for word in unknown[:MOST_REPLACED]
-            if len(word) > 3
+            if len(word) > 3 and not word.isdigit()
         }
         return {word: close[0] for word, close in similar.items() if close}
 
@@ -177,21 +206,33 @@ def name_of(
     return Name(text, link, detail, weight, plain(main), f" {plain(text)} ", f" {plain(others)}")
 
 
+def with_nationality(name: Name, nationality: str) -> Name:
+    words = plain(f"{nationality} {COUNTRIES.get(nationality, '')}")
+    return name._replace(nationality=f" {words}")
+
+
 def quality_of(name: Name, words: Iterable[str]) -> int | None:
     """How well all words match a name: less is better; None if one does not match."""
     quality = 0
     for word in words:
         if f" {word} " in name.words:
             quality += WHOLE
+        elif f" {word} " in f"{name.others} ":
+            quality += WHOLE_OTHER
         elif name.main.startswith(word):
             quality += BEGINS_MAIN
         elif f" {word}" in name.words:
             quality += BEGINS_WORD
-        elif word in name.words or f" {word}" in name.others:
+        elif word in name.words or f" {word}" in name.others or is_nationality(name, word):
             quality += INSIDE
         else:
             return None
     return quality
+
+
+def is_nationality(name: Name, word: str) -> bool:
+    """Whether a word begins a nationality or its country; `spa` may be anything."""
+    return len(word) > 3 and f" {word}" in name.nationality
 
 
 def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:
@@ -206,7 +247,7 @@ def driver_names(ask: Ask) -> Iterator[Name]:
     rows = careers.all_starts(ask.data, "driverId")
     for id, who in ask.catalogue.drivers.items():
         detail, starts = in_seasons(rows.get(id), "start")
-        yield name_of(
+        name = name_of(
             full_name(who),
             f"drivers/{who['driverId']}",
             [who.get("nationality"), detail],
@@ -214,13 +255,14 @@ def driver_names(ask: Ask) -> Iterator[Name]:
             who["familyName"],
             f"{who.get('code', '')} {ask.ids_to_search('driver', who['driverId'])}",
         )
+        yield with_nationality(name, who.get("nationality", ""))
 
 
 def constructor_names(ask: Ask) -> Iterator[Name]:
     rows = careers.all_starts(ask.data, "constructorId")
     for id, who in ask.catalogue.constructors.items():
         detail, starts = in_seasons(rows.get(id), "start")
-        yield name_of(
+        name = name_of(
             who["name"],
             f"constructors/{who['constructorId']}",
             [who.get("nationality"), detail],
@@ -228,6 +270,7 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
             who["name"],
             ask.ids_to_search("constructor", who["constructorId"]),
         )
+        yield with_nationality(name, who.get("nationality", ""))
 
 
 def circuit_names(ask: Ask) -> Iterator[Name]:

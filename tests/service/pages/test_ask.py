@@ -1,4 +1,4 @@
-"""racedata.service.pages.ask: pages get what a client gets."""
+"""racedata.service.pages.ask and page_queries: pages get what a client gets, and the leaders."""
 
 import pytest
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import client, links_of, request, words_of
-from support.loads import changed
+from support.loads import changed, select
 
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
@@ -328,3 +328,72 @@ def test_a_year_selects_the_season_of_two_team_mates(full_database):
     assert seasons("hamilton+russell+2023") == ["2023"]
     assert seasons("hamilton+russell") == ["2024", "2023", "2022"]
     assert seasons("hamilton+russell+1990") == []
+
+
+@pytest.mark.parametrize(
+    "query", ["Finland", "finnish", "drivers from Finland", "Finland drivers", "finn"]
+)
+def test_drivers_are_found_by_their_nationality_or_its_country(full_database, query):
+    html = client(full_database).get("/find", {"q": query}).text
+    drivers = re.findall('href="./drivers/([a-z_]+)"', html)
+    expected = select(full_database, "SELECT driverRef FROM drivers WHERE nationality = 'Finnish'")
+    assert {*drivers} == {driver for (driver,) in expected}
+    assert drivers[0] == "raikkonen"  # with the most starts
+
+
+def test_the_beginning_of_a_nationality_is_not_found_by_a_few_letters(full_names):
+    assert "Fernando Alonso" not in texts(full_names, "spa", "Drivers")
+    assert texts(full_names, "spanish", "Drivers")[0] == "Fernando Alonso"
+
+
+def test_a_part_of_a_word_is_not_found_if_the_whole_word_is_a_name(full_names):
+    assert texts(full_names, "spa", "Circuits") == ["Circuit de Spa-Francorchamps"]
+    assert "Jarama" in texts(full_names, "spain", "Circuits")
+    assert next(iter(races(full_names, "spa 1998"))) == "Belgian Grand Prix"
+
+
+@pytest.mark.parametrize(
+    ("query", "link"),
+    [
+        ("Senna poles", "./drivers/senna#poles"),
+        ("wins of Ferrari", "./constructors/ferrari#wins"),
+        ("alonso teammates 2007", "./drivers/alonso#mates"),
+        ("career of jim clark", "./drivers/clark#seasons"),
+        ("next race", "./current/next"),
+        ("calendar", "./current#races"),
+        ("standings", "./current#championships"),
+        ("champions", "./seasons"),
+        ("help", "./docs"),
+    ],
+)
+def test_words_for_a_page_or_a_part_of_one_lead_there(full_database, query, link):
+    app = client(full_database)
+    html = app.get("/find", {"q": query}).text
+    links = links_of(html.partition("<main")[2])
+    assert links[0] == link or (link in links and "#" in link)
+    page, _, part = link.removeprefix(".").partition("#")
+    answer = app.get(page)
+    if answer.status_code == 302:
+        answer = answer.follow()
+    assert not part or f'id="{part}"' in answer.text
+    assert "Nothing here" not in words_of(html)
+
+
+@pytest.mark.parametrize("word", ["weather", "tyres", "wet race"])
+def test_a_search_for_what_no_source_has_says_so(sample, word):
+    page = words_of(sample.get("/find", {"q": word}).text)
+    assert "No source here has telemetry, live timing, tyres, weather, team radio" in page
+    assert "Shown is" not in page and "Nothing here" not in page
+
+
+@pytest.mark.parametrize("year", ["1949", "2027", "19999"])
+def test_a_year_that_is_not_loaded_is_not_replaced(full_database, year):
+    page = words_of(client(full_database).get(f"/find?q={year}").text)
+    assert "Nothing here has this in its name." in page and "Shown is" not in page
+
+
+def test_the_races_of_a_year_and_a_name_come_before_other_names(full_database):
+    html = client(full_database).get("/find?q=monaco+1996").text
+    assert re.findall("<h2>([A-Z][a-z]+)", html)[:2] == ["Races", "Circuits"]
+    html = client(full_database).get("/find?q=monaco").text
+    assert re.findall("<h2>([A-Z][a-z]+)", html)[0] == "Circuits"
