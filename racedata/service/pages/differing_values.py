@@ -65,7 +65,25 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
         # how often each source has another value than this database
         "by_source": by_source,
         "open_by_season": sorted(open_by_season.items()),
+        "corrected": corrected(ask, season),
     }
+
+
+def corrected(ask: Ask, season: int | None) -> list[tuple[str, str, int]]:
+    """How many values of a season are corrected in each race, or else in each season: names, links
+    and numbers.
+    """
+    of_races = [each for each in ask("corrections", ALL, season) if "round" in each]
+    if season is None:
+        seasons = Counter(each["season"] for each in of_races)
+        return [(year, f"{year}/discrepancies#corrected", n) for year, n in sorted(seasons.items())]
+    rounds = Counter(int(each["round"]) for each in of_races)
+    races = ask.catalogue.races
+    ids = ask.catalogue.id_of_round
+    return [
+        (races[ids[season, round]]["raceName"], f"{season}/{round}#notes", number)
+        for round, number in sorted(rounds.items())
+    ]
 
 
 def what_in_words(record: Json) -> str:

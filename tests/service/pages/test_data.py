@@ -71,7 +71,7 @@ def test_the_page_says_how_many_values_were_corrected(tmp_path):
         ([], "Corrections: 0 Corrected values, with the source's value and the evidence."),
         (
             ["drivers,alonso,number,14,41,a test"],
-            "Corrections: 1 Corrected values, with the source's value and the evidence: JSON ,",
+            "Corrections : 1 Corrected values, with the source's value and the evidence: JSON ,",
         ),
     ]:
         header = "table,key,column,wrong,right,source"

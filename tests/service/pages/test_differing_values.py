@@ -1,6 +1,7 @@
 """racedata.service.pages.differing_values: what sources disagree about, and what changed."""
 
 import re
+from collections import Counter
 
 import pytest
 from support import SAMPLE
@@ -136,3 +137,19 @@ def compressed_size(database, address):
     answer = request(client(database), **asked)
     assert answer.headers["Content-Encoding"] == "gzip"
     return int(answer.headers["Content-Length"])
+
+
+def test_corrected_values_are_counted_by_race_and_by_season_with_links_to_them(sample):
+    records = sample.get("/ergast/f1/corrections.json?limit=2000").json["MRData"][
+        "CorrectionTable"
+    ]["Corrections"]
+    of_races = [(each["season"], each["round"]) for each in records if "round" in each]
+    page = sample.get("/discrepancies").text.partition('id="corrected"')[2]
+    for season, number in Counter(season for season, _ in of_races).items():
+        assert f'href="./{season}/discrepancies#corrected">{season}</a>: {number}<' in page
+        of_season = sample.get(f"/{season}/discrepancies").text.partition('id="corrected"')[2]
+        for (year, round), number in Counter(of_races).items():
+            if year == season:
+                assert re.search(f'href="../{year}/{round}#notes">[^<]+</a>: {number}<', of_season)
+    sample.get("/2023", status=200).mustcontain('"2023/discrepancies#corrected">6 values corrected')
+    sample.get("/1997", status=200).mustcontain("0 values corrected")
