@@ -158,7 +158,7 @@ def test_a_season_without_races_is_left_out(behind, complete, tmp_path):
     [
         ("2022", 1, "no season 2022; it has 1957 to 2023; nothing was changed\n"),
         *[
-            (text, 2, f"{text!r}; expected a year from 1950 to 2999\n")
+            (text, 2, f"{text!r}: expected a year from 1950 to 2999\n")
             for text in ("current", "0000")
         ],
     ],
