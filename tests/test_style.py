@@ -39,7 +39,7 @@ def test_each_module_has_a_test_file_of_its_name_or_is_named_in_the_first_lines_
     heads = [head_of(file).partition(": ")[0] for file in TEST_FILES]
     words = {word for head in heads if head.startswith("racedata.") for word in head.split()}
     named = {word.rstrip(",").rpartition(".")[2] for word in words}
-    names = {path.stem.removeprefix("test_").removeprefix("ratelimit_") for path in TEST_FILES}
+    names = {path.stem.removeprefix("test_") for path in TEST_FILES}
     tested = names | named | {"__main__"}
     assert [file for file in MODULES if file.stem not in tested] == []
 
