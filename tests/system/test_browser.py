@@ -102,6 +102,7 @@ def luminance(browser, selector, colour):
         ("drivers/hamilton", "#mates ~ table", "George Russell"),
         ("constructors/ferrari", "#seasons ~ table", "Leclerc"),
         ("circuits/americas", ".winners", "Verstappen"),
+        ("seasons", ".champions", "Max Verstappen"),
         ("drivers", ".letters", "L. Hamilton"),
         ("constructors", ".letters", "Ferrari"),
         ("circuits", ".editions", "Circuit of the Americas"),
@@ -150,18 +151,6 @@ return broken
 """
 
 
-def test_a_decade_of_seasons_fits_the_narrowest_phone(browser, site):
-    emulate(browser, 320)
-    browser.get(site)
-    links = browser.execute_script(
-        """const decade = document.querySelector(".seasons dd")
-        while (decade.children.length < 10) decade.append(decade.firstChild.cloneNode(true))
-        return decade.children.length"""
-    )
-    assert links == 10
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 320
-
-
 def test_the_start_of_each_session_of_a_sprint_weekend_is_on_one_line_of_a_phone(browser, site):
     emulate(browser, 390)
     browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
@@ -189,8 +178,8 @@ def test_the_longest_name_of_a_session_fits_its_column_even_if_it_is_next(browse
 @pytest.mark.parametrize(
     ("address", "selectors"),
     [
-        ("", "body main,p,a dt h3 th small #upcoming"),
-        ("2023/18", "h1 .best .up .down .tag .note"),
+        ("", "body main,p,a h3 th small #upcoming"),
+        ("2023/18", "h1 dt .best .up .down .tag .note"),
         ("2023", ".tag.next tr.next,th"),
         ("docs", "body main,a h3 section,p dt,code"),
     ],
@@ -426,6 +415,7 @@ def test_a_season_says_that_the_results_of_a_race_that_is_over_are_pending(brows
 
 
 TO_A_SEASON_AND_BACK = [
+    ("seasons and champions", "seasons"),
     ("2023", "2023"),
     ("United States Grand Prix", "2023/18"),
     ("← Qatar Grand Prix", "2023/17"),

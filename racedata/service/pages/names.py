@@ -278,7 +278,8 @@ def circuit_names(ask: Ask) -> Iterator[Name]:
     for id, what in ask.catalogue.circuits.items():
         detail, run = in_seasons(rows.get(id), "race")
         place = [what["Location"].get(key) for key in ("locality", "country")]
-        initials = "".join(word[0] for word in plain(what["circuitName"]).split())  # such as cota
+        words = plain(what["circuitName"]).split()
+        initials = "".join(word[0] for word in words) if words[1:] else ""  # such as cota
         others = [place_of(what), ask.ids_to_search("circuit", what["circuitId"]), initials]
         yield name_of(
             what["circuitName"],
