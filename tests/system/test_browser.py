@@ -634,7 +634,7 @@ AXE = os.environ.get("AXE", "")  # the file axe.min.js of the npm package axe-co
 CHECKED = [
     *("", "data", "docs", "1957", "2023", "2023/18", "2023/19"),
     *("drivers/alonso", "drivers/moss", "constructors/vanwall", "circuits/americas", "find?q=gr"),
-    *("drivers", "circuits", "changes"),
+    *("seasons", "drivers", "circuits", "discrepancies", "changes"),
 ]
 
 
