@@ -6,7 +6,7 @@ has are replaced with similar ones, and then drivers, constructors and circuits 
 words are found. The season of a year in the query is always found. How words match is in names.py.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -14,20 +14,20 @@ from racedata.service.addresses import Value
 from racedata.service.pages import driver
 from racedata.service.pages.ask import ALL, Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER
-from racedata.service.pages.names import SHOWN, AllNames, Found, Name, plain
+from racedata.service.pages.names import SHOWN, AllNames, Found, Name, RacesOfName, plain
 from racedata.service.pages.races import place
 from racedata.service.words import NOT_HERE
 
 LONGEST = 100  # characters of a query; no name is so long
 # Words for parts of the pages of drivers and constructors, and where these are.
-PARTS = {
+PARTS_BY_WORD = {
     **dict.fromkeys(("win", "wins", "victories"), "wins"),
     **dict.fromkeys(("pole", "poles"), "poles"),
     **dict.fromkeys(("mate", "mates", "teammate", "teammates"), "mates"),
     **dict.fromkeys(("career", "podiums", "results", "seasons", "starts", "titles"), "seasons"),
 }
 # Words for whole pages.
-PAGES = {
+PAGES_BY_WORD = {
     "next": ("the next race", "current/next"),
     **dict.fromkeys(("last", "latest"), ("the last race", "current/last")),
     **dict.fromkeys(
@@ -47,11 +47,22 @@ PAGES = {
     **dict.fromkeys(("corrections", "data", "sources"), ("where the data is from", "data")),
 }
 # Words for what no source has.
-MISSING = {
+WORDS_NOT_HERE = {
     *("engine", "engines", "odds", "radio", "rain", "telemetry", "tires", "tyre", "tyres"),
     *("weather", "wet"),
 }
-LEFT_OUT = {*PARTS, *PAGES, *MISSING, "at", "by", "for", "from", "in", "of", "the"}
+LEFT_OUT = {
+    *PARTS_BY_WORD,
+    *PAGES_BY_WORD,
+    *WORDS_NOT_HERE,
+    "at",
+    "by",
+    "for",
+    "from",
+    "in",
+    "of",
+    "the",
+}
 
 
 class Mates(NamedTuple):
@@ -70,31 +81,32 @@ class Visits(NamedTuple):
     results: list[tuple[Json, Json]]  # each race with a place, the latest first
 
 
+class Search(NamedTuple):
+    """What a query has found."""
+
+    words: list[str]  # that were looked for in the end
+    found: list[Found]
+    races: list[RacesOfName]
+    part: str = ""  # that was asked for, of the pages of drivers and constructors
+    similar: Mapping[str, str] = {}  # the words that replace others
+    has_all_words: bool = True  # whether every name that was found has them
+
+
 def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
     asked = plain(query).split()
-    found, races = names.find(query)
-    part, similar = "", {}
-    words = asked
-    if not found and not races:
-        part = next((PARTS[word] for word in asked if word in PARTS), "")
-        words = [word for word in asked if word not in LEFT_OUT]
-        found, races = names.find(" ".join(words))
-    if not found and not races:
-        similar = names.similar(" ".join(words))
-        words = [similar.get(word, word) for word in words]
-        found, races = names.find(" ".join(words))
-    in_part = [] if found or races else names.find_any(" ".join(words))
+    words, found, races, part, similar, has_all_words = search(names, asked)
     years = names.seasons.intersection(words)
+    in_part = [] if has_all_words else found
     return {
         "query": query,
-        "pages": dict.fromkeys(PAGES[word] for word in asked if word in PAGES),
-        "is_missing": not MISSING.isdisjoint(asked),
+        "pages": dict.fromkeys(PAGES_BY_WORD[word] for word in asked if word in PAGES_BY_WORD),
+        "is_missing": not WORDS_NOT_HERE.isdisjoint(asked),
         "not_here": NOT_HERE,
-        "part": part,  # of the pages of drivers and constructors
+        "part": part,
         "similar": similar,
-        "found": found or in_part,
-        "is_in_part": bool(in_part),  # whether no name has all words
-        "champions": champions(ask, found or in_part),
+        "found": found,
+        "is_in_part": bool(in_part),
+        "champions": champions(ask, found),
         "mates": mates(ask, names, in_part, words),
         "visits": visits(ask, in_part, words),
         # Only a season has so many races of one year.
@@ -102,6 +114,24 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "races_total": len(races),
         "are_races_first": bool(years) and words != [*years],
     }
+
+
+def search(names: AllNames, words: list[str]) -> Search:
+    """What the words find; or else, step by step, what fewer or similar words do."""
+    found, races = names.find(" ".join(words))
+    if found or races:
+        return Search(words, found, races)
+    part = next((PARTS_BY_WORD[word] for word in words if word in PARTS_BY_WORD), "")
+    words = [word for word in words if word not in LEFT_OUT]
+    found, races = names.find(" ".join(words))
+    if found or races:
+        return Search(words, found, races, part)
+    similar = names.similar(" ".join(words))
+    words = [similar.get(word, word) for word in words]
+    found, races = names.find(" ".join(words))
+    if found or races:
+        return Search(words, found, races, part, similar)
+    return Search(words, names.find_any(" ".join(words)), [], part, similar, False)
 
 
 def champions(ask: Ask, found: Iterable[Found]) -> dict[str, list[Json]]:
