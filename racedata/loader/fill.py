@@ -93,7 +93,7 @@ class Filling:
         """Inserts the seasons, the races and their sessions."""
         for race, id in self.race_ids.items():
             circuits = self.lists.ids[race.calendar.source]["circuits"]
-            circuit = circuits[race.facts["circuitId"]]
+            circuit = circuits.of(race.facts["circuitId"])
             self.insert("races", {**race.facts, "raceId": id, "circuitId": circuit})
             for session in race.sessions:
                 self.insert("sessions", {"raceId": id, **session})
@@ -176,7 +176,7 @@ class Filling:
         values = dict(zip(columns, zip(*rows)))
         ids = self.lists.ids[part.source]
         return {
-            name: [*map(ids[LIST_OF[name]].__getitem__, column)] if name in LIST_OF else column
+            name: [*map(ids[LIST_OF[name]].of, column)] if name in LIST_OF else column
             for name, column in values.items()
         }
 

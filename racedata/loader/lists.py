@@ -54,26 +54,27 @@ class MergedList:
         }
 
 
-class IdsOf(dict[Value, int | None]):
-    """The ids in the database of what a source refers to, by its references; None for what the
-    database lacks.
-    """
+class IdsOf:
+    """The ids in the database of what a source refers to."""
 
     def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
-        super().__init__(ids)
-        self.others = others
+        """`ids` has those of rows in the source's list, by its references; `others`, those of all
+        rows in the database, by what identifies them.
+        """
+        self.ids, self.others = ids, others
 
-    def __missing__(self, reference: Value) -> int | None:
+    def of(self, reference: Value) -> int | None:
+        """The id of what a reference means; None if the database lacks that."""
+        if reference in self.ids:
+            return self.ids[reference]
         # A source has facts only about some of those it names.
-        self[reference] = None if reference is None else self.others.get(str(reference).lower())
-        return self[reference]
+        return None if reference is None else self.others.get(str(reference).lower())
 
 
 class Lists:
     """All lists: the base's, and what the chosen parts of other sources refer to.
 
-    `merged` has them by name. `ids` has our ids, by source, list and reference; None if nothing
-    that was chosen refers to it.
+    `merged` has them by name. `ids` has our ids, by source and list.
     """
 
     def __init__(
@@ -166,15 +167,14 @@ class Lists:
 
         A driver may change it from one season to the next, so older sources may be out of date.
         """
-        drivers = self.merged["drivers"].rows
+        drivers = self.merged["drivers"]
         final = [source for source in self.sources if not source.is_provisional]
         final.sort(key=lambda source: (choice.newest.get(source.name, ""), -(source.place or 0)))
         for source in final:  # the newest comes last
-            ids = self.ids[source.name]["drivers"]
             for row in self.store.list_rows(source.name, "drivers"):
-                id = ids.get(row["driverRef"])
+                id = drivers.find(row)  # even if no record that counts names the driver
                 if id and row.get("number") is not None:
-                    drivers[id]["number"] = row["number"]
+                    drivers.rows[id]["number"] = row["number"]
 
     def put_statuses(self) -> None:
         """Puts the ids of statuses into the store. Ids of statuses that no record has any more

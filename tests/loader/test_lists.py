@@ -86,3 +86,19 @@ def test_a_drivers_number_is_that_of_the_source_with_the_newest_result(
         a_delivery(OTHER, races, of_other, drivers=[driver("max", number=3)]),
     ]
     assert rows("SELECT number FROM drivers", *said) == [(expected,)]
+
+
+def test_the_source_with_the_newest_result_gives_the_number_even_if_no_record_of_the_driver_counts(
+    rows,
+):
+    said = [
+        a_delivery(BASE, TWO_RACES, results(1, "hill"), drivers=[driver("hill", number=3)]),
+        a_delivery(
+            OTHER,
+            TWO_RACES,
+            results(1, "hill"),
+            results(2, "clark"),
+            drivers=[driver("hill", number=7), driver("clark")],
+        ),
+    ]
+    assert rows("SELECT driverRef, number FROM drivers", *said) == [("hill", 7), ("clark", None)]

@@ -54,7 +54,7 @@ def fill_ids(db: sqlite3.Connection, store: Store, register: Register) -> None:
         for row in store.list_rows(source.name, "ids"):
             kind, reference, own = (str(row[name]) for name in ("kind", "reference", "id"))
             column = f"{kind}Id"
-            id = register.ids[source.name, LIST_OF[column]][reference]
+            id = register.ids[source.name, LIST_OF[column]].of(reference)
             if ours := register.references[column].get(id):
                 facts.add((kind, str(ours), public_name(source.name), own))
     db.executemany(insertion("main.ids", COLUMNS), sorted(facts))

@@ -145,7 +145,7 @@ class Said:
         (reference,) = subject.table.key
         for source in self.sources:
             ids = self.ids[source.name, name]
-            rows = [{**row, id: ids[row[reference]]} for row in self.rows[source.name, name]]
+            rows = [{**row, id: ids.of(row[reference])} for row in self.rows[source.name, name]]
             rows = [row for row in rows if row[id] in self.references[id]]
             # a provisional source repeats the facts of the database
             if rows and not source.is_provisional:
@@ -185,7 +185,7 @@ class Said:
                 if name in columns:
                     ids = self.ids[part.source, LIST_OF[name]]
                     columns[name] = tuple(
-                        reference if (id := ids[reference]) is None else id
+                        reference if (id := ids.of(reference)) is None else id
                         for reference in columns[name]
                     )
             if part.kind in STANDINGS:
