@@ -197,13 +197,15 @@ class Lists:
         return None if id is None else merged.rows[id][merged.reference]
 
     def source_of_fact(self, name: str, key: str, fact: Fact | None) -> str | None:
-        """The source that has a row in a list, or in `seasons`, with a fact: an API before the
-        base, and that before other dumps. None if no source has it, as after a correction.
+        """The source that has a row in a list, or in `seasons`, with a fact: the most trusted
+        API first, then the base, then other dumps. None if no source has it, as after a correction.
         """
         if name not in self.sources_of_facts:
             of_list = self.sources_of_facts.setdefault(name, {})
             final = [source for source in self.sources if not source.is_provisional]
-            final.sort(key=lambda source: (not source.is_api, source is not self.base))
+            final.sort(
+                key=lambda source: (not source.is_api, source is not self.base, source.place or 0)
+            )
             for source in final:
                 for row in self.store.list_rows(source.name, name):
                     ours = row["year"] if name == "seasons" else self.reference(name, row)

@@ -9,15 +9,22 @@ from support.stores import (
     BASE,
     ONE_RACE,
     OTHER,
+    READ_AT,
     TWO_RACES,
     a_calendar,
     a_delivery,
     a_race,
     a_source,
+    an_api,
     put,
     results,
     row_of,
 )
+
+from racedata.loader.choose import choose
+from racedata.loader.corrections import CorrectedRows
+from racedata.loader.fill import Filling
+from racedata.loader.stage import staged
 
 # Statuses: their ids are in addresses.
 
@@ -57,6 +64,15 @@ def test_statuses_keep_their_ids_when_sources_come_and_go(store, rows):
 # Drivers.
 
 
+def lists_of(store, *deliveries):
+    """What the lists of sources become, after deliveries."""
+    put(store, *deliveries)
+    corrected = CorrectedRows([])
+    choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
+    with staged(lambda text: None) as stage:
+        return Filling(stage, store, choice, corrected, READ_AT).lists
+
+
 def driver(reference, **facts):
     return row_of("drivers", 1, reference) | facts
 
@@ -73,6 +89,19 @@ def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(r
     ]
     sql = "SELECT forename, surname, code FROM drivers"
     assert rows(sql, *said) == [("Graham", "Hill", None)]
+
+
+def test_the_source_of_a_fact_is_the_most_trusted_api_that_has_it(store):
+    def saying(source, round, forename):
+        row = driver("hill", forename=forename)
+        return a_delivery(source, TWO_RACES, results(round, "hill"), drivers=[row])
+
+    base = a_delivery(BASE, TWO_RACES, drivers=[driver("hill", forename="Graham")])
+    second = saying(an_api("second"), 2, "Graham")
+    for forename in ("Graham", "Norman"):
+        lists = lists_of(store, base, saying(an_api("first"), 1, forename), second)
+        assert lists.merged["drivers"].rows[1]["forename"] == forename
+        assert lists.source_of_fact("drivers", "hill", ("forename", forename)) == "first"
 
 
 @pytest.mark.parametrize(("round_of_other", "expected"), [(3, 3), (1, 33)])
