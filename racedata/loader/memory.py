@@ -15,14 +15,14 @@ from racedata.formats import is_timestamp, timestamp, utc_now
 from racedata.loader.corrections import CORRECTIONS, REMEMBERED, corrections_file
 from racedata.loader.errors import LONGEST_REFUSAL
 from racedata.loader.existing import checksum_at_end, open_read_only
-from racedata.loader.store import NotAStore, Store, opened_store
+from racedata.loader.store import NotAStore, Store, UnknownStore, opened_store
 
 T = TypeVar("T")
 
 
 def ask_store(database: Path, question: Callable[[Store], T], otherwise: T) -> T:
     """The store's answer to a question; the other one if there is no store that can be read."""
-    with suppress(OSError, sqlite3.Error, NotAStore):
+    with suppress(OSError, sqlite3.Error, NotAStore, UnknownStore):
         if store_path(database).is_file():
             with closing(Store(store_path(database), checks=False)) as store:
                 return question(store)
@@ -49,7 +49,7 @@ def noted(database: Path, name: str) -> Mapping[str, Any]:
 
 def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
     """Remembers facts about a source. A fact that is None is forgotten."""
-    with suppress(OSError, sqlite3.Error):
+    with suppress(OSError, sqlite3.Error, UnknownStore):
         database.stat()  # without a database, there is nothing to remember
         with closing(opened_store(database, checks=False)) as store, store.transaction():
             store.remember(name, facts)
@@ -110,7 +110,7 @@ def remember_followed(database: Path, names: Collection[str]) -> bool:
     Returns false if that cannot be written.
     """
     now = utc_now()
-    with suppress(OSError, sqlite3.Error):
+    with suppress(OSError, sqlite3.Error, UnknownStore):
         database.stat()  # without a database, there is nothing to remember
         with closing(opened_store(database)) as store, store.transaction():
             for name in {*names, *store.remembered_sources()}:

@@ -96,11 +96,15 @@ class NotAStore(Exception):
     """A file that is damaged."""
 
 
+class UnknownStore(LoadError):
+    """A store of another version of racedata, or a database of another program."""
+
+
 class Store:
     """An open store. Its functions raise sqlite3.Error.
 
-    Raises LoadError for a database of another program, or a store of another version; NotAStore for
-    a file that is damaged, which it only finds out for certain if it `checks` the file.
+    Raises UnknownStore for a database of another program, or a store of another version; NotAStore
+    for a file that is damaged, which it only finds out for certain if it `checks` the file.
     """
 
     def __init__(self, path: Path, checks: bool = True) -> None:
@@ -115,7 +119,7 @@ class Store:
             if version == (0, 0) and is_empty:
                 self.create()
             elif version != (APPLICATION_ID, STORE_VERSION):
-                raise LoadError(
+                raise UnknownStore(
                     f"{path}: exists and is not a store that this version of racedata can read; "
                     "remove it, or name another database"
                 )
@@ -126,7 +130,7 @@ class Store:
             if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
                 raise NotAStore(f"{path}: {error}") from None
             raise
-        except (LoadError, NotAStore):
+        except (UnknownStore, NotAStore):
             self.close()
             raise
 

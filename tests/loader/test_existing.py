@@ -34,6 +34,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.provide import provide
 from racedata.loader.rebuild import replace_from_store
+from racedata.loader.store import STORE_VERSION
 
 # Whether an API is asked for laps.
 
@@ -209,7 +210,9 @@ def test_it_says_how_it_was_built(database, old, old_files):
         ExistingDatabase(database)
 
 
-def test_the_service_begins_with_an_older_database_built_again(old, program):
+@pytest.mark.parametrize("store_version", [STORE_VERSION, STORE_VERSION - 1])
+def test_the_service_begins_with_an_older_database_built_again(old, program, store_version):
+    changed(store_path(old), f"PRAGMA user_version = {store_version}")
     code = f"""
 from racedata.cli import needed_at
 from racedata.loader.provide import provide

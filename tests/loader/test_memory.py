@@ -11,6 +11,7 @@ from support.apis import refreshed
 from support.loads import (
     assert_refused,
     built,
+    changed,
     facts_of,
     remember,
     remembered,
@@ -20,6 +21,8 @@ from support.loads import (
 
 from racedata.database import store_path
 from racedata.loader import memory
+from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.existing import checksum_at_end
 from racedata.loader.memory import noted, remember_followed
 from racedata.loader.store import Store
 
@@ -64,6 +67,18 @@ def test_notes_count_until_the_database_is_from_another_store(tmp_path, source):
 def test_a_store_that_cannot_be_read_remembers_nothing(database):
     store_path(database).write_text("<html>")
     assert noted(database, ONE) == memory.recalled(database, ONE) == {}
+
+
+def test_a_store_of_another_version_remembers_nothing_and_stays_as_it_is(database):
+    memory.remember(database, ONE, {"copied": checksum_at_end(database)})
+    changed(store_path(database), "PRAGMA user_version = 2")
+    before = store_path(database).read_bytes()
+    assert noted(database, ONE) == memory.recalled(database, ONE) == {}
+    assert memory.copied_from(database) == []
+    assert memory.remembered_corrections(database) == CORRECTIONS
+    memory.remember(database, ONE, {"release": 3})
+    assert not remember_followed(database, [ONE])
+    assert store_path(database).read_bytes() == before
 
 
 def test_a_store_that_cannot_be_opened_is_named(database):
