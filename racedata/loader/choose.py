@@ -286,8 +286,10 @@ def choose_parts(
 def short_parts(
     parts: Sequence[StoredPart], race: ChosenRace, by_name: Mapping[str, StoredSource]
 ) -> list[StoredPart]:
-    """The parts of APIs with fewer drivers or constructors than another source has, and the parts
-    of less trusted sources that have no more than these. Provisional sources do not matter here.
+    """The parts of a kind that lack drivers or constructors, without those of provisional sources.
+
+    An API's part is short if another part has more entrants. A part that comes after a short one,
+    and has no more entrants, is short too.
     """
     final = [part for part in parts if not by_name[part.source].is_provisional]
     most = max((part.entrants for part in final), default=0)
@@ -312,8 +314,8 @@ def dumps_with_results_after(
 def is_outdated(
     source: StoredSource, confirmed_at: str | None, reading: int, dumps: Iterable[StoredSource]
 ) -> bool:
-    """Whether an API has not confirmed for long what it said in a reading, and one of these dumps
-    was read later.
+    """Whether one of these dumps was read later than an API, which had not confirmed for long what
+    it said in that reading. It then comes after all final sources, not only after that dump.
     """
     if not source.is_api or confirmed_at is None:
         return False
