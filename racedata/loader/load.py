@@ -136,7 +136,7 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
 
 def load_unread(path: str, corrections: Named, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
-    with store_of(Path(path)) as store:
+    with store_of(Path(path), may_write=True) as store:
         addresses = wanted_list(store)
         dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded

@@ -187,11 +187,11 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 @contextmanager
-def store_of(database: Path, may_write: bool = True) -> Iterator[Store]:
-    """The store of a database, to read it: an empty one if there is none yet.
+def store_of(database: Path, may_write: bool = False) -> Iterator[Store]:
+    """The store of a database. If that has none, or was built from another one, it is taken apart:
+    into the file if this `may_write`, or else in memory.
 
-    If the database was built from another one, it is taken apart: only in memory unless this
-    `may_write`.
+    Without a database and a store, it is an empty one in memory.
     """
     in_file = store_path(database).exists() or (may_write and not is_missing(database))
     with ExitStack() as stack:

@@ -139,7 +139,8 @@ class SourceRefresh:
         # since when its calendars have lacked races, as its last refresh has noted
         self.lacked_before: list[str] = []
         if not source.is_whole:
-            with store_of(refresh.path) as store:
+            # into the file: the source asks there what was read
+            with store_of(refresh.path, may_write=True) as store:
                 self.row = as_read(store, source)
                 of_source = store.calendars(source.name)
             self.lacked_before = [time for each in of_source for time in each.lacks.values()]

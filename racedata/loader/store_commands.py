@@ -50,7 +50,7 @@ def source_lines(database: str) -> Iterator[str]:
     if not is_missing(Path(database)):
         with closing(ExistingDatabase(Path(database))) as existing:
             gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
-    with store_of(Path(database), may_write=False) as store:
+    with store_of(Path(database)) as store:
         addresses = wanted_list(store)
         names = [(name, address) for address in addresses for name in names_at(store, address)]
         for place, (name, address) in enumerate(names, 1):
@@ -94,7 +94,7 @@ def part_lines(database: str, race: str, kind: str, corrections: Named) -> Itera
     if kind not in PARTS:
         raise LoadError(f"{kind!r}: expected one of {', '.join(PARTS)}")
     season, round = map(int, match.groups())
-    with store_of(Path(database), may_write=False) as store:
+    with store_of(Path(database)) as store:
         file = corrections_file(store, corrections)
         corrected = CorrectedRows(corrections_at(file))
         choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)

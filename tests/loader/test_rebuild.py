@@ -23,6 +23,7 @@ from racedata.loader.rebuild import (
     changed_store,
     condition_at,
     condition_of,
+    store_of,
     take_apart,
 )
 from racedata.loader.store import opened_store
@@ -111,6 +112,17 @@ def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_o
         build_database(database.with_name("again.db"), store, [], lambda text: None)
     after = rows_of(database.with_name("again.db"))
     assert [name for name in before if after[name] != before[name]] == []
+
+
+def test_what_only_reads_a_lost_store_takes_the_database_apart_in_memory(database):
+    def sources(**options):
+        with store_of(database, **options) as store:
+            return [source.name for source in store.sources()]
+
+    assert sources() == ["sample"]
+    assert not store_path(database).exists()
+    assert sources(may_write=True) == ["sample"]
+    assert store_path(database).exists()
 
 
 def test_a_store_of_another_database_forgets_what_it_had(database):
