@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import orjson
 
 from racedata.database import SCHEMA
-from racedata.direct import Database
+from racedata.direct import Answering
 from racedata.formats import Json, public_name, utc_now
 from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS
 from racedata.service import origins
@@ -96,8 +96,8 @@ def written(answer: Json) -> str:
     return orjson.dumps(answer).decode()
 
 
-class OpenedDatabase(Database):
-    """A database, and the processes for statements that have none at the moment."""
+class OpenedDatabase(Answering):
+    """A database in memory, and the processes for statements that have none at the moment."""
 
     def __init__(self, data: Snapshot) -> None:
         super().__init__(data)
@@ -111,7 +111,7 @@ class OpenedDatabase(Database):
         except IndexError:
             process = StatementProcess(self.path, BOUNDS, SECONDS)
         try:
-            return process.run(sql, check)
+            return process.run(sql, self.served.data.file.state, check)
         finally:
             self.idle.append(process)
 
@@ -230,9 +230,9 @@ def of_json(row: Json) -> Json:
     return {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
 
 
-def fitting(db: Database, path: str, given: Parameters) -> Json:
+def fitting(db: Answering, path: str, given: Parameters) -> Json:
     """An answer with as many of its records as its size allows. Raises ValueError or LookupError,
-    as `Database.answer` does.
+    as `Answering.answer` does.
     """
     while True:
         answer = db.answer(path, given)
@@ -249,7 +249,7 @@ def page_of(envelope: Json) -> tuple[int, int, int]:
     return int(envelope["limit"]), int(envelope["offset"]), int(envelope["total"])
 
 
-def notes_of(db: Database, path: str, given: Parameters, envelope: Json) -> list[str]:
+def notes_of(db: Answering, path: str, given: Parameters, envelope: Json) -> list[str]:
     """What else a reader of an answer must know: where the rest is, and why it has no records."""
     address, (data, catalogue, _) = db.parse(path), db.served
     endpoint, (limit, offset, total) = BY_NAME[address.endpoint], page_of(envelope)

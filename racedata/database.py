@@ -16,7 +16,7 @@ import struct
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from racedata.hints import BUILD, CHECKOUT, MOVE, REBUILD, REPLACE
 
@@ -49,14 +49,17 @@ class OpenFile:
     """A file that stays open, even after another one has replaced it at its path."""
 
     def __init__(self, descriptor: int) -> None:
-        status = os.fstat(descriptor)
-        self.size, self.modified = status.st_size, status.st_mtime_ns
+        self.state = FileState.of(os.fstat(descriptor))
         self.descriptor = os.dup(descriptor)
+
+    @property
+    def size(self) -> int:
+        return self.state.size
 
     def has_changed(self) -> bool:
         """Whether something has written into the file since it was opened."""
-        status = os.fstat(self.descriptor)
-        return (status.st_size, status.st_mtime_ns) != (self.size, self.modified)
+        now = FileState.of(os.fstat(self.descriptor))
+        return (now.size, now.modified) != (self.state.size, self.state.modified)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
@@ -195,16 +198,19 @@ class FileState(NamedTuple):
     modified: int  # nanoseconds
     changed: int  # nanoseconds
 
+    @classmethod
+    def of(cls, status: os.stat_result) -> Self:
+        return cls(
+            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
+
 
 def file_state(path: str) -> FileState | None:
     """The state of the file at `path`; None if there is none."""
     try:
-        status = os.stat(path)
+        return FileState.of(os.stat(path))
     except OSError:
         return None
-    return FileState(
-        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-    )
 
 
 class Header(NamedTuple):

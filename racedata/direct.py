@@ -40,24 +40,13 @@ def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
     return Database(Snapshot.read(name))
 
 
-class Database:
-    """A database: the file as it was when it was opened. Open it again to see new data."""
+class Answering:
+    """Answers as the service does, from a database in memory."""
 
     def __init__(self, data: Snapshot) -> None:
         self.served = Served(data, Catalogue(data), Settings(database=data.path))
         self.base = self.served.settings.base_address
         self.grammar = Grammar(self.base, RULES)
-        self.statements = Statements(data.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.statements.close()
-        self.served.data.close()
 
     def ask(
         self, address: str, *, limit: int | None = None, offset: int = 0, **parameters: int | str
@@ -90,6 +79,29 @@ class Database:
         # The answer shares objects with others. This copy is the caller's own.
         return cast(Json, orjson.loads(serializers.written(answer)))
 
+    def parse(self, address: str) -> Address:
+        """Parses an address, with or without the base address. Raises AddressError."""
+        rest = after_base(address, self.base)
+        return self.grammar.parse(f"/{(address if rest is None else rest).lstrip('/')}")
+
+
+class Database(Answering):
+    """A database: the file as it was when it was opened. Open it again to see new data."""
+
+    def __init__(self, data: Snapshot) -> None:
+        super().__init__(data)
+        self.statements = Statements(data.path, data.file.state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.statements.close()
+        self.served.data.close()
+
     def frame(
         self,
         endpoint: str,
@@ -119,8 +131,3 @@ class Database:
         Raises ValueError for any other statement, and for an error in it.
         """
         return self.statements.run(select, values).rows
-
-    def parse(self, address: str) -> Address:
-        """Parses an address, with or without the base address. Raises AddressError."""
-        rest = after_base(address, self.base)
-        return self.grammar.parse(f"/{(address if rest is None else rest).lstrip('/')}")

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from threading import Timer
 
-from racedata.database import DatabaseError
+from racedata.database import DatabaseError, FileState
 from racedata.statements import Bounds, Rows, StatementError, Statements
 
 MAX_HEAP = 64 << 20  # bytes that SQLite may take
@@ -50,14 +50,15 @@ class StatementProcess:
         self.process = process
         return process
 
-    def run(self, sql: str, check: Callable[[], object] = lambda: None) -> Rows:
+    def run(self, sql: str, state: FileState, check: Callable[[], object] = lambda: None) -> Rows:
         """The rows of one statement that only reads. Raises StatementError.
 
-        Meanwhile, it calls `check` again and again. An error of `check` ends the statement.
+        `state` is the one in which the file was checked: the process opens no other file.
+        Meanwhile, this calls `check` again and again. An error of `check` ends the statement.
         """
         process = self.started()
         try:
-            self.connection.send(sql)
+            self.connection.send((sql, state))
             while not self.connection.poll(0.1):
                 check()
             answer = self.connection.recv()
@@ -87,12 +88,12 @@ def answer_statements(connection: Connection, path: str, bounds: Bounds, seconds
     statements: Statements | None = None
     with suppress(EOFError):
         while True:
-            sql = connection.recv()
+            sql, state = connection.recv()
             timer = Timer(seconds, os._exit, [TOO_LONG])
             timer.start()
             answer: Rows | str
             try:
-                statements = statements or Statements(path, bounds)
+                statements = statements or Statements(path, state, bounds)
                 answer = statements.run(sql)
             except (StatementError, DatabaseError) as error:
                 answer = str(error)

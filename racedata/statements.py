@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from racedata.database import SCHEMA, DatabaseError, is_missing
+from racedata.database import SCHEMA, DatabaseError, FileState, file_state, is_missing
 from racedata.hints import BUILD
 
 Row = dict[str, Any]
@@ -43,10 +43,11 @@ class Rows(NamedTuple):
 class Statements:
     """A connection that only reads the file at `path`, even after another one has replaced it.
 
-    Without bounds, a statement may take any time and memory. Raises DatabaseError.
+    `state` is the one in which the file was checked. Without bounds, a statement may take any time
+    and memory. Raises DatabaseError, also if another file is at the path by now.
     """
 
-    def __init__(self, path: str, bounds: Bounds | None = None) -> None:
+    def __init__(self, path: str, state: FileState, bounds: Bounds | None = None) -> None:
         self.bounds = bounds
         self.tables: set[str] = set()
         # `immutable`: nothing ever writes to the file. Threads use it one after the other.
@@ -57,6 +58,10 @@ class Statements:
             if is_missing(Path(path)):
                 raise DatabaseError(path, "is missing", BUILD) from None
             raise DatabaseError(path, f"cannot be read ({error})", transient=True) from None
+        if file_state(path) != state:
+            raise DatabaseError(
+                path, "has been replaced since it was read; ask again", transient=True
+            )
         if bounds:
             self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, bounds.size)
             self.db.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, bounds.size)

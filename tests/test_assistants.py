@@ -5,6 +5,8 @@ how it is shortened.
 import json
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 from support import ROOT
@@ -287,6 +289,40 @@ def test_a_new_file_counts_even_while_a_statement_reads_the_old_one(database, ot
     with pytest.raises(Left):
         assistant.sql(ENDLESS, replace)
     assert found == [[{"surname": "Leclercq"}]]
+
+
+@pytest.mark.parametrize("kind", ["another database", "junk"])
+def test_no_statement_reads_a_file_that_was_refused(database, tmp_path, kind):
+    assistant = Assistant(str(database))
+    count = "SELECT count(*) AS n FROM races"
+    refused = tmp_path / "refused.db"
+    if kind == "junk":
+        refused.write_bytes(b"x" * 100_000)
+    else:
+        with closing(sqlite3.connect(refused)) as db, db:
+            db.execute("CREATE TABLE races (raceId)")
+    shutil.copy(database, good := tmp_path / "good.db")
+
+    refused.rename(database)
+    for _ in range(2):
+        with pytest.raises(Refused, match="has been replaced since it was read; ask again"):
+            assistant.sql(count)
+    assert ask(assistant, "/races?limit=0")["MRData"]["total"] == "88"
+
+    good.rename(database)
+    assert json.loads(assistant.sql(count))["rows"] == [{"n": 88}]
+
+
+def test_a_copy_of_the_database_is_read_once_the_process_for_statements_starts_again(database):
+    assistant = Assistant(str(database))
+    one = "SELECT 1 AS one"
+    assistant.sql(one)
+    (process,) = assistant.current().idle
+    process.process.kill()
+    process.process.join()
+    shutil.copy(database, f"{database}.new")
+    shutil.move(f"{database}.new", database)
+    assert json.loads(assistant.sql(one))["rows"] == [{"one": 1}]
 
 
 def test_further_rows_are_left_out_with_a_note(assistant):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.processes import has_ended, memory, until
 
+from racedata.database import file_state
 from racedata.statement_process import MAX_HEAP, StatementProcess
 from racedata.statements import Bounds, StatementError
 
@@ -25,8 +26,12 @@ def impatient(sample_database):
     return StatementProcess(str(sample_database), BOUNDS, seconds=0.2)
 
 
+def run(statements, sql, **check):
+    return statements.run(sql, file_state(statements.path), **check)
+
+
 def races(statements):
-    return statements.run("SELECT count(*) AS n FROM races").rows
+    return run(statements, "SELECT count(*) AS n FROM races").rows
 
 
 def goes_on(statements):
@@ -70,7 +75,7 @@ HUGE = {
 def test_a_huge_statement_ends_with_one_line_and_little_memory(statements, impatient, sql):
     asked = impatient if STOPPED in HUGE[sql] else statements
     with pytest.raises(StatementError, match=HUGE[sql]) as refused:
-        asked.run(sql)
+        run(asked, sql)
     assert "\n" not in str(refused.value)
     until(lambda: goes_on(asked))
     assert memory(asked.process.pid) < 30 + (MAX_HEAP >> 20)
@@ -80,7 +85,7 @@ def test_a_statement_that_was_stopped_leaves_no_process(impatient):
     until(lambda: goes_on(impatient))
     before = impatient.process.pid
     with pytest.raises(StatementError, match="stopped"):
-        impatient.run(ENDLESS)
+        run(impatient, ENDLESS)
     assert has_ended(before)
     until(lambda: goes_on(impatient))
     assert impatient.process.pid != before
@@ -95,13 +100,13 @@ def test_a_process_that_was_killed_is_replaced(statements):
 
 def test_a_statement_whose_process_is_killed_is_refused(statements):
     with pytest.raises(StatementError, match="has ended; ask again"):
-        statements.run(ENDLESS, check=lambda: statements.process.kill())
+        run(statements, ENDLESS, check=lambda: statements.process.kill())
     assert races(statements) == [{"n": 88}]
 
 
 def test_an_error_of_the_check_ends_the_statement(statements):
     with pytest.raises(ZeroDivisionError):
-        statements.run(ENDLESS, check=lambda: 1 / 0)
+        run(statements, ENDLESS, check=lambda: 1 / 0)
     assert has_ended(statements.process.pid)
     assert races(statements) == [{"n": 88}]
 
@@ -138,11 +143,13 @@ def test_a_process_that_cannot_start_is_named(sample_database, monkeypatch, tmp_
 
 def test_the_process_ends_with_the_one_that_started_it(sample_database):
     code = f"""
+from racedata.database import file_state
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds
 if __name__ == "__main__":
     process = StatementProcess({str(sample_database)!r}, Bounds(200, 1000), 2)
-    print(process.run("SELECT 1 AS one").rows, process.process.pid, flush=True)
+    state = file_state(process.path)
+    print(process.run("SELECT 1 AS one", state).rows, process.process.pid, flush=True)
     import os, signal
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -2,6 +2,7 @@
 
 import pytest
 
+from racedata.database import DatabaseError, file_state
 from racedata.statements import Bounds, StatementError, Statements
 
 BOUNDS = Bounds(rows=200, size=100_000)
@@ -9,7 +10,7 @@ BOUNDS = Bounds(rows=200, size=100_000)
 
 @pytest.fixture(scope="module")
 def statements(sample_database):
-    opened = Statements(str(sample_database), BOUNDS)
+    opened = Statements(str(sample_database), file_state(sample_database), BOUNDS)
     yield opened
     opened.close()
 
@@ -98,8 +99,16 @@ def test_the_tables_that_a_view_reads_are_known(statements):
 
 
 def test_a_statement_without_bounds_may_have_many_rows(sample_database):
-    statements = Statements(str(sample_database))
+    statements = Statements(str(sample_database), file_state(sample_database))
     assert len(statements.run(f"{NUMBERS} SELECT i FROM n LIMIT 1000").rows) == 1000
     with pytest.raises(StatementError, match="only a SELECT that reads is allowed"):
         statements.run("PRAGMA query_only = OFF")
     statements.close()
+
+
+def test_a_file_in_another_state_is_not_read(database):
+    state = file_state(database)
+    database.touch()
+    with pytest.raises(DatabaseError, match="has been replaced since it was read; ask again") as no:
+        Statements(str(database), state)
+    assert no.value.transient
