@@ -283,13 +283,11 @@ def kind_of(endpoint: Endpoint) -> str:
 
 
 def races_in(endpoint: Endpoint, envelope: Json, catalogue: Catalogue) -> list[int] | None:
-    """The raceIds of the records in an answer; None if it has no records of races."""
+    """The raceIds of the records in an answer; None if its records are not of races."""
     if endpoint.keys[:2] not in (RACE_KEYS, STANDINGS_KEYS):
         return None
     objects = envelope[endpoint.table_key][endpoint.objects_key]
-    return [
-        catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects
-    ] or None
+    return [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
 
 
 def race_in_words(race: Row) -> str:
@@ -339,7 +337,8 @@ def origin(data: Snapshot, kinds: Collection[str], races: Collection[int] | None
     """Where records are from, and which are provisional or corrected."""
     sources = [
         {"name": public_name(row["name"]), "licence": row["licence"] or "not stated"}
-        for row in origins.sources(data, kinds, races)
+        # that there are no records is what all sources say
+        for row in origins.sources(data, kinds, races or None)
     ]
     corrected = origins.corrected_values(data, kinds, races)
     of_corrections = (

@@ -103,6 +103,15 @@ def test_an_answer_says_which_of_its_races_are_provisional(database):
         assert "provisional" not in ask(assistant, address)
 
 
+@pytest.mark.parametrize("address", ["/2023/18/results?limit=0", "/2023/99/results"])
+def test_an_answer_without_records_says_nothing_of_the_records_of_other_races(database, address):
+    assistant = Assistant(str(changed(database, SOURCE, GIVE, *DISPUTES)))
+    assert {"corrected", "provisional", "disputed"} <= ask(assistant, "/2023/18/results").keys()
+    answer = ask(assistant, address)
+    assert not {"corrected", "provisional", "disputed"} & answer.keys()
+    assert answer["sources"]
+
+
 DISAGREE = "sources disagree about these values: "
 
 
