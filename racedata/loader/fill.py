@@ -29,9 +29,9 @@ Constructors = dict[tuple[int, int], int]
 class Filling:
     """What fills a Stage from the store. `build.fill_and_correct` calls its functions.
 
-    `base` is the source whose lists come first, and with `kept`, the sources whose ids are kept: an
-    export, and perhaps its rest; or all dumps of a database that was taken apart. `now` is the time
-    of the build.
+    `base` is the source whose lists come first. `kept` has the sources whose ids are kept: an
+    export, and perhaps its rest; or all dumps of a database that was taken apart. It may be empty.
+    `now` is the time of the build.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class Filling:
         used |= {race.sessions_from.source for race in choice.races if race.sessions_from}
         self.sources = [
             source
-            for source in in_order(store.sources())
+            for source in as_numbered(store.sources())
             if source.is_loaded or source.name in used
         ]
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
-        self.kept = {source.name for source in self.sources if source.has_ids} or {self.base.name}
+        self.kept = {source.name for source in self.sources if source.has_ids}
         self.lists = Lists(store, choice, self.sources, self.base, corrected)
         self.race_ids = self.ids_of_races()
         # What was looked up by `constructors_that_count`, by race and source.
@@ -61,16 +61,17 @@ class Filling:
 
     def ids_of_races(self) -> dict[ChosenRace, int]:
         """The ids of the races. Those that the base has keep its ids; the others get free ones."""
+        kept = self.kept or {self.base.name}
         own = {
             (calendar.season, race["key"]): int(race["raceId"])
             for calendar in self.calendars.values()
-            if calendar.source in self.kept
+            if calendar.source in kept
             for race in (*(calendar.counting or ()), *calendar.races)
         }
         free = count(max(own.values(), default=0) + 1)
         ids: dict[ChosenRace, int] = {}
         for race in self.choice.races:
-            found = (own.get((race.season, race.keys.get(name))) for name in self.kept)
+            found = (own.get((race.season, race.keys.get(name))) for name in kept)
             ids[race] = next(filter(None, found), 0) or next(free)
         return ids
 
@@ -134,7 +135,7 @@ class Filling:
         need_ids = []
         for race in self.choice.races:
             if part := race.parts.get(kind):
-                if has_ids and not (self.base.has_ids and part.source in self.kept):
+                if has_ids and part.source not in self.kept:
                     need_ids.append((race, part))
                 else:
                     self.insert_part(race, part, self.values_of(race, part))
@@ -187,8 +188,9 @@ class Filling:
 
     def ids_of_base(self, race: ChosenRace, kind: str) -> list[int]:
         """The ids of the rows of the base, if another source's part was chosen."""
+        kept = self.kept or {self.base.name}
         for part in race.others[kind]:
-            if part.source in self.kept:
+            if part.source in kept:
                 columns, rows = self.store.rows(part)
                 id = TABLE_BY_NAME[kind].id
                 return [row[columns.index(id)] for row in rows] if id in columns else []
@@ -297,10 +299,9 @@ def base_of(sources: Sequence[StoredSource]) -> StoredSource:
     return next((source for source in dumps if source.has_ids), dumps[0])
 
 
-def in_order(sources: Sequence[StoredSource]) -> list[StoredSource]:
-    """The sources in the order of their numbers: first all but APIs, the most trusted first.
-
-    The facts of the most trusted API come last: they replace others.
+def as_numbered(sources: Sequence[StoredSource]) -> list[StoredSource]:
+    """The sources in the order of their numbers: first all but APIs, the most trusted first; then
+    the APIs, the most trusted last.
     """
     apis = [source for source in sources if source.is_api]
     return [*(source for source in sources if not source.is_api), *reversed(apis)]

@@ -92,7 +92,7 @@ class Lists:
         }
         self.ids: dict[str, dict[str, IdsOf]] = {}
         needed = self.needed(choice)
-        for source in sorted(sources, key=lambda source: source is not base):
+        for source in sorted(sources, key=self.precedence):
             self.ids[source.name] = {
                 name: IdsOf(self.add(source, name, needed[source.name, name]), merged.ids)
                 for name, merged in self.merged.items()
@@ -100,6 +100,13 @@ class Lists:
         self.number_drivers(choice)
         # What was looked up by `source_of_fact`: the source of each fact, by list.
         self.sources_of_facts: dict[str, dict[tuple[str, Fact | None], str]] = {}
+
+    def precedence(self, source: StoredSource) -> tuple[bool, bool, int]:
+        """The order in which sources fill the lists: the base first, APIs last. Facts of an API
+        replace those before it, so the most trusted API is the very last.
+        """
+        place = source.place or 0
+        return source is not self.base, source.is_api, -place if source.is_api else place
 
     def needed(self, choice: Choice) -> dict[tuple[str, str], set[Value]]:
         """The references in the chosen parts and calendars, by source and list."""
