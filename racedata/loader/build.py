@@ -81,8 +81,9 @@ def build_database(
     """Builds the database at `path` from what counts in the store, with corrections. Raises
     LoadError, sqlite3.Error or OSError.
 
-    Into the store, it writes the ids of statuses, and what differs from the `old` database, which
-    this one will replace.
+    Into the store, it writes the ids of statuses; the state that `fix_state` gives it; and what
+    differs from the `old` database, which this one will replace. It drops all changes from the
+    store if the database must not show them: see `put_what_changed`.
     """
     corrected = CorrectedRows(lines)
     progress("choosing")
@@ -97,7 +98,11 @@ def build_database(
         for source in filling.sources:
             check_licence(source.address, source.licence)
         applied = fill_and_correct(filling)
-        finish(filling, indexes, old)
+        copy_tables(stage)
+        for sql in indexes:
+            db.execute(sql)
+        fix_state(store, corrected.corrections, old.state[0] if old and not old.is_sample else None)
+        describe(db, store, filling.base.is_sample)
         put_what_changed(filling, old)
         amounts = fill_comparisons(filling)
         check_required(db)
@@ -122,9 +127,10 @@ def names_others(
     return not named <= {(None,), *((source.name,) for source in sources)}
 
 
-def create_tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Creates the tables of a new database without their indexes. Returns the names and the SQL of
-    these: an index of many rows at once is faster to make, and its pages are full.
+def create_tables(db: sqlite3.Connection) -> list[str]:
+    """Creates the tables of a new database without their indexes. Returns the SQL of these, for
+    when the rows are there: an index of many rows at once is faster to make, and its pages are
+    full.
     """
     # An unfinished file is deleted, so it needs no journal.
     db.executescript(
@@ -134,7 +140,7 @@ def create_tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
     indexes = db.execute(INDEXES).fetchall()
     for name, _ in indexes:
         db.execute(f"DROP INDEX {name}")
-    return indexes
+    return [sql for _, sql in indexes]
 
 
 def fill_and_correct(filling: Filling) -> list[Applied]:
@@ -161,22 +167,6 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
         noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
         note_corrections(stage, [Line(source.name, each) for each in noted])
     return applied
-
-
-def finish(
-    filling: Filling, indexes: Sequence[tuple[str, str]], old: ExistingDatabase | None
-) -> None:
-    """Copies the stage, which is corrected, into the tables of the database, and describes them.
-
-    Indexes are made when the rows are there: see `create_tables`. Descriptions count these rows.
-    """
-    db = filling.db
-    copy_tables(filling.stage, filling.stage.progress)
-    for _, sql in indexes:
-        db.execute(sql)
-    before = old.state[0] if old and not old.is_sample else None
-    fix_state(filling.store, filling.corrected.corrections, before)
-    describe(db, filling.store, filling.base.is_sample)
 
 
 def put_what_changed(filling: Filling, old: ExistingDatabase | None) -> None:
@@ -232,14 +222,14 @@ def summary_of(applied: Sequence[Applied]) -> Iterator[str]:
         yield f"corrected: {' and '.join(what)}; see the corrections endpoint"
 
 
-def copy_tables(stage: Stage, progress: Progress) -> None:
+def copy_tables(stage: Stage) -> None:
     """Copies all staged tables into the database, and adds the rows that follow from others."""
     db = stage.db
     for statement in CONSTRUCTORS_SO_FAR:
         db.execute(statement)
     db.create_function("newest_colour", 1, newest_colour)
     for table in TABLES:
-        progress(f"numbering {table.name}")
+        stage.progress(f"numbering {table.name}")
         copy_table(stage, table)
     fill_corrections(stage)
     db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
@@ -285,7 +275,7 @@ def copy_table(stage: Stage, table: Table) -> None:
 
 
 def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
-    """Fills the tables that describe the database."""
+    """Fills the tables that describe the database. It counts the rows of the others."""
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
     built_at = SAMPLE_TIME if is_only_sample(store) else build_time()
