@@ -15,6 +15,7 @@ from racedata.service.addresses import JSON, Address, Grammar, after_base
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, RULES, Served
 from racedata.service.request import (
+    ALL,
     Parameters,
     ParsedRequest,
     accepted_parameters,
@@ -26,8 +27,6 @@ from racedata.statements import Row, Statements
 
 if TYPE_CHECKING:
     import pandas
-
-UNLIMITED = 1_000_000_000  # more records than any answer has
 
 
 def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
@@ -122,7 +121,7 @@ class Database(Answering):
         words = [word for name_and_value in filters.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
-        _, _, objects = found.content(self.served, ParsedRequest(parsed, UNLIMITED, 0, ""))
+        _, _, objects = found.content(self.served, ParsedRequest(parsed, ALL, 0, ""))
         return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.data, objects)))
 
     def sql(self, select: str, *values: Any) -> list[Row]:

@@ -44,6 +44,7 @@ REFUSED = {
 }
 LONGEST_ALARM = 10080  # minutes: a week
 MANY = 100  # records; an answer with more takes long
+ALL = 1_000_000_000  # records: more than any answer has
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
 Parameters = Mapping[str, str | list[str]]

@@ -13,7 +13,6 @@ from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.endpoints import BY_NAME, Content, Served, provenances
 from racedata.service.request import ParsedRequest
 
-ALL = 1000  # more than any list on a page has
 Parameters = tuple[tuple[str, str], ...]  # an endpoint's own, with their values
 
 

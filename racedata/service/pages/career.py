@@ -8,7 +8,8 @@ from racedata.formats import Json
 from racedata.service import careers
 from racedata.service.addresses import Value
 from racedata.service.catalogue import Catalogue
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
+from racedata.service.request import ALL
 
 COUNTED = ("starts", "wins", "poles", "podiums")
 # of a season with a place in the championship, but without results

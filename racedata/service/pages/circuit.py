@@ -8,7 +8,8 @@ from racedata.formats import Json, milliseconds, public_url
 from racedata.service import careers, outlines
 from racedata.service.outlines import Layout
 from racedata.service.pages import career
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
+from racedata.service.request import ALL
 
 MOST = 10  # how many of those who won most often the page shows
 FEW = 3  # how many may share the first place to be named at the top

@@ -6,7 +6,8 @@ from typing import Any
 from racedata.colours import newest_colour
 from racedata.formats import Json, public_url
 from racedata.service.pages import career
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
+from racedata.service.request import ALL
 
 
 def facts(ask: Ask, constructor: str) -> dict[str, Any]:

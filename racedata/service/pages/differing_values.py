@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_name
 from racedata.service import feed, page_queries, words
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
+from racedata.service.request import ALL
 
 # With more, the pages would be longer than 15 KB.
-DOUBTS = 340
+DOUBTS = 330
 NEWS = 30
 LINES = 20  # values in an entry of the news
 

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from racedata.formats import Json, without_accents
 from racedata.service import careers
 from racedata.service.addresses import Value
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
 from racedata.service.pages.names import Name, constructor_names, driver_names, in_seasons
+from racedata.service.request import ALL
 
 MOST = 10  # winners that a page shows
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from racedata.formats import Json
 from racedata.service.addresses import Value
 from racedata.service.pages import driver
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER
 from racedata.service.pages.names import SHOWN, AllNames, Found, Name, RacesOfName, plain
 from racedata.service.pages.races import place
+from racedata.service.request import ALL
 from racedata.service.words import NOT_HERE
 
 LONGEST = 100  # characters of a query; no name is so long

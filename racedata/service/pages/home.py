@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from racedata.formats import Json
 from racedata.model import KIND_BY_ENDPOINT
 from racedata.service.pages import differing_values, races
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
+from racedata.service.request import ALL
 from racedata.service.snapshot import AskedAt
 
 PLACES = 10  # how many places of a result the page shows

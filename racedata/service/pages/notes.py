@@ -10,7 +10,8 @@ from typing import NamedTuple
 from racedata.formats import Json
 from racedata.model import FASTEST_LAP, KINDS, SESSIONS
 from racedata.service import words
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
+from racedata.service.request import ALL
 
 OPEN = (("state", "open"),)  # the parameter of those that are open
 LABELS = {session.name: session.label for session in SESSIONS}

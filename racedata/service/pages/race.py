@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from racedata.formats import Json, public_url
 from racedata.model import LETTERS, SESSION_GROUPS
 from racedata.service.pages import races
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
+from racedata.service.request import ALL
 
 OFF_GRID = "\N{EN DASH}"  # the source has 0
 PODIUM = {"1": "Winner", "2": "Second", "3": "Third"}

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from racedata.formats import Json, plural, short_time
 from racedata.service.addresses import Round, Season
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Asterisk, Notes
+from racedata.service.request import ALL
 from racedata.service.serializers import gap_time, sessions_of
 
 # the texts that tables of places may show

@@ -6,8 +6,9 @@ from typing import Any
 
 from racedata.formats import Json, public_url
 from racedata.service.pages import races
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN
+from racedata.service.request import ALL
 
 
 def facts(ask: Ask, season: int) -> dict[str, Any]:

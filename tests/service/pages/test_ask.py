@@ -4,7 +4,8 @@ import pytest
 
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Served
-from racedata.service.pages.ask import ALL, Ask
+from racedata.service.pages.ask import Ask
+from racedata.service.request import ALL
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
