@@ -50,6 +50,7 @@ from racedata.values import ROUND, SEASON
 # Of gzip. A page takes ten times as long to make as to compress, so it can be a tenth smaller.
 LEVEL = 6
 LONGEST_ID = 100
+IN_QUERIES = "!$%&'()*+,/:;=?@[]"  # what a query may have besides letters and digits
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 
 
@@ -156,11 +157,14 @@ class Pages:
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """Answers at an address without a route.
 
-        If it ends with a slash, redirects to the address without it, which may have a route.
+        If it ends with a slash, redirects to the address without it, which may have a route. The
+        query stays.
         """
         path = req.path.rstrip("/")
         slashes = len(req.path) - len(path)
         location = "../" * slashes + quote(path.rpartition("/")[2])
+        if req.query_string:  # as it is, but for what a header cannot have
+            location += "?" + quote(req.query_string, IN_QUERIES, encoding="latin-1")
         if slashes and len(location) < LONGEST:
             raise falcon.HTTPMovedPermanently(location)
         if path == download.PATH:

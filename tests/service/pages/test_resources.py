@@ -181,18 +181,32 @@ def test_the_case_of_an_id_does_not_matter(sample, kind):
         "/docs//",
         "//healthz/",
         "/f%C3%B6/",
+        "/find/?q=senna",
+        "/find//?q=s%C3%A3o+paulo&x=a/b?c",
+        "/2023/?",
+        "/x/?a/",
     ],
 )
 def test_a_slash_at_the_end_redirects_to_the_address_without_it(sample, address):
     answer = sample.get(address, status=301)
     place = urljoin(f"http://localhost{address}", answer.location)
-    assert place == f"http://localhost/{address.strip('/')}"
+    path, _, query = address.partition("?")
+    assert place == f"http://localhost/{path.strip('/')}" + (f"?{query}" if query else "")
 
 
-@pytest.mark.parametrize("address", ["/x" + "/" * 6000, "/" + "<" * 6000 + "/"])
-def test_an_address_that_nothing_can_have_gives_no_long_header(sample, address):
+def test_a_redirect_writes_a_query_that_is_no_ascii_as_a_header_may_have_it(sample):
+    """A client may send any byte; WSGI delivers each as a character."""
+    answer = request(sample, PATH_INFO="/find/", QUERY_STRING='q="\xc3\xa9"\\^')
+    assert answer.headers["Location"] == "../find?q=%22%C3%A9%22%5C%5E"
+
+
+@pytest.mark.parametrize(
+    ("address", "query"),
+    [("/x" + "/" * 6000, ""), ("/" + "<" * 6000 + "/", ""), ("/find/", "q=" + "x" * 6000)],
+)
+def test_an_address_that_nothing_can_have_gives_no_long_header(sample, address, query):
     """nginx would answer 503 instead."""
-    answer = request(sample, PATH_INFO=address)
+    answer = request(sample, PATH_INFO=address, QUERY_STRING=query)
     assert answer.status_int == 404
     assert all(len(value) < 1000 for value in answer.headers.values())
 
