@@ -144,10 +144,13 @@ class Cache:
             return body
 
     def put(self, key: Hashable, body: Body) -> None:
+        size = size_of(key, body)
+        if size > self.capacity:  # it would evict all others, and then itself
+            return
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
-                self.size += size_of(key, body)
+                self.size += size
             while self.size > self.capacity:
                 oldest, body = self._bodies.popitem(last=False)
                 self.size -= size_of(oldest, body)

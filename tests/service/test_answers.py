@@ -392,6 +392,15 @@ def test_the_least_recently_used_answer_makes_room():
     assert [bool(cache.find(named(name))) for name in "abcd"] == [True, False, True, True]
 
 
+def test_a_body_that_the_cache_has_no_room_for_evicts_no_other():
+    cache = Cache(20_000)
+    for name in "abc":
+        cache.put(named(name), Body(b"x" * 800))
+    cache.put(named("large"), Body(b"x" * 20_000))
+    assert cache.find(named("large")) is None
+    assert all(cache.find(named(name)) for name in "abc")
+
+
 def test_threads_do_not_disturb_the_count_of_its_bytes():
     cache = Cache(20_000)
     bodies = [body(number, 30 * number) for number in range(97)]
