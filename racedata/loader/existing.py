@@ -17,7 +17,7 @@ from racedata.formats import counted, plural
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import Tables
 from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
-from racedata.loader.sql import column_names, insertion
+from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage, sources_in
 from racedata.model import TABLE_BY_NAME, TABLES, Table
 from racedata.values import Value
@@ -104,8 +104,7 @@ class ExistingDatabase:
         names = {table.name: table.names for table in TABLES}
         names |= {name: column_names(stage.db, name) for name in ABOUT_SOURCES}
         for name, columns in names.items():
-            sql = insertion(f"stage.{name}", tuple(columns))
-            stage.db.executemany(sql, tables.rows(name, columns))
+            stage.insert_rows(name, columns, tables.rows(name, columns))
         stage.db.execute(RESULTS_ARE_ENTRIES)
         return []
 

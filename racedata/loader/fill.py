@@ -4,7 +4,7 @@ It knows what was chosen, never why. It opens no file, reads no clock, asks no s
 nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, compress, count, islice, repeat
 from typing import Any
 
@@ -15,7 +15,6 @@ from racedata.loader.errors import LoadError
 from racedata.loader.fastest_laps import Car, fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
-from racedata.loader.sql import insert, insertion
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
 from racedata.model import KINDS, TABLE_BY_NAME
@@ -85,8 +84,8 @@ class Filling:
         """Inserts the lists of drivers and the like."""
         for name, merged in self.lists.merged.items():
             names = TABLE_BY_NAME[name].names
-            values = [[row.get(column) for column in names] for row in merged.rows.values()]
-            self.stage.insert(name, names, list(zip(*values)))
+            values = ([row.get(column) for column in names] for row in merged.rows.values())
+            self.stage.insert_rows(name, names, values)
 
     # Races.
 
@@ -95,9 +94,9 @@ class Filling:
         for race, id in self.race_ids.items():
             circuits = self.lists.ids[race.calendar.source]["circuits"]
             circuit = circuits.of(race.facts["circuitId"])
-            self.insert("races", {**race.facts, "raceId": id, "circuitId": circuit})
+            self.stage.insert_row("races", {**race.facts, "raceId": id, "circuitId": circuit})
             for session in race.sessions:
-                self.insert("sessions", {"raceId": id, **session})
+                self.stage.insert_row("sessions", {"raceId": id, **session})
         self.fill_seasons()
 
     def fill_seasons(self) -> None:
@@ -116,10 +115,9 @@ class Filling:
         for season in sorted({*calendars, *urls[self.base.name]}):
             order = [calendars.get(season, self.base.name), *urls]
             articles = (urls[source].get(season) for source in order)
-            self.insert("seasons", {"year": season, "url": next(filter(None, articles), None)})
-
-    def insert(self, table: str, row: Mapping[str, Any]) -> None:
-        insert(self.db, f"stage.{table}", row)
+            self.stage.insert_row(
+                "seasons", {"year": season, "url": next(filter(None, articles), None)}
+            )
 
     # Records.
 
@@ -183,8 +181,8 @@ class Filling:
 
     def insert_part(self, race: ChosenRace, part: StoredPart, values: Columns) -> None:
         self.stage.progress(f"{part.season}: {part.kind}")
-        sql = insertion(f"stage.{part.kind}", ("raceId", *values))
-        self.db.executemany(sql, zip(repeat(self.race_ids[race]), *values.values()))
+        rows = zip(repeat(self.race_ids[race]), *values.values())
+        self.stage.insert_rows(part.kind, ("raceId", *values), rows)
 
     def ids_of_base(self, race: ChosenRace, kind: str) -> list[int]:
         """The ids of the rows of the base, if another source's part was chosen."""
@@ -272,9 +270,7 @@ class Filling:
                 for kind, part in race.parts.items()
                 if kind in KINDS
             ]
-        self.db.executemany(
-            insertion("stage.origins", ("raceId", "kind", "sourceId", "fetchedAt")), origins
-        )
+        self.stage.insert_rows("origins", ("raceId", "kind", "sourceId", "fetchedAt"), origins)
 
     def believed(self, race: ChosenRace, fetched: StoredPart | StoredCalendar) -> str | None:
         """When a refresh fetched something. If the clock was ahead: on the day of the race."""

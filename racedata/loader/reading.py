@@ -44,9 +44,9 @@ def read(
     """
     with ExitStack() as stack:
         try:
-            fills = [stack.enter_context(source.opened(progress)) for source in sources]
+            readers = [stack.enter_context(source.opened(progress)) for source in sources]
             stage = stack.enter_context(staged(progress))
-            lines = [line for fill in fills for line in fill(stage)]
+            lines = [line for read_into in readers for line in read_into(stage)]
         except LoadError as error:
             if not may_fail:
                 raise

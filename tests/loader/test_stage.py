@@ -40,6 +40,16 @@ def test_a_staged_table_has_ids_of_rows_and_the_columns_that_the_loader_does_not
     assert names == set(TABLE_BY_NAME[table].names)
 
 
+def test_rows_are_counted_however_they_are_inserted(staged):
+    names = ["statusId", "status"]
+    staged.insert("status", names, [[1, 2], ["Finished", "Engine"]])
+    staged.insert_rows("status", names, iter([(3, "Gearbox"), (4, "Fire")]))
+    staged.insert_row("status", {"status": "Ill", "statusId": 5})
+    assert staged.rows == {"status": 5}
+    texts = staged.db.execute("SELECT status FROM stage.status ORDER BY statusId").fetchall()
+    assert texts == [("Finished",), ("Engine",), ("Gearbox",), ("Fire",), ("Ill",)]
+
+
 def test_a_table_without_rows_is_not_one_that_the_dump_lacks(staged):
     staged.insert("status", ["statusId", "status"], [])
     assert staged.rows == {"status": 0}

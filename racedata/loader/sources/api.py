@@ -20,7 +20,7 @@ from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_c
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
-from racedata.loader.stage import Fill
+from racedata.loader.stage import ReadInto
 from racedata.model import KINDS, RECORDS, TABLE_BY_NAME
 
 
@@ -45,7 +45,7 @@ class ApiSource(Source):
         self.url_of_zip = address
         self.licence = licence_of(self.address)
 
-    def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
+    def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
         """An API is not loaded whole: for a load, this is the URL of a zip."""
         return DumpSource(self.url_of_zip, self.pace).opened(progress)
 

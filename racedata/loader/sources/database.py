@@ -19,7 +19,7 @@ from racedata.loader.memory import recalled, remember
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task
-from racedata.loader.stage import Fill
+from racedata.loader.stage import ReadInto
 from racedata.loader.temporary import temporary_folder
 
 SUFFIX = ".db"
@@ -57,7 +57,7 @@ class DatabaseSource(Source):
         return cls(address, pace) if is_database else None
 
     @contextmanager
-    def opened(self, progress: Progress) -> Iterator[Fill]:
+    def opened(self, progress: Progress) -> Iterator[ReadInto]:
         """For comparisons: even a file of an earlier version."""
         with ExitStack() as stack:
             path = Path(self.address)

@@ -19,7 +19,7 @@ from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task, check_season
-from racedata.loader.stage import Fill, SourceFacts, Stage, staged
+from racedata.loader.stage import ReadInto, SourceFacts, Stage, staged
 from racedata.model import RECORDS
 
 
@@ -100,7 +100,7 @@ class DumpSource(Source):
                 yield dump
 
     @contextmanager
-    def opened(self, progress: Progress) -> Iterator[Fill]:
+    def opened(self, progress: Progress) -> Iterator[ReadInto]:
         with self.dump(progress) as dump:
             yield partial(read_dump, dump)
 

@@ -27,7 +27,7 @@ from racedata.loader.sources.openf1_weekend import (
 )
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task
-from racedata.loader.stage import Fill
+from racedata.loader.stage import ReadInto
 from racedata.loader.store import StoredSource
 
 NAME = "openf1"
@@ -78,7 +78,7 @@ class OpenF1(Source):
     def name(self) -> str:
         return NAME
 
-    def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
+    def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
         what = "has no calendar and no history; use it with: racedata refresh --from openf1"
         raise LoadError(f"{NAME}: {what}")
 

@@ -13,7 +13,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.memory import ask_store, noted
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
-from racedata.loader.stage import Fill
+from racedata.loader.stage import ReadInto
 from racedata.loader.store import StoredSource
 from racedata.model import RECORDS
 
@@ -98,7 +98,7 @@ class Source:
         """Whether it is the rest of an export, whose rows have the ids of the base. Opens it."""
         return False
 
-    def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
+    def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
         """Opens the source to be read whole: gives the function that fills a Stage."""
         raise NotImplementedError
 
