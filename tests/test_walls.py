@@ -142,22 +142,22 @@ def test_modules_do_not_import_each_other_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
-LIST = "racedata.loader.sources"
+REGISTRY = "racedata.loader.sources"
 SOURCES = {name for name in OFFLINE if name.startswith("racedata.loader.sources.")}
 
 
-def test_the_loader_knows_the_list_of_sources_and_none_of_them():
+def test_the_loader_knows_the_registry_of_sources_and_none_of_them():
     assert SOURCES
     assert {
         (module, name)
-        for module in OFFLINE - SOURCES - {LIST}
+        for module in OFFLINE - SOURCES - {REGISTRY}
         for name in imports(module) & SOURCES
     } == set()
 
 
 def test_no_module_of_the_loader_outside_sources_names_a_source():
     names = re.compile("f1db|jolpica|openf1|tracinginsights|ergast", re.IGNORECASE)
-    assert [name for name in OFFLINE - SOURCES - {LIST} if names.search(text_of(name))] == []
+    assert [name for name in OFFLINE - SOURCES - {REGISTRY} if names.search(text_of(name))] == []
 
 
 # The modules of the service that may import a package.
@@ -254,7 +254,7 @@ MAY_NOT_IMPORT = {
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},
-    "racedata.loader.fill": WEB | FILES | SQL | CLOCK | SOURCES | {LIST} | COMPARING,
+    "racedata.loader.fill": WEB | FILES | SQL | CLOCK | SOURCES | {REGISTRY} | COMPARING,
     "racedata.loader.matching": WEB | FILES,  # it gets connections
     "racedata.loader.schedule": WEB | FILES | {"time"},  # it gets a connection and the time
     "racedata.loader.follow": WEB | SQL,  # its sources ask, existing.py opens the database

@@ -1,4 +1,7 @@
-"""The list of sources. The rest of the loader knows this package, and no module in it."""
+"""The types of sources, their names, and which of them has an address.
+
+The rest of the loader knows this package, and no module in it.
+"""
 
 import os
 from collections.abc import Sequence
