@@ -2,13 +2,15 @@
 have what they lack.
 """
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import built, finished_sample, select, without
+from support.loads import built, finished_sample, next_version, select, without
 from support.refreshes import F1DB
 from support.releases import answers_of_release, released
 from support.stores import put
@@ -86,6 +88,29 @@ def current(complete, tmp_path):
     database = tmp_path / "racedata.db"
     database.write_bytes(complete.read_bytes())
     return database
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    """A folder from which Python runs the next version of racedata."""
+    return next_version(tmp_path_factory.mktemp("next"))
+
+
+@pytest.fixture(scope="session")
+def old_files(tmp_path_factory):
+    """A database of this version and its store, whose source is gone."""
+    folder = tmp_path_factory.mktemp("old")
+    source = shutil.copytree(SAMPLE, folder / "dump")
+    (folder / "data").mkdir()
+    built(source, folder / "data" / "racedata.db")
+    shutil.rmtree(source)
+    return folder / "data"
+
+
+@pytest.fixture
+def old(old_files, tmp_path):
+    """A copy of that database."""
+    return shutil.copytree(old_files, tmp_path / "old") / "racedata.db"
 
 
 @pytest.fixture

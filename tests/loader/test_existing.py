@@ -1,4 +1,4 @@
-"""racedata.loader.existing, racedata.loader.provide: an update never ends the data, whatever became
+"""racedata.loader.existing: an update never ends the data, whatever became
 of the source.
 
 The older database is one of this version, and the program that finds it is the next version.
@@ -6,8 +6,6 @@ The older database is one of this version, and the program that finds it is the 
 
 import re
 import shutil
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,24 +15,19 @@ from support.answers import client
 from support.apis import answers_of, served
 from support.loads import (
     assert_refused,
-    built,
     changed,
-    next_version,
     racedata,
     refused,
+    rows_as_before,
     rows_of,
     run_loader,
     select,
-    signals_kept,
 )
 
-from racedata.cli import needed_at
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.provide import provide
 from racedata.loader.rebuild import replace_from_store
-from racedata.loader.store import STORE_VERSION
 
 # Whether an API is asked for laps.
 
@@ -93,36 +86,6 @@ def test_a_load_refuses_a_fifo_in_place_of_the_database(database, source):
     run = run_loader(source, database)
     assert run.returncode == 1
     assert "is not a racedata database" in run.stderr and run.stderr.count("\n") == 1
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    """A folder from which Python runs the next version of racedata."""
-    return next_version(tmp_path_factory.mktemp("next"))
-
-
-@pytest.fixture(scope="module")
-def old_files(tmp_path_factory):
-    """A database of this version and its store, whose source is gone."""
-    folder = tmp_path_factory.mktemp("old")
-    source = shutil.copytree(SAMPLE, folder / "dump")
-    (folder / "data").mkdir()
-    built(source, folder / "data" / "racedata.db")
-    shutil.rmtree(source)
-    return folder / "data"
-
-
-@pytest.fixture
-def old(old_files, tmp_path):
-    """A copy of that database."""
-    return shutil.copytree(old_files, tmp_path / "old") / "racedata.db"
-
-
-def rows_as_before(path):
-    """All rows, without the column that the next version adds."""
-    assert {nickname for (nickname,) in select(path, "SELECT nickname FROM circuits")} == {None}
-    changed(path, "ALTER TABLE circuits DROP COLUMN nickname")
-    return rows_of(path)
 
 
 def test_an_older_database_is_built_again_from_its_own_tables_row_by_row(old, program):
@@ -208,34 +171,3 @@ def test_it_says_how_it_was_built(database, old, old_files):
     spoiling.truncated(database)
     with pytest.raises(LoadError, match="is damaged"):
         ExistingDatabase(database)
-
-
-@pytest.mark.parametrize("store_version", [STORE_VERSION, STORE_VERSION - 1])
-def test_the_service_begins_with_an_older_database_built_again(old, program, store_version):
-    changed(store_path(old), f"PRAGMA user_version = {store_version}")
-    code = f"""
-from racedata.cli import needed_at
-from racedata.loader.provide import provide
-print(needed_at({str(old)!r}))
-provide({str(old)!r})
-print(needed_at({str(old)!r}))
-"""
-    before = rows_of(old)
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=program, capture_output=True, text=True, timeout=60
-    )
-    what = "the database was built by an earlier version: rebuilding it from its own tables"
-    assert run.stdout == f"{what}\n\n"
-    assert rows_as_before(old) == before
-
-
-def test_the_service_begins_with_the_sample_if_the_database_is_missing_or_empty(
-    old, sample_database
-):
-    with signals_kept():
-        for spoil in (spoiling.missing, spoiling.emptied):
-            spoil(old)
-            assert "from the sample" in needed_at(str(old))
-            provide(str(old))
-            assert needed_at(str(old)) == ""
-            assert rows_of(old) == rows_of(sample_database)

@@ -1,6 +1,6 @@
 """racedata.loader.lists: what the sources' lists become in a database, and which ids they get.
 
-What further dumps add to the lists is in test_fill.py.
+What further dumps add to the lists is in test_several_sources.py.
 """
 
 import pytest
@@ -77,7 +77,7 @@ def driver(reference, **facts):
     return row_of("drivers", 1, reference) | facts
 
 
-def test_facts_of_an_api_replace_those_of_a_dump_and_of_another_dump_only_fill(rows):
+def test_facts_of_an_api_replace_those_of_a_dump_and_those_of_another_dump_never_do(rows):
     of_base = results(1, "hill", first_id=1), [driver("hill")]
     damon = [driver("hill", code="DHI", forename="Damon")]
     graham = [driver("hill", forename="Graham", code=None)]

@@ -1,7 +1,8 @@
 """racedata.loader.rebuild: a database and its store in step, whichever of them is lost, old, or of
 another one.
 
-What every build does with a store that sources fill is in test_fill.py and test_store.py.
+What every build does with a store that sources fill is in test_fill.py, test_several_sources.py and
+test_store.py.
 """
 
 import sqlite3

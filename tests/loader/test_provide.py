@@ -1,0 +1,44 @@
+"""racedata.loader.provide: what the service begins with if the database is missing or older."""
+
+import subprocess
+import sys
+
+import pytest
+from support import spoiling
+from support.loads import changed, rows_as_before, rows_of, signals_kept
+
+from racedata.cli import needed_at
+from racedata.database import store_path
+from racedata.loader.provide import provide
+from racedata.loader.store import STORE_VERSION
+
+
+@pytest.mark.parametrize("store_version", [STORE_VERSION, STORE_VERSION - 1])
+def test_the_service_begins_with_an_older_database_built_again(old, program, store_version):
+    changed(store_path(old), f"PRAGMA user_version = {store_version}")
+    code = f"""
+from racedata.cli import needed_at
+from racedata.loader.provide import provide
+print(needed_at({str(old)!r}))
+provide({str(old)!r})
+print(needed_at({str(old)!r}))
+"""
+    before = rows_of(old)
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=program, capture_output=True, text=True, timeout=60
+    )
+    what = "the database was built by an earlier version: rebuilding it from its own tables"
+    assert run.stdout == f"{what}\n\n"
+    assert rows_as_before(old) == before
+
+
+def test_the_service_begins_with_the_sample_if_the_database_is_missing_or_empty(
+    old, sample_database
+):
+    with signals_kept():
+        for spoil in (spoiling.missing, spoiling.emptied):
+            spoil(old)
+            assert "from the sample" in needed_at(str(old))
+            provide(str(old))
+            assert needed_at(str(old)) == ""
+            assert rows_of(old) == rows_of(sample_database)
