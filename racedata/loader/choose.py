@@ -1,6 +1,8 @@
 """Chooses what counts, from what every source says. It needs no SQL, file or clock.
 
-docs/data.md has the rules as a table. store.py has the sources, calendars and parts.
+docs/data.md has the rules as a table. Those for calendars, records and ids are here. lists.py has
+those for drivers, their numbers, and the like; fill.py, those for the articles of seasons and the
+constructors of cars. store.py has the sources, calendars and parts.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from racedata.formats import public_name
+from racedata.hints import COMMAND
+from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, days_after, days_between, match_across_sources
 from racedata.loader.store import Races, StoredCalendar, StoredPart, StoredSource
 
@@ -343,3 +347,11 @@ def choose_entries(
             race.parts["entries"] = part
             break
     race.others["entries"] = [part for part in parts if part is not race.parts.get("entries")]
+
+
+def base_of(sources: Sequence[StoredSource]) -> StoredSource:
+    """The first source whose ids are kept; or else, the first dump."""
+    dumps = [source for source in sources if not source.is_api and not source.is_provisional]
+    if not dumps:  # only they have lists of all drivers, constructors and circuits
+        raise LoadError(f"no dump of the list was read; to read one, run: {COMMAND} load SOURCE")
+    return next((source for source in dumps if source.has_ids), dumps[0])

@@ -1,17 +1,15 @@
 """Fills a Stage with what was chosen from the store: gives rows ids instead of references.
 
-It knows what was chosen, never why. It opens no file, reads no clock, asks no source, and compares
-nothing.
+It knows what was chosen, and not why. Only two rules are here: which article a season has, and
+which constructor a car has. It opens no file, reads no clock, asks no source, and compares nothing.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress, count, islice, repeat
 from typing import Any
 
-from racedata.hints import COMMAND
-from racedata.loader.choose import Choice, ChosenRace
+from racedata.loader.choose import Choice, ChosenRace, base_of
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.errors import LoadError
 from racedata.loader.fastest_laps import Car, fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
@@ -285,14 +283,6 @@ def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:
     for driver, constructor in cars:
         constructors.setdefault(driver, set()).add(constructor)
     return {driver: min(found) for driver, found in constructors.items() if len(found) == 1}
-
-
-def base_of(sources: Sequence[StoredSource]) -> StoredSource:
-    """The first source whose ids are kept; or else, the first dump."""
-    dumps = [source for source in sources if not source.is_api and not source.is_provisional]
-    if not dumps:  # only they have lists of all drivers, constructors and circuits
-        raise LoadError(f"no dump of the list was read; to read one, run: {COMMAND} load SOURCE")
-    return next((source for source in dumps if source.has_ids), dumps[0])
 
 
 def as_numbered(sources: Sequence[StoredSource]) -> list[StoredSource]:
