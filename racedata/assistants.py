@@ -20,7 +20,7 @@ from racedata.service import origins
 from racedata.service.addresses import Address
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
-from racedata.service.health import Health
+from racedata.service.health import report
 from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
@@ -124,7 +124,11 @@ class Assistant:
 
     def __init__(self, path: str) -> None:
         self.file = Reloading(path, OpenedDatabase)
-        self.is_stopping = False  # then statements end at once
+        self.is_stopping = False
+
+    def stop(self) -> None:
+        """Ends all statements, and refuses further ones."""
+        self.is_stopping = True
 
     def current(self) -> OpenedDatabase:
         """The database, opened again if another file is at its path. If that is not good, the old
@@ -142,13 +146,14 @@ class Assistant:
         given = parse_query(query)
         db = self.current()
         try:
-            answer = fitting(db, path, given)
+            parsed = db.parse(path)
+            answer = fitting(db, parsed, given)
         except (ValueError, LookupError) as error:
             raise Refused(str(error)) from None
-        envelope, parsed = answer["MRData"], db.parse(path)
-        endpoint, data, catalogue = BY_NAME[parsed.endpoint], db.served.data, db.served.catalogue
+        envelope, (data, catalogue, _) = answer["MRData"], db.served
+        endpoint = BY_NAME[parsed.endpoint]
         kinds, races = {kind_of(endpoint)}, races_in(endpoint, envelope, catalogue)
-        notes = notes_of(db, path, given, envelope)
+        notes = notes_of(db, path, parsed, given, envelope)
         return written(
             {
                 **({"note": " ".join(notes)} if notes else {}),
@@ -195,7 +200,7 @@ class Assistant:
         """What is loaded, how fresh, from where, and what the database does not have."""
         db = self.current()
         data, catalogue, settings = db.served
-        health = Health(data, settings).report()
+        health = report(data, settings)
         del health["status"], health["rows"]
         seasons, now = catalogue.rounds.keys(), utc_now()
         latest, *later = (
@@ -230,12 +235,12 @@ def of_json(row: Json) -> Json:
     return {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
 
 
-def fitting(db: Answering, path: str, given: Parameters) -> Json:
+def fitting(db: Answering, parsed: Address, given: Parameters) -> Json:
     """An answer with as many of its records as its size allows. Raises ValueError or LookupError,
     as `Answering.answer` does.
     """
     while True:
-        answer = db.answer(path, given)
+        answer = db.answer(parsed, given)
         limit, offset, total = page_of(answer["MRData"])
         size, records = len(orjson.dumps(answer)), min(limit, total - offset)
         if size <= SIZE or records <= 1:
@@ -249,10 +254,12 @@ def page_of(envelope: Json) -> tuple[int, int, int]:
     return int(envelope["limit"]), int(envelope["offset"]), int(envelope["total"])
 
 
-def notes_of(db: Answering, path: str, given: Parameters, envelope: Json) -> list[str]:
+def notes_of(
+    db: Answering, path: str, parsed: Address, given: Parameters, envelope: Json
+) -> list[str]:
     """What else a reader of an answer must know: where the rest is, and why it has no records."""
-    address, (data, catalogue, _) = db.parse(path), db.served
-    endpoint, (limit, offset, total) = BY_NAME[address.endpoint], page_of(envelope)
+    (data, catalogue, _), endpoint = db.served, BY_NAME[parsed.endpoint]
+    limit, offset, total = page_of(envelope)
     notes = []
     if limit and offset + limit < total:
         following = urlencode({**given, "limit": limit, "offset": offset + limit})
@@ -270,7 +277,7 @@ def notes_of(db: Answering, path: str, given: Parameters, envelope: Json) -> lis
     elif not total:
         covers = covered(data, {kind_of(endpoint)})
         notes.append(covers or "No records match; coverage() says what is loaded.")
-    if address.round == "next" and (races := races_in(endpoint, envelope, catalogue)):
+    if parsed.round == "next" and (races := races_in(endpoint, envelope, catalogue)):
         date = catalogue.race_rows[races[0]]["date"]
         if date < utc_now()[:10]:
             notes.append(f"This race was on {date}. Its results are not loaded.")

@@ -60,13 +60,16 @@ class Answering:
         given = {"offset": offset, **parameters}
         if limit is not None:
             given["limit"] = limit
-        return self.answer(address, {name: str(value) for name, value in given.items()})
-
-    def answer(self, address: str, given: Parameters) -> Json:
-        """Like `ask`, with parameters as a query has them."""
         parsed = self.parse(address)
+        return self.answer(parsed, {name: str(value) for name, value in given.items()})
+
+    def answer(self, parsed: Address, given: Parameters) -> Json:
+        """Like `ask`, with a parsed address, and with parameters as a query has them."""
         if parsed.ending != JSON:
-            raise ValueError(f"{address[:50]!r} is not JSON; expected an address without an ending")
+            address = f"{parsed.path}{parsed.ending}"
+            raise ValueError(
+                f"{address[-50:]!r} is not JSON; expected an address without an ending"
+            )
         endpoint = BY_NAME[parsed.endpoint]
         accepted = accepted_parameters(endpoint.rules, JSON)
         for name in given:

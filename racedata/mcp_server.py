@@ -167,7 +167,7 @@ def serve_http(
 
     class Server(uvicorn.Server):
         def handle_exit(self, number: int, frame: FrameType | None) -> None:
-            assistant.is_stopping = True  # uvicorn waits for all answers
+            assistant.stop()  # uvicorn waits for all answers
             super().handle_exit(number, frame)
 
     config = uvicorn.Config(ended_with_client(app), log_level="warning")

@@ -16,45 +16,48 @@ from racedata.settings import Settings
 
 
 class Health:
-    """`/healthz`: the database, its sources, and whether a new file was refused."""
+    """The resource `/healthz`."""
 
     def __init__(self, data: Snapshot, settings: Settings) -> None:
         self.data, self.settings = data, settings
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(self.report())
+        resp.data = orjson.dumps(report(self.data, self.settings))
 
     on_head = on_get
 
-    def report(self) -> Json:
-        build = self.data.build()
-        health: Json = {
-            "status": "ok",
-            "version": __version__,
-            "schemaVersion": build["schemaVersion"],
-            "builtAt": build["builtAt"],
-            "revision": build["revision"],
-            "licence": self.data.licence(),
-            "sources": list(self.sources()),
-            "coverage": self.data.coverage(),
-            "rows": self.data.row_counts(),
-        }
-        if self.settings.download:
-            health["download"] = self.settings.root_link.rstrip("/") + download.PATH
-        if notice := self.data.sample_notice(self.settings.follows):
-            health["sample"] = notice
-        if self.data.rejection:
-            health["refused"] = f"The database file {self.data.rejection}."
-        return health
 
-    def sources(self) -> Iterator[Json]:
-        """The sources in the database, then others that refreshes have asked."""
-        for row, name, url, times in self.data.sources_with(self.data.refresh_times(), {}):
-            if row is None:
-                yield {"name": name, **times}
-                continue
-            source = {**dict(row), "name": name, "address": url, **times}
-            if source.pop("isProvisional"):
-                source["provisional"] = True
-            yield source
+def report(data: Snapshot, settings: Settings) -> Json:
+    """The database, its sources, and whether a new file was refused."""
+    build = data.build()
+    health: Json = {
+        "status": "ok",
+        "version": __version__,
+        "schemaVersion": build["schemaVersion"],
+        "builtAt": build["builtAt"],
+        "revision": build["revision"],
+        "licence": data.licence(),
+        "sources": list(sources(data)),
+        "coverage": data.coverage(),
+        "rows": data.row_counts(),
+    }
+    if settings.download:
+        health["download"] = settings.root_link.rstrip("/") + download.PATH
+    if notice := data.sample_notice(settings.follows):
+        health["sample"] = notice
+    if data.rejection:
+        health["refused"] = f"The database file {data.rejection}."
+    return health
+
+
+def sources(data: Snapshot) -> Iterator[Json]:
+    """The sources in the database, then others that refreshes have asked."""
+    for row, name, url, times in data.sources_with(data.refresh_times(), {}):
+        if row is None:
+            yield {"name": name, **times}
+            continue
+        source = {**dict(row), "name": name, "address": url, **times}
+        if source.pop("isProvisional"):
+            source["provisional"] = True
+        yield source
