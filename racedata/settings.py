@@ -148,14 +148,15 @@ CONTACT = matching(
 )
 TOKEN = matching("[!-~]*", "letters, digits and punctuation")
 
-Answers = Literal["every answer", "the HTML pages", "the description", "no answer"]
+# What a setting affects.
+Affected = Literal["every answer", "the HTML pages", "the description", "no answer"]
 
 
 def setting(
     default: str,
     parse: Parse,
     help: str,
-    affects: Answers = "no answer",
+    affects: Affected = "no answer",
     variable: str = "",
     is_secret: bool = False,
 ) -> Any:
@@ -264,14 +265,14 @@ class Settings(SharedSettings):
         """The rate limits that are not off. A request needs a token of each."""
         return [each for each in (self.burst_limit, self.sustained_limit) if each]
 
-    def values_that_affect(self, *answers: Answers) -> list[Any]:
-        """The values of the settings that affect one of these."""
+    def values_that_affect(self, *shown: Affected) -> list[Any]:
+        """The values of the settings that affect every answer, or one of these."""
         # the page at / tells users to load sources only if the service does not
-        follows = [self.follows] if "the HTML pages" in answers else []
+        follows = [self.follows] if "the HTML pages" in shown else []
         return follows + [
             getattr(self, each.name)
             for each in settings_in(type(self))
-            if each.metadata["affects"] in answers
+            if each.metadata["affects"] in ("every answer", *shown)
         ]
 
     @property

@@ -25,7 +25,7 @@ from racedata.service.endpoints import Endpoint, Served
 from racedata.service.environment import IS_BUSY, MUST_WAIT, ONLY_CACHED
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
-from racedata.settings import Answers, Settings
+from racedata.settings import Affected, Settings
 
 CONTENT_TYPES = {
     JSON: falcon.MEDIA_JSON,
@@ -64,20 +64,19 @@ class Body(NamedTuple):
 class Validators:
     """The ETag and Last-Modified of answers of one database, and the headers next to them.
 
-    The ETag follows from the database, the version, the settings that affect `answers`, and the
-    times at which refreshes read each source, if answers show these.
+    The ETag follows from the database, the version, the settings that affect what is `shown`, and
+    the times at which refreshes read each source, if answers show these.
     """
 
     def __init__(
         self,
         settings: Settings,
         data: Snapshot,
-        *answers: Answers,
+        *shown: Affected,
         max_age: int,  # seconds for which clients and proxies may reuse an answer
         asked_at: Mapping[str, str] = {},
     ) -> None:
-        values = settings.values_that_affect("every answer", *answers)
-        facts = [__version__, sorted(asked_at.items()), *values]
+        facts = [__version__, sorted(asked_at.items()), *settings.values_that_affect(*shown)]
         version = data.checksum + repr(facts).encode()
         modified = max([data.build()["builtAt"], *asked_at.values()])
         self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'

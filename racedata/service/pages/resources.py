@@ -44,7 +44,7 @@ from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
 from racedata.service.request import check_host, host_of
 from racedata.service.snapshot import AskedAt
-from racedata.settings import Answers
+from racedata.settings import Affected
 from racedata.values import ROUND, SEASON
 
 # Of gzip. A page takes ten times as long to make as to compress, so it can be a tenth smaller.
@@ -110,7 +110,7 @@ class Pages:
 
     def validators(self, times: AskedAt) -> Validators:
         settings, data = self.ask.settings, self.ask.data
-        shown: tuple[Answers, ...] = "the description", "the HTML pages"
+        shown: tuple[Affected, ...] = "the description", "the HTML pages"
         return Validators(settings, data, *shown, max_age=0, asked_at=times)
 
     def site(self, req: falcon.Request) -> str:
