@@ -16,7 +16,7 @@ from racedata.database import SCHEMA
 from racedata.direct import Answering
 from racedata.formats import Json, public_name, utc_now
 from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS
-from racedata.service import origins
+from racedata.service import assistant_queries
 from racedata.service.addresses import Address
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
@@ -158,7 +158,7 @@ class Assistant:
             {
                 **({"note": " ".join(notes)} if notes else {}),
                 **answer,
-                **origin(data, kinds, races),
+                **provenance(data, kinds, races),
                 **disputed(
                     data,
                     kinds,
@@ -194,7 +194,7 @@ class Assistant:
             )
         elif not rows:
             answer["note"] = covered(data, kinds) or "No row matches."
-        return written({**answer, **origin(data, kinds, None), **disputed(data, kinds)})
+        return written({**answer, **provenance(data, kinds, None), **disputed(data, kinds)})
 
     def coverage(self) -> str:
         """What is loaded, how fresh, from where, and what the database does not have."""
@@ -270,7 +270,7 @@ def notes_of(
     if offset >= total > 0:
         notes.append(f"Of {total} records, none is behind the offset.")
     if endpoint.name == "changes":
-        start = origins.first_change(data) or "the first build; there are none"
+        start = assistant_queries.first_change(data) or "the first build; there are none"
         notes.append(f"Changes are noted since {start}.")
     elif endpoint.name in MAY_BE_EMPTY and not total:
         notes.append("No records match.")
@@ -340,14 +340,14 @@ def where_disputed(address: Address, races: Sequence[int] | None) -> str:
     return "/".join(["", *words, "discrepancies?state=open"])
 
 
-def origin(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
+def provenance(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
     """Where records are from, and which are provisional or corrected."""
     sources = [
         {"name": public_name(row["name"]), "licence": row["licence"] or "not stated"}
         # that there are no records is what all sources say
-        for row in origins.sources(data, kinds, races or None)
+        for row in assistant_queries.sources(data, kinds, races or None)
     ]
-    corrected = origins.corrected_values(data, kinds, races)
+    corrected = assistant_queries.corrected_values(data, kinds, races)
     of_corrections = (
         {"corrected": f"{corrected} values; the table corrections has each with its evidence"}
         if corrected
@@ -366,7 +366,7 @@ def provisional(data: Snapshot, kinds: Collection[str], races: Collection[int] |
     named = [
         f"{row['year']}/{row['round']} {row['race']}: {row['kinds'].replace(',', ', ')} "
         f"from {public_name(row['source'])}"
-        for row in origins.provisional_races(data, kinds, races)
+        for row in assistant_queries.provisional_races(data, kinds, races)
     ]
     return {"provisional": shown(named)} if named else {}
 
@@ -382,7 +382,7 @@ def disputed(
 
     With `ids`, only values of these drivers, constructors and circuits.
     """
-    columns = origins.disputed_columns(data, kinds, races, ids)
+    columns = assistant_queries.disputed_columns(data, kinds, races, ids)
     counts = ", ".join(f"{row['columnName']} {row['count']}" for row in columns)
     # of the tables, perhaps not of these rows
     scope = "in all seasons, " if ids is None else ""

@@ -1,5 +1,5 @@
-"""racedata.assistants, racedata.service.origins: what the tools answer, what they say of it, and
-how it is shortened.
+"""racedata.assistants, racedata.service.assistant_queries: what the tools answer, what
+they say of it, and how it is shortened.
 """
 
 import json

@@ -168,7 +168,7 @@ MAY_IMPORT = {
     "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
-    "sqlite3": "careers catalogue origins page_queries queries snapshot "
+    "sqlite3": "assistant_queries careers catalogue page_queries queries snapshot "
     "pages.data pages.driver pages.names",
 }
 
@@ -185,7 +185,7 @@ def test_sql_is_only_in_queries_and_where_the_file_is_read():
         "racedata.service.queries",
         "racedata.service.page_queries",
         "racedata.service.careers",
-        "racedata.service.origins",
+        "racedata.service.assistant_queries",
         "racedata.service.catalogue",  # all ids of an address, once
         "racedata.service.snapshot",  # the facts about the file
         "racedata.statements",  # the views that statements of users may read
@@ -239,7 +239,11 @@ MAY_NOT_IMPORT = {
     "racedata.service.addresses": WEB | FILES | SQL,  # it gets texts
     "racedata.service.serializers": WEB | FILES | SQL,  # it gets rows
     **dict.fromkeys(
-        ("racedata.service.queries", "racedata.service.page_queries", "racedata.service.origins"),
+        (
+            "racedata.service.queries",
+            "racedata.service.page_queries",
+            "racedata.service.assistant_queries",
+        ),
         WEB | FILES,  # they get a Snapshot
     ),
     **dict.fromkeys(sorted(PAGES), WEB | FILES),  # they ask the endpoints

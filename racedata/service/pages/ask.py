@@ -65,7 +65,7 @@ class Ask:
         sources = page_queries.provisional_sources(self.data, id)
         return {kind: public_name(source) for kind, source in sources.items()}
 
-    def origins(self, races: Sequence[Json]) -> list[Json]:
+    def provenances(self, races: Sequence[Json]) -> list[Json]:
         """Where the results of races are from, of those that have any."""
         rounds = [(int(race["season"]), int(race["round"])) for race in races]
         ids = [self.catalogue.id_of_round[round] for round in rounds]

@@ -94,10 +94,10 @@ def of_sessions_before(weekend: races.RecordsByGroup, notes: Notes) -> dict[str,
 
 def about_records(ask: Ask, race: Json, notes: Notes) -> dict[str, Any]:
     """Where the records are from, and which of them are provisional, corrected or disputed."""
-    origin = next(iter(ask.origins([race])), {})
+    provenance = next(iter(ask.provenances([race])), {})
     return {
-        "origin": origin,  # of the result
-        "origin_of_laps": origin.get("FastestLaps", origin),
+        "provenance": provenance,  # of the result
+        "provenance_of_laps": provenance.get("FastestLaps", provenance),
         "provisional": ask.provisional_sources(race),
         # what is corrected and what sources disagree about, by kind
         "notes": [*notes.by_kind()],

@@ -20,8 +20,8 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
     leaders = ask.leaders(season)
     calendar = ask("races", ALL, season)
     coming = [ask.catalogue.races[id] for id in ask.catalogue.coming]
-    origins = ask.origins(calendar)
-    laps = [origin["FastestLaps"] for origin in origins if "FastestLaps" in origin]
+    provenances = ask.provenances(calendar)
+    laps = [each["FastestLaps"] for each in provenances if "FastestLaps" in each]
     (about,) = ask("seasons", 1, season)
     return {
         "season": season,
@@ -43,8 +43,8 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "last": next((race for race in reversed(calendar) if race["round"] in winners), None),
         "winners": most_wins(winners.values()),
         # of the results, and of the fastest laps in them
-        "sources": dict.fromkeys(origin["source"] for origin in origins),
-        "lap_sources": dict.fromkeys(origin["source"] for origin in laps),
+        "sources": dict.fromkeys(each["source"] for each in provenances),
+        "lap_sources": dict.fromkeys(each["source"] for each in laps),
         # how many values, of all kinds
         "corrected": ask.content("corrections", 0, season).total,
         "disputed": ask.content("discrepancies", 0, season, None, OPEN).total,

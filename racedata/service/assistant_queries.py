@@ -1,5 +1,5 @@
-"""Queries for what an answer says about its records: which sources they are from, and which are
-provisional, corrected or disputed.
+"""Queries for what AI assistants are told about the records in an answer: which sources they
+are from, and which are provisional, corrected or disputed.
 
 Each takes the kinds of the records, and the raceIds of their races, or None for all races. Other
 queries are in queries.py.
