@@ -153,10 +153,10 @@ class Assistant:
         envelope, (data, catalogue, _) = answer["MRData"], db.served
         endpoint = BY_NAME[parsed.endpoint]
         kinds, races = {kind_of(endpoint)}, races_in(endpoint, envelope, catalogue)
-        notes = notes_of(db, path, parsed, given, envelope)
+        remarks = remarks_on(db, path, parsed, given, envelope)
         return written(
             {
-                **({"note": " ".join(notes)} if notes else {}),
+                **({"note": " ".join(remarks)} if remarks else {}),
                 **answer,
                 **provenance(data, kinds, races),
                 **disputed(
@@ -254,34 +254,34 @@ def page_of(envelope: Json) -> tuple[int, int, int]:
     return int(envelope["limit"]), int(envelope["offset"]), int(envelope["total"])
 
 
-def notes_of(
+def remarks_on(
     db: Answering, path: str, parsed: Address, given: Parameters, envelope: Json
 ) -> list[str]:
     """What else a reader of an answer must know: where the rest is, and why it has no records."""
     (data, catalogue, _), endpoint = db.served, BY_NAME[parsed.endpoint]
     limit, offset, total = page_of(envelope)
-    notes = []
+    remarks = []
     if limit and offset + limit < total:
         following = urlencode({**given, "limit": limit, "offset": offset + limit})
-        notes.append(
+        remarks.append(
             f"Records {offset + 1} to {offset + limit} of {total}; the next ones: "
             f"{path}?{following}"
         )
     if offset >= total > 0:
-        notes.append(f"Of {total} records, none is behind the offset.")
+        remarks.append(f"Of {total} records, none is behind the offset.")
     if endpoint.name == "changes":
         start = assistant_queries.first_change(data) or "the first build; there are none"
-        notes.append(f"Changes are noted since {start}.")
+        remarks.append(f"Changes are noted since {start}.")
     elif endpoint.name in MAY_BE_EMPTY and not total:
-        notes.append("No records match.")
+        remarks.append("No records match.")
     elif not total:
         covers = covered(data, {kind_of(endpoint)})
-        notes.append(covers or "No records match; coverage() says what is loaded.")
+        remarks.append(covers or "No records match; coverage() says what is loaded.")
     if parsed.round == "next" and (races := races_in(endpoint, envelope, catalogue)):
         date = catalogue.race_rows[races[0]]["date"]
         if date < utc_now()[:10]:
-            notes.append(f"This race was on {date}. Its results are not loaded.")
-    return notes
+            remarks.append(f"This race was on {date}. Its results are not loaded.")
+    return remarks
 
 
 def kind_of(endpoint: Endpoint) -> str:

@@ -59,7 +59,7 @@ class Calendars:
             session: line("CATEGORIES", vCategory([series.upper(), session.label]))
             for session in SESSION_BY_KEY.values()
         }
-        self.names = names_of(catalogue)
+        self.titles = titles_of(catalogue)
         self._events: dict[Round, list[Written]] = {}
 
     def write(
@@ -97,7 +97,7 @@ class Calendars:
                 else f"{address.round} race"
             )
         for filter, value in address.filters.items():
-            yield self.names.get((filter, value), f"{filter} {value}")
+            yield self.titles.get((filter, value), f"{filter} {value}")
         if len(groups) < len(SESSION_GROUPS):
             # no commas: they are written as `\,`, which some clients do not read
             yield f"({' + '.join(groups)})"
@@ -187,7 +187,7 @@ def sources_in_words(data: Snapshot) -> str:
     return f"Data: {', '.join(sources)}."
 
 
-def names_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
+def titles_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
     """The names of circuits, constructors and drivers, by the filter and its value."""
     names = {
         "circuits": {id: circuit["circuitName"] for id, circuit in catalogue.circuits.items()},

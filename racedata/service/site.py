@@ -179,10 +179,10 @@ class Site:
         pages: list[tuple[str, bytes]] = []
         linked: dict[str, None] = {}
         for address, answer, below in self.crawl():
-            pages += [(name, answer.body) for name in names_of(address, answer.is_page)]
+            pages += [(name, answer.body) for name in files_of(address, answer.is_page)]
             linked |= dict.fromkeys(below)
         lists = dict.fromkeys([*self.lists(), *(each for each in linked if each.endswith(ENDINGS))])
-        names = {name for address in lists for name in names_of(address, False)}
+        names = {name for address in lists for name in files_of(address, False)}
         folder.expect({*names, *(name for name, _ in pages), README, HEADERS, NOT_FOUND})
         for name, content in pages:
             folder.put(name, content)
@@ -191,7 +191,7 @@ class Site:
             if answer.total > LIMIT:
                 self.left_out.append(address)
             elif answer.status == 200:
-                for name in names_of(address, False):
+                for name in files_of(address, False):
                     folder.put(name, answer.body)
         folder.put(NOT_FOUND, self.ask("/404").body)
         folder.put(HEADERS, self.headers().encode())
@@ -237,7 +237,7 @@ def path_of(address: str, link: str) -> str:
     return parts.path if (parts.scheme, parts.netloc) == ("http", "localhost") else ""
 
 
-def names_of(address: str, is_page: bool) -> list[str]:
+def files_of(address: str, is_page: bool) -> list[str]:
     """The files with the answer at an address.
 
     A page has two, because its links are relative to an address without a slash at the end. Many
