@@ -197,7 +197,7 @@ def titles_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
         "drivers": {id: full_name(driver) for id, driver in catalogue.drivers.items()},
     }
     return {
-        (filter, ref): names[filter][id]
-        for filter, ids in catalogue.ids.items()
-        for ref, id in ids.items()
+        (filter, ref): of_filter[id]
+        for filter, of_filter in names.items()
+        for ref, id in catalogue.ids[filter].items()
     }
