@@ -469,10 +469,11 @@ TABLES = tuple(table for table in DECLARED if not table.in_table)
 TABLE_BY_NAME = {table.name: table for table in TABLES}
 # The table with the rows of a kind, or of a list: the fastest laps are in `results`.
 TABLE_OF = {kind.name: TABLE_BY_NAME[kind.in_table or kind.name] for kind in DECLARED}
+DECLARED_BY_NAME = {table.name: table for table in DECLARED}
 # The tables, and the columns of one, that have records of races, in the order of lists for people.
 KINDS = {
-    kind.name: kind
-    for name in [
+    name: DECLARED_BY_NAME[name]
+    for name in (
         "results",
         "fastest_laps",
         "qualifying",
@@ -483,9 +484,7 @@ KINDS = {
         "lap_times",
         "driver_standings",
         "constructor_standings",
-    ]
-    for kind in DECLARED
-    if kind.name == name
+    )
 }
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.in_table)
 STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS)

@@ -88,6 +88,7 @@ class Catalogue:
     def latest(self, data: Snapshot, table: str) -> dict[int, int]:
         """The raceId of the latest race with rows in `table`, by season."""
         with_rows = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
+        # the rows are in order, so the latest race of a season replaces the others
         return {row["year"]: id for id, row in self.race_rows.items() if id in with_rows}
 
     def select(self, address: Address) -> Selection:

@@ -295,11 +295,10 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
     rows = queries.ids_of_sources(served.data)
     if wanted:
         named = [name for name in lists if name in wanted]
-        matching = {
-            (kind, objects[id][f"{kind}Id"])
-            for kind, objects, ids in (lists[name] for name in named or lists)
-            for id in ids(served, wanted)
-        }
+        matching = set[tuple[str, str]]()
+        for name in named or lists:
+            kind, objects, ids = lists[name]
+            matching.update((kind, objects[id][f"{kind}Id"]) for id in ids(served, wanted))
         rows = [row for row in rows if (row["kind"], row["reference"]) in matching]
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
 

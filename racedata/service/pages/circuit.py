@@ -1,17 +1,15 @@
 """The page of a circuit, such as `/circuits/monza`: layouts, lap records, winners."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, milliseconds, public_url
 from racedata.service import careers, outlines
 from racedata.service.outlines import Layout
-from racedata.service.pages import career
+from racedata.service.pages import career, races
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
-MOST = 10  # how many of those who won most often the page shows
 FEW = 3  # how many may share the first place to be named at the top
 DISTANCE = 305  # kilometres of a race; it is the number of laps that makes a race so long
 
@@ -40,7 +38,7 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
     with_winner = {(race["season"], race["round"]) for race in won}
     winners = [(race, race["Results"]) for race in reversed(won)]
     # Both drivers of a shared car have won, but their constructor only once.
-    most_drivers = most(each["Driver"] for _, results in winners for each in results)
+    most_drivers = races.most(each["Driver"] for _, results in winners for each in results)
     return {
         "circuit": what,
         "article": public_url(what.get("url", "")),
@@ -54,7 +52,7 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
         ],
         "most_drivers": most_drivers,
         "champions": champions(most_drivers),
-        "most_constructors": most(results[0]["Constructor"] for _, results in winners),
+        "most_constructors": races.most(results[0]["Constructor"] for _, results in winners),
         "attribution": outlines.ATTRIBUTION,
         "outlines_url": outlines.SOURCE_URL,
         "outlines_licence": outlines.LICENCE_URL,
@@ -64,18 +62,6 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
 
 def fault(ask: Ask, circuit: str) -> str:
     return career.unknown(ask, "circuits", "circuit", circuit)
-
-
-def most(winners: Iterable[Json]) -> list[tuple[Json, int]]:
-    """Those who won more than once, with the number: at most MOST, and all with as many wins."""
-    by_id: dict[str, Json] = {}
-    counts: Counter[str] = Counter()
-    for winner in winners:
-        id = winner.get("driverId") or winner["constructorId"]
-        by_id[id] = winner
-        counts[id] += 1
-    found = [(by_id[id], count) for id, count in counts.most_common() if count > 1]
-    return [pair for pair in found if pair[1] >= found[:MOST][-1][1]]
 
 
 def champions(ranking: Sequence[tuple[Json, int]]) -> list[tuple[Json, int]]:

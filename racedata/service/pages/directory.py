@@ -2,7 +2,7 @@
 
 Circuits are listed by country, because few people know their whole names.
 
-The list of drivers has only short names: with more, the page would be longer than 15 KB.
+The list of drivers has only short names: with more, the page would be longer than 15 KB compressed.
 """
 
 from collections import Counter
@@ -16,9 +16,8 @@ from racedata.service.addresses import Value
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
 from racedata.service.pages.names import Name, constructor_names, driver_names, in_seasons
+from racedata.service.pages.races import ranked
 from racedata.service.request import ALL
-
-MOST = 10  # winners that a page shows
 
 
 class Winner(NamedTuple):
@@ -86,7 +85,7 @@ def circuits(ask: Ask) -> dict[str, Any]:
 
 
 def winners(ask: Ask, career: Career, names: Mapping[int, Name]) -> list[Winner]:
-    """Those with most wins first: at most MOST, and all with as many wins as the last of them."""
+    """Those with most wins first, as `ranked` returns them."""
     wins = Counter(
         id
         for of_race in ask.winners.values()
@@ -103,7 +102,7 @@ def winners(ask: Ask, career: Career, names: Mapping[int, Name]) -> list[Winner]
         for id, count in wins.items()
     ]
     ranking.sort(key=lambda winner: (-winner.wins, -winner.titles, winner.name.main))
-    return [winner for winner in ranking if winner.wins >= ranking[:MOST][-1].wins]
+    return ranked(ranking, lambda winner: winner.wins)
 
 
 def short_name(driver: Json) -> str:

@@ -1,7 +1,8 @@
 """What several pages show of a race or a season: places, championships, sessions, times."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from racedata.formats import Json, plural, short_time
 from racedata.service.addresses import Round, Season
@@ -9,6 +10,9 @@ from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Asterisk, Notes
 from racedata.service.request import ALL
 from racedata.service.serializers import gap_time, sessions_of
+
+T = TypeVar("T")
+MOST = 10  # of those who won most often, which pages show
 
 # the texts that tables of places may show
 UNKNOWN = {
@@ -205,6 +209,23 @@ def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | N
     index = numbers.index(number)
     around = [None, *numbers, None]
     return around[index], around[index + 2]
+
+
+def most(winners: Iterable[Json]) -> list[tuple[Json, int]]:
+    """Those who won more than once, with the number, as `ranked` returns them."""
+    by_id: dict[str, Json] = {}
+    counts: Counter[str] = Counter()
+    for winner in winners:
+        id = winner.get("driverId") or winner["constructorId"]
+        by_id[id] = winner
+        counts[id] += 1
+    found = [(by_id[id], count) for id, count in counts.most_common() if count > 1]
+    return ranked(found, lambda pair: pair[1])
+
+
+def ranked(ranking: Sequence[T], number: Callable[[T], int]) -> list[T]:
+    """The first of a ranking: at most MOST, and all with the same number as the last of them."""
+    return [each for each in ranking if number(each) >= number(ranking[:MOST][-1])]
 
 
 def fault(ask: Ask, season: int, round: int | None = None) -> str:

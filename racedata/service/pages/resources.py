@@ -109,9 +109,9 @@ class Pages:
         app.add_sink(self.not_found)  # for all addresses without a route
 
     def validators(self, times: AskedAt) -> Validators:
-        settings, data = self.ask.settings, self.ask.data
+        ask = self.ask
         shown: tuple[Affected, ...] = "the description", "the HTML pages"
-        return Validators(settings, data, *shown, max_age=0, asked_at=times)
+        return Validators(ask.settings, ask.data, *shown, max_age=0, asked_at=times)
 
     def site(self, req: falcon.Request) -> str:
         """The URL of this service without a path, for links on other sites; empty if unknown."""
@@ -264,13 +264,13 @@ class Current:
         self.pages, self.round = pages, round
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        races = self.pages.ask("races", 1, "current", self.round)
-        if not races:
+        found = self.pages.ask("races", 1, "current", self.round)
+        if not found:
             self.pages.send_not_found(req, resp, "No later race is loaded")
             return
-        season, round = races[0]["season"], races[0]["round"]
+        year, round = found[0]["season"], found[0]["round"]
         resp.status = falcon.HTTP_302
-        resp.location = f"../{season}/{round}" if self.round else season
+        resp.location = f"../{year}/{round}" if self.round else year
 
     on_head = on_get
 

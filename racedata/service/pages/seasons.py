@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.circuit import most
-from racedata.service.pages.races import place, points_ahead
+from racedata.service.pages.races import most, place, points_ahead
 from racedata.service.request import ALL
 
 Standings = Mapping[int, Sequence[Json]]  # by season, the first and the second place

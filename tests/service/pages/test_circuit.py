@@ -11,6 +11,7 @@ from racedata.service.endpoints import Served
 from racedata.service.outlines import layouts_of
 from racedata.service.pages import circuit
 from racedata.service.pages.ask import Ask
+from racedata.service.pages.races import most
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -72,10 +73,10 @@ def test_those_who_won_most_often_are_first_and_both_drivers_of_a_shared_car_hav
         return {"driverId": name}
 
     won = [*"abbcccddddeeefffgghhiijjkkllmm"]
-    found = circuit.most(map(winner, won))
+    found = most(map(winner, won))
     assert [(each["driverId"], number) for each, number in found][:2] == [("d", 4), ("c", 3)]
     assert len(found) == 12  # those with as many wins as the tenth too, and not who won once
-    assert circuit.most(map(winner, "ab")) == []
+    assert most(map(winner, "ab")) == []
 
 
 def test_the_facts_of_every_circuit_of_a_full_dump_are_those_of_the_views(full_database):
