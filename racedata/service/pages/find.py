@@ -30,22 +30,31 @@ PARTS_BY_WORD = {
 # Words for whole pages.
 PAGES_BY_WORD = {
     "next": ("the next race", "current/next"),
-    **dict.fromkeys(("last", "latest"), ("the last race", "current/last")),
     **dict.fromkeys(
-        ("calendar", "race", "races", "schedule", "sprint", "sprints"),
+        ("grid", "laps", "last", "latest", "pit", "stops"), ("the last race", "current/last")
+    ),
+    **dict.fromkeys(
+        ("calendar", "ics", "race", "races", "schedule", "sprint", "sprints"),
         ("the races of this season", "current#races"),
     ),
     **dict.fromkeys(
         ("championship", "points", "standings"), ("both championships", "current#championships")
     ),
     **dict.fromkeys(
-        ("champion", "champions", "records", "titles"), ("all seasons and champions", "seasons")
+        ("champion", "champions", "records", "seasons", "title", "titles"),
+        ("all seasons and champions", "seasons"),
     ),
-    **dict.fromkeys(("drivers", "win", "wins", "winners"), ("drivers", "drivers")),
-    **dict.fromkeys(("constructors", "teams"), ("constructors", "constructors")),
-    **dict.fromkeys(("circuits", "tracks"), ("circuits", "circuits")),
+    **dict.fromkeys(
+        ("drivers", "most", "pole", "poles", "win", "winner", "winners", "wins"),
+        ("drivers", "drivers"),
+    ),
+    **dict.fromkeys(("constructors", "team", "teams"), ("constructors", "constructors")),
+    **dict.fromkeys(("circuits", "layouts", "track", "tracks"), ("circuits", "circuits")),
     **dict.fromkeys(("api", "help", "json"), ("the API", "docs")),
-    **dict.fromkeys(("corrections", "data", "sources"), ("where the data is from", "data")),
+    **dict.fromkeys(
+        ("corrections", "data", "licence", "license", "source", "sources"),
+        ("where the data is from", "data"),
+    ),
 }
 # Words for what no source has.
 WORDS_NOT_HERE = {
@@ -74,12 +83,12 @@ class Mates(NamedTuple):
     seasons: list[tuple[int, driver.Mate]]  # of `one`, the latest first
 
 
-class Visits(NamedTuple):
-    """A driver's results at a circuit."""
+class Results(NamedTuple):
+    """A driver's results at a circuit, for a constructor, or in a season."""
 
     driver: Name
-    circuit: Name
-    results: list[tuple[Json, Json]]  # each race with a place, the latest first
+    where: str  # `at Monza`
+    places: list[tuple[Json, Json]]  # each race with a place, the latest first
 
 
 class Search(NamedTuple):
@@ -109,7 +118,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "is_in_part": bool(in_part),
         "champions": champions(ask, found),
         "mates": mates(ask, names, in_part, words),
-        "visits": visits(ask, in_part, words),
+        "results": results(ask, found, words, years if has_all_words else ()),
         # Only a season has so many races of one year.
         "races": races[: len(races) if years else SHOWN],
         "races_total": len(races),
@@ -120,6 +129,9 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
 def search(names: AllNames, words: list[str]) -> Search:
     """What the words find; or else, step by step, what fewer or similar words do."""
     found, races = names.find(" ".join(words))
+    # seasons have words such as `calendar`, too
+    if words and PAGES_BY_WORD.keys() >= {*words} and {each.kind for each in found} <= {"Seasons"}:
+        return Search(words, [], [])
     if found or races:
         return Search(words, found, races)
     part = next((PARTS_BY_WORD[word] for word in words if word in PARTS_BY_WORD), "")
@@ -163,17 +175,35 @@ def mates(ask: Ask, names: AllNames, found: Iterable[Found], words: Sequence[str
     return Mates(one, other, seasons) if seasons else None
 
 
-def visits(ask: Ask, found: Iterable[Found], words: Sequence[str]) -> Visits | None:
-    """The results of the driver and at the circuit that a query names first, if it has any."""
-    found = [*found]
-    drivers, circuits = named(found, "Drivers", words), named(found, "Circuits", words)
-    if not drivers or not circuits:
+def results(
+    ask: Ask, found: Sequence[Found], words: Sequence[str], years: Iterable[str]
+) -> Results | None:
+    """The results of the only driver that a query names: for its constructor, at its circuit, or in
+    one of these years.
+    """
+    drivers, constructors, circuits = (
+        named(found, kind, words) for kind in ("Drivers", "Constructors", "Circuits")
+    )
+    if len(drivers) != 1:
         return None
-    driver, circuit = drivers[0], circuits[0]
-    filters = dict(each.link.split("/") for each in (driver, circuit))
-    at_circuit = ask("results", ALL, None, None, **filters)
-    results = [(race, place(result)) for race in at_circuit for result in race["Results"]]
-    return Visits(driver, circuit, results[::-1]) if results else None
+    # the Autodromo Enzo e Dino Ferrari is not what `hamilton ferrari` means
+    teams = [name for name in constructors if name.main in " ".join(words)]
+    wheres: list[tuple[str, int | None, dict[str, Value]]] = [
+        *[(f"for {name.text}", None, filter_by(name)) for name in teams],
+        *[(f"at {name.text}", None, filter_by(name)) for name in circuits],
+        *[(f"in {year}", int(year), {}) for year in years],
+    ]
+    for where, season, filters in wheres:
+        races = ask("results", ALL, season, None, **filter_by(drivers[0]), **filters)
+        if places := [(race, place(result)) for race in races for result in race["Results"]]:
+            return Results(drivers[0], where, places[::-1])
+    return None
+
+
+def filter_by(name: Name) -> dict[str, Value]:
+    """The filter for a driver, constructor or circuit: `{"drivers": "alonso"}`."""
+    kind, _, id = name.link.partition("/")
+    return {kind: id}
 
 
 def named(found: Iterable[Found], kind: str, words: Iterable[str]) -> list[Name]:

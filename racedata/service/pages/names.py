@@ -22,14 +22,17 @@ OF_A_SEASON = "calendar championship champions races results standings titles wi
 SHOWN = 20  # of a kind
 
 # How well a word matches, the best first: it is a word of the name, or one of the others by which
-# it can be found; or it begins the main part, or any word, or is inside of one.
-WHOLE, WHOLE_OTHER, BEGINS_MAIN, BEGINS_WORD, INSIDE = range(5)
-# The countries that do not begin the word for their nationality, as Japan does.
+# it can be found; or it begins the main part, any word, or a nationality; or is inside of a word.
+WHOLE, WHOLE_OTHER, BEGINS_MAIN, BEGINS_WORD, NATIONALITY, INSIDE = range(6)
+# The countries that do not begin the word for their nationality, as Japan does; also in their own
+# language.
 COUNTRIES = {
     "American": "usa united states america",
     "Argentine": "argentina",
+    "Austrian": "osterreich",
     "Belgian": "belgium",
-    "British": "uk united kingdom britain",
+    "Brazilian": "brasil",
+    "British": "uk united kingdom great britain",
     "Canadian": "canada",
     "Chinese": "china",
     "Czech": "czechia",
@@ -37,15 +40,15 @@ COUNTRIES = {
     "Dutch": "netherlands holland",
     "Finnish": "finland",
     "French": "france",
-    "German": "germany",
+    "German": "germany deutschland",
     "Hungarian": "hungary",
     "Irish": "ireland",
-    "Italian": "italy",
+    "Italian": "italy italia",
     "Mexican": "mexico",
     "Monegasque": "monaco",
     "Polish": "poland",
     "Portuguese": "portugal",
-    "Spanish": "spain",
+    "Spanish": "spain espana",
     "Swedish": "sweden",
     "Swiss": "switzerland",
     "Thai": "thailand",
@@ -104,7 +107,11 @@ class AllNames:
             *itertools.chain(*self.kinds.values()),
             *(each.name for each in self.races_of_names),
         ]
-        self.vocabulary = {word for name in names for word in f"{name.words}{name.others}".split()}
+        self.vocabulary = {
+            word
+            for name in names
+            for word in f"{name.words}{name.others}{name.nationality}".split()
+        }
 
     def find(self, query: str) -> tuple[list[Found], list[RacesOfName]]:
         """What matches a query: the kind with the best match first; and races, by their name.
@@ -138,9 +145,9 @@ class AllNames:
         """By word of the query that is no word of a name, a similar word of a name."""
         unknown = [word for word in plain(query).split() if word not in self.vocabulary]
         similar = {
-            word: get_close_matches(word, self.vocabulary, 1, cutoff=0.75)
+            word: get_close_matches(word, self.vocabulary, 1, cutoff=0.83)
             for word in unknown[:MOST_REPLACED]
-            if len(word) > 3 and not word.isdigit()
+            if len(word) > 4 and not word.isdigit()
         }
         return {word: close[0] for word, close in similar.items() if close}
 
@@ -149,12 +156,14 @@ class AllNames:
         words = {*plain(query).split()}
         kinds = []
         for kind, names in self.kinds.items():
-            matches = [
-                name for name in names if words.intersection((name.words + name.others).split())
-            ]
+            matches = sorted(
+                (-number, -name.weight, name)
+                for name in names
+                if (number := len(words.intersection((name.words + name.others).split())))
+            )
             if matches and kind != "Seasons":
-                matches.sort(key=lambda name: -name.weight)
-                kinds.append(Found(kind, matches[:SHOWN], len(matches)))
+                shown = [name for _, _, name in matches[:SHOWN]]
+                kinds.append(Found(kind, shown, len(matches)))
         return kinds + self.seasons_of(words)
 
     def seasons_of(self, words: Collection[str]) -> list[Found]:
@@ -223,7 +232,9 @@ def quality_of(name: Name, words: Iterable[str]) -> int | None:
             quality += BEGINS_MAIN
         elif f" {word}" in name.words:
             quality += BEGINS_WORD
-        elif word in name.words or f" {word}" in name.others or is_nationality(name, word):
+        elif is_nationality(name, word):
+            quality += NATIONALITY
+        elif word in name.words or f" {word}" in name.others:
             quality += INSIDE
         else:
             return None
@@ -268,7 +279,9 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
             [who.get("nationality"), detail],
             starts,
             who["name"],
-            ask.ids_to_search("constructor", who["constructorId"]),
+            # also in one word: redbull
+            f"{plain(who['name']).replace(' ', '')} "
+            f"{ask.ids_to_search('constructor', who['constructorId'])}",
         )
         yield with_nationality(name, who.get("nationality", ""))
 

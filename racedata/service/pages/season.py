@@ -17,6 +17,10 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         race["round"]: races.places(race["Results"])
         for race in ask("results", ALL, season, results="1")
     }
+    sprints = {
+        race["round"]: [result["Driver"] for result in race["SprintResults"]]
+        for race in ask("sprint", ALL, season, sprint="1")
+    }
     leaders = ask.leaders(season)
     calendar = ask("races", ALL, season)
     coming = [ask.catalogue.races[id] for id in ask.catalogue.coming]
@@ -40,6 +44,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
             for race in coming
             if race["season"] == coming[0]["season"] == str(season)
         },
+        "sprints": sprints,  # the winner of each, by round
         "last": next((race for race in reversed(calendar) if race["round"] in winners), None),
         "winners": most_wins(winners.values()),
         # of the results, and of the fastest laps in them

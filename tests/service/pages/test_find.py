@@ -228,7 +228,7 @@ def test_of_two_team_mates_the_page_says_how_often_each_was_ahead(sample):
     other = sample.get("/find?q=russell+hamilton").text
     assert "was ahead of Lewis Hamilton, and how often behind" in words_of(other)
     assert "Nothing here" not in words_of(page)
-    assert "These names have one of the words: Drivers Lewis Hamilton" in words_of(page)
+    assert "These names have one of the words: Drivers George Russell" in words_of(page)
     sample.get("/drivers/hamilton", status=200).mustcontain('id="mates"')
     for query in ("hamilton+vs+alonso", "hamilton+xyzzy", "hamilton"):
         assert "Team mates" not in sample.get(f"/find?q={query}").text
@@ -240,7 +240,7 @@ def test_of_two_team_mates_the_page_says_how_often_each_was_ahead(sample):
 def test_the_season_of_a_year_in_the_query_is_found_with_its_champions(full_database, query):
     html = client(full_database).get("/find", {"q": query}).text
     (season,) = re.findall('<li><a href="./1976">.*?</li>', html, re.S)
-    assert words_of(season) == "Season 1976 Champions: James Hunt , Ferrari"
+    assert words_of(season) == "Season 1976 Champions: James Hunt (drivers), Ferrari (constructors)"
     assert {"./drivers/hunt", "./constructors/ferrari"} <= {*links_of(season)}
 
 
@@ -298,11 +298,56 @@ def test_of_a_driver_and_a_circuit_the_page_has_the_results_there(full_database)
     assert " at " not in words_of(app.get("/find?q=senna+indianapolis").text.partition("<h3>")[0])
 
 
+@pytest.mark.parametrize(
+    ("query", "heading", "address"),
+    [
+        ("hamilton ferrari", "Lewis Hamilton for Ferrari", "drivers/hamilton/constructors/ferrari"),
+        ("alonso 2010", "Fernando Alonso in 2010", "2010/drivers/alonso"),
+    ],
+)
+def test_of_a_driver_and_a_constructor_or_a_year_the_page_has_the_results(
+    full_database, query, heading, address
+):
+    app = client(full_database)
+    html = app.get("/find", {"q": query}).text
+    assert heading in words_of(html)
+    answer = app.get(f"/ergast/f1/{address}/results.json?limit=2000").json["MRData"]
+    races = [f"./{race['season']}/{race['round']}" for race in answer["RaceTable"]["Races"]]
+    table = html.partition("<table")[2].partition("</table")[0]
+    assert [link for link in links_of(table) if link in races] == races[::-1]
+    assert len(races) > 10
+    assert "Fernando Alonso in" not in app.get("/find?q=alonso+hamilton+2010").text
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("redbull", "Red Bull"),
+        ("Red Bull Racing", "Red Bull"),
+        ("Great Britain", "McLaren"),
+        ("Deutschland", "Mercedes"),
+    ],
+)
+def test_constructors_are_found_by_one_word_by_most_words_and_by_country(full_names, query, first):
+    found = full_names.find(query)[0] or full_names.find_any(query)
+    names = next(each.names for each in found if each.kind == "Constructors")
+    assert names[0].text == first
+
+
+@pytest.mark.parametrize("query", ["most", "grid", "first", "checo", "kalender", "schumi"])
+def test_a_word_that_is_only_a_little_like_a_name_is_not_replaced(full_database, query):
+    page = client(full_database).get(f"/find?q={query}").text
+    assert "Shown is" not in page
+    assert {"./drivers", "./seasons", "./current/last"} & {*links_of(page.partition("<main")[2])}
+
+
 def test_of_results_at_a_circuit_what_is_unknown_is_left_out(database):
     unknown = "UPDATE results SET grid = NULL, positionText = NULL WHERE RACE(2023/18)"
     app = client(changed(database, unknown, "UPDATE results SET grid = 0 WHERE RACE(1957/5)"))
-    assert "2023 Aston Martin These" in words_of(app.get("/find?q=alonso+americas").text)
-    assert "1957 Vanwall – 1 " in words_of(app.get("/find?q=brooks+aintree").text)  # noqa: RUF001
+    assert "2023 United States Aston Martin These" in words_of(
+        app.get("/find?q=alonso+americas").text
+    )
+    assert "1957 British Vanwall – 1 " in words_of(app.get("/find?q=brooks+aintree").text)  # noqa: RUF001
 
 
 def test_words_that_no_name_has_are_not_hidden_by_the_season_that_was_found(sample):

@@ -130,7 +130,7 @@ def test_a_season_marks_its_next_race_and_sprints_and_says_who_led_and_won(sampl
     assert "Next race: Mexico City Grand Prix , Sun 29 Oct 2023, 20:00 UTC ." in words_of(html)
     assert f"19 Mexico City Grand Prix Next race {mexico}" in rows
     (austin,) = (row for row in rows if row.startswith("18 United States"))
-    assert "Grand Prix Sprint Sun 22 Oct" in austin
+    assert "Grand Prix Sprint won by Verstappen Sun 22 Oct" in austin
     assert austin.endswith("Max Verstappen Red Bull Verstappen")
     # the other races to come are for the script
     tags = re.findall('<span class="tag next" data-start="([^"]+)"( hidden|)>Next race<', html)
