@@ -20,6 +20,9 @@ endif
 # .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
+# Without this mode, a folder named racedata, such as that of the checkout, hides the package from Python beside it.
+EDITABLE := --config-settings editable_mode=compat --editable
+
 .PHONY: help install load-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release release-check audit clean
 .DEFAULT_GOAL := help
 
@@ -31,12 +34,12 @@ install: .venv/installed  ## install the service into .venv
 .venv/installed: setup.cfg pyproject.toml | python
 	@echo "Installing into .venv …"
 	@.venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear .venv
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check $(EDITABLE) .
 	@touch $@
 
 .venv/installed-%: .venv/installed tests/requirements.lock
 	@echo "Installing what the tests need …"
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/requirements.lock --editable '.[$*]'
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/requirements.lock $(EDITABLE) '.[$*]'
 	@touch $@
 
 load-data: install  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the sources of the existing database, or else the sample), DATABASE=file, CORRECTIONS=none, REPLACE=1 (replace even a database that cannot be read)

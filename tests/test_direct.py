@@ -183,6 +183,13 @@ def python(code, *arguments, **environ):
     )
 
 
+def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
+    (tmp_path / "racedata").mkdir()  # such as a checkout
+    code = "from racedata import open_database"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_importing_racedata_imports_nothing_else_of_it():
     code = "import racedata, sys; print([name for name in sys.modules if 'racedata.' in name])"
     assert python(code).stdout == "[]\n"

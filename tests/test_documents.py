@@ -381,10 +381,10 @@ def test_the_contents_of_a_document_name_every_heading_of_the_second_level(docum
 
 def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_start_it():
     assert [in_code(row[0])[0] for row in table("Tool", ASSISTANTS)[1:]] == [
-        "ask",
-        "sql",
-        "coverage",
-        "changes",
+        "ask(address)",
+        "sql(select)",
+        "coverage()",
+        "changes(since)",
     ]
     assert {*re.findall(r"`(racedata://\w+)`", ASSISTANTS)} == {*RESOURCES}
     configurations = re.findall(r"^```json\n(.*?)^```", ASSISTANTS, re.DOTALL | re.M)

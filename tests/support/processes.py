@@ -274,6 +274,7 @@ def nginx_with_copy(folder: Path, copy: Path) -> Iterator[Site]:
     site = (ROOT / "deploy" / "nginx-static.conf").read_text(encoding="utf-8")
     for deployed, here in [
         ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
+        ("    listen [::]:80 default_server;\n", ""),
         ("root /var/www/f1;", f"root {copy};"),
     ]:
         if deployed not in site:

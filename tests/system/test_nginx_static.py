@@ -67,6 +67,9 @@ def test_each_file_is_served_whatever_the_parameters(copy, get):
         ("/openapi.json", "openapi.json", "application/json"),
         ("/healthz", "healthz", "application/json"),
         ("/README.txt", "README.txt", "text/plain; charset=utf-8"),
+        ("/icon.svg", "icon.svg", "image/svg+xml"),
+        ("/card.png", "card.png", "image/png"),
+        ("/manifest.webmanifest", "manifest.webmanifest", "application/manifest+json"),
     ],
 )
 def test_addresses_of_the_service_lead_to_files_with_its_types(copy, get, address, file, type):
