@@ -3,13 +3,8 @@
 import sqlite3
 import tempfile
 from collections.abc import Callable
-from datetime import timedelta
 
 Progress = Callable[[str], None]  # shows the current step, such as `results.csv: 400 rows`
-
-
-# For how long a refusal is believed.
-LONGEST_REFUSAL = timedelta(days=1)
 
 
 class LoadError(Exception):

@@ -1,8 +1,8 @@
-"""The database that exists: opened and checked once, asked what it has, and read into a Stage.
+"""The database that exists: opened, asked what it has, and read into a Stage. It is checked when
+it is first opened, and again only if the file has changed.
 
 Its schema version may be older, from OLDEST_VERSION on: then only the attributes, `fill` and
-parts.Tables work.
-Columns that it lacks are unknown, and tables that it lacks are empty.
+parts.Tables work. Columns that it lacks are unknown, and tables that it lacks are empty.
 """
 
 import os

@@ -53,6 +53,7 @@ def load(
     database: str,
     corrections: Named,
     progress: Progress,
+    *,
     replace: bool = False,
     only: bool = False,
     has_options: bool = False,
@@ -236,7 +237,13 @@ def main(arguments: Sequence[str]) -> None:
         if not sources:
             return load_or_rebuild(database, corrections, progress, has_options)
         return load(
-            sources, database, corrections, progress, parsed.replace, parsed.only, has_options
+            sources,
+            database,
+            corrections,
+            progress,
+            replace=parsed.replace,
+            only=parsed.only,
+            has_options=has_options,
         )
 
     run("load", parsed.database, work)

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
 from racedata.loader.corrections import CORRECTIONS, REMEMBERED, corrections_file
-from racedata.loader.errors import LONGEST_REFUSAL
 from racedata.loader.existing import checksum_at_end, open_read_only
 from racedata.loader.store import NotAStore, Store, UnknownStore, opened_store
 
 T = TypeVar("T")
+
+LONGEST_REFUSAL = timedelta(days=1)  # for how long a source is believed that refuses requests
 
 
 def ask_store(database: Path, question: Callable[[Store], T], otherwise: T) -> T:

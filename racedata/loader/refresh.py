@@ -67,6 +67,7 @@ class Refresh:
         with closing(ExistingDatabase(self.path)) as existing:
             # before any source adds to it: each source brings the same seasons
             first = existing.first_season([])
+        # The most trusted comes last: dumps only bring seasons that are still unfinished.
         for source in reversed(self.sources):
             try:
                 self.ask(source, say, first)
@@ -135,13 +136,14 @@ class SourceRefresh:
 
     def __init__(self, refresh: Refresh, source: Source, say: Say, first: int) -> None:
         self.refresh, self.source, self.say, self.first = refresh, source, say, first
-        self.row: tuple[str, str | None] | None = None  # when it was read, as this refresh knows
+        # what `as_read` says as long as no other program stores records of the source
+        self.known_reading: tuple[str, str | None] | None = None
         # since when its calendars have lacked races, as its last refresh has noted
         self.lacked_before: list[str] = []
         if not source.is_whole:
             # into the file: the source asks there what was read
             with store_of(refresh.path, may_write=True) as store:
-                self.row = as_read(store, source)
+                self.known_reading = as_read(store, source)
                 of_source = store.calendars(source.name)
             self.lacked_before = [time for each in of_source for time in each.lacks.values()]
         self.is_new = False  # whether a new database was stored
@@ -171,7 +173,7 @@ class SourceRefresh:
         remarks: list[str] = []
 
         def edit(store: Store, corrected: CorrectedRows) -> None:
-            if as_read(store, source) != self.row:
+            if as_read(store, source) != self.known_reading:
                 what = f"another program has stored records from {source.address} in the meantime"
                 raise LoadError(f"{refresh.path}: {what}; try again")
             remarks.extend(
@@ -192,7 +194,7 @@ class SourceRefresh:
             report = new.build_from_store(
                 refresh.corrections, refresh.progress, edit, may_stay=True
             )
-            self.row = delivery.source.read_at, delivery.source.checksum
+            self.known_reading = delivery.source.read_at, delivery.source.checksum
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)
         self.is_new |= new.is_new

@@ -76,7 +76,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
         remember_followed(Path(path), names)
         return line
 
-    # At first, all are due at once: what is known sooner comes last.
+    # At first, all are due at once. They are asked in the order of Refresh.run.
     sources = [partial(make, number) for number in reversed(range(len(addresses)))]
     can_follow = partial(has_more_than_the_sample, Path(path))
     return partial(follow_in_threads, path, sources, Preparation(prepare, can_follow))

@@ -9,8 +9,9 @@ from functools import partial
 from typing import IO
 
 from racedata.formats import counted
-from racedata.loader.errors import LONGEST_REFUSAL, LoadError, NotYet, Progress
+from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.http import Answer, Request, WrongStatus, fetch
+from racedata.loader.memory import LONGEST_REFUSAL
 from racedata.values import whole_number
 
 # How many requests, in how many seconds. A source may set its own limits.
