@@ -259,7 +259,7 @@ MAY_NOT_IMPORT = {
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},
     "racedata.loader.fill": WEB | FILES | SQL | CLOCK | SOURCES | {REGISTRY} | COMPARING,
-    "racedata.loader.matching": WEB | FILES,  # it gets connections
+    "racedata.loader.matching": WEB | FILES | SQL | {"time"},  # it gets races
     "racedata.loader.schedule": WEB | FILES | {"time"},  # it gets a connection and the time
     "racedata.loader.follow": WEB | SQL,  # its sources ask, existing.py opens the database
 }

@@ -6,7 +6,6 @@ lists.py matches drivers and the like. What follows from a match does not belong
 """
 
 import re
-import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
@@ -44,17 +43,6 @@ def match_with_earlier(
             if race.id not in matched and mark(race) and mark(race) in free:
                 matched[race.id] = free.pop(mark(race))
     return matched
-
-
-def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
-    """The calendar of a season, by round."""
-    races = db.execute(
-        f"""SELECT raceId, races.name, races.url, circuitRef, date
-            FROM {schema}.races JOIN {schema}.circuits USING (circuitId)
-            WHERE year = ? ORDER BY round""",
-        (year,),
-    )
-    return [CalendarRace(*row) for row in races]
 
 
 def calendar_races(races: Sequence[Mapping[str, Any]]) -> list[CalendarRace]:

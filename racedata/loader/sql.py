@@ -1,10 +1,11 @@
-"""SQL that several modules of the loader need: inserting rows, times."""
+"""SQL that several modules of the loader need: inserting rows, calendars, times."""
 
 import sqlite3
 from collections.abc import Mapping
 from functools import cache
 
 from racedata.formats import milliseconds
+from racedata.loader.matching import CalendarRace
 
 
 @cache
@@ -26,6 +27,17 @@ def insert(db: sqlite3.Connection, table: str, *rows: Mapping[str, object]) -> N
 def column_names(db: sqlite3.Connection, table: str, schema: str = "main") -> list[str]:
     """The names of a table's columns; none if the table is missing."""
     return [name for _, name, *_ in db.execute(f"PRAGMA {schema}.table_info({table})")]
+
+
+def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
+    """The calendar of a season, by round."""
+    races = db.execute(
+        f"""SELECT raceId, races.name, races.url, circuitRef, date
+            FROM {schema}.races JOIN {schema}.circuits USING (circuitId)
+            WHERE year = ? ORDER BY round""",
+        (year,),
+    )
+    return [CalendarRace(*row) for row in races]
 
 
 def add_milliseconds(db: sqlite3.Connection) -> None:

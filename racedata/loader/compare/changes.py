@@ -25,10 +25,10 @@ from racedata.loader.correction_lines import (
     sql_of_text,
 )
 from racedata.loader.lists import Fact
-from racedata.loader.matching import calendar, match_with_earlier
+from racedata.loader.matching import match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
-from racedata.loader.sql import column_names, insertion
+from racedata.loader.sql import calendar, column_names, insertion
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store
 from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, TABLES

@@ -14,11 +14,12 @@ from racedata.formats import Json, counted, in_utf8, plural, timestamp
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.matching import calendar, calendar_races, match_with_earlier
+from racedata.loader.matching import calendar_races, match_with_earlier
 from racedata.loader.parts import Row
 from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
+from racedata.loader.sql import calendar
 from racedata.loader.store import StoredSource
 from racedata.model import KIND_BY_ENDPOINT, KINDS, STANDINGS, TABLE_BY_NAME, Table
 from racedata.values import Value, plain_text, whole_number
