@@ -20,7 +20,7 @@ from support.answers import client  # noqa: E402
 from support.loads import built, built_with_corrections, changed, edit, of_one_race  # noqa: E402
 from support.network import isolated  # noqa: E402
 
-from racedata.service.snapshot import return_large_blocks  # noqa: E402
+from racedata.service.glibc import return_large_blocks  # noqa: E402
 
 return_large_blocks()  # as the service does at its start: a test counts on it
 

@@ -143,7 +143,7 @@ def test_the_difference_in_formats_names_every_ending():
 def test_the_table_of_addresses_has_every_field_of_healthz(several_sources):
     (row,) = [row for row in table("Address")[1:] if row[0] == "`/healthz`"]
     data = Snapshot.read(str(several_sources))
-    data.rejection = "is not a database"
+    data.refuse("is not a database")
     found = report(data, Settings(download=True))
     assert "refused" in found and "download" in found
     assert {*found} <= {*in_code(row[1])}

@@ -26,7 +26,8 @@ from racedata.service.answers import (
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS, RULES, Served
 from racedata.service.environment import MUST_WAIT, ONLY_CACHED
-from racedata.service.health import Health
+from racedata.service.glibc import return_large_blocks
+from racedata.service.health import Health, sample_notice
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import Pages
 from racedata.service.ratelimit.clients import TrustedProxies
@@ -34,7 +35,7 @@ from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp
 from racedata.service.request import METHODS, OneSlash, RequestParser, looks_slow
-from racedata.service.snapshot import Snapshot, return_large_blocks
+from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def application(settings: Settings) -> ReloadingApp:
     return_large_blocks()
     limit_store = store_for(settings)
     app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
-    if notice := app.data.sample_notice(settings.follows):
+    if notice := sample_notice(app.data, settings.follows):
         log.warning(notice)
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.

@@ -1,14 +1,16 @@
-"""The resource `/healthz`: what is loaded, for people and monitors.
+"""The resource `/healthz`: what is loaded, for people and monitors. Other modules share its
+notice of the sample.
 
 healthcheck.py is the command that asks it.
 """
 
+import os
 from collections.abc import Iterator
 
 import falcon
 import orjson
 
-from racedata import __version__
+from racedata import __version__, database, hints
 from racedata.formats import Json
 from racedata.service import download
 from racedata.service.snapshot import Snapshot
@@ -44,11 +46,27 @@ def report(data: Snapshot, settings: Settings) -> Json:
     }
     if settings.download:
         health["download"] = settings.root_link.rstrip("/") + download.PATH
-    if notice := data.sample_notice(settings.follows):
+    if notice := sample_notice(data, settings.follows):
         health["sample"] = notice
     if data.rejection:
         health["refused"] = f"The database file {data.rejection}."
     return health
+
+
+def sample_notice(data: Snapshot, follows: bool) -> str | None:
+    """A notice for users if this is only the sample; None if it is not.
+
+    `follows` says whether the service loads its sources itself.
+    """
+    if not data.build()["isSample"]:
+        return None
+    notice = f"Only a sample, with results up to {data.last_date_with_results()}."
+    if follows:
+        return f"{notice} This service is loading its sources; if it cannot, its log says why."
+    command = f"{hints.IN_CHECKOUT} load tracinginsights f1db"
+    if os.path.realpath(data.path) != os.path.realpath(database.default_path(os.environ)):
+        command += " --database FILE"  # without its path, because pages show this
+    return f"{notice} If no load is running, run: {command}"
 
 
 def sources(data: Snapshot) -> Iterator[Json]:

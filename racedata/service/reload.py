@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from racedata.database import DatabaseError, FileState, file_state, not_enough_memory
-from racedata.service.snapshot import Snapshot, free_memory
+from racedata.service.glibc import free_memory
+from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -56,13 +57,12 @@ class Reloading(Generic[Made]):
                 self.made, self.data = self.made_from(data), data
                 log.info("%s has changed; now serving the new data", self.path)
                 free_memory()
-            self.data.file = data.file
-            self.data.rejection = None
+            self.data.accept(data.file)
             self.state = state
         except DatabaseError as error:
             if error.fault != self.data.rejection:
                 log.error("%s; the last good data is still served", error)
-            self.data.rejection = error.fault
+            self.data.refuse(error.fault)
             if not error.transient:
                 self.state = state
 

@@ -1,20 +1,16 @@
 """The database in memory: the content of the file when it was read, and the facts about it.
 
-Later changes to the file cannot change an answer. The format of the file is in database.py, the
-queries of endpoints are in queries.py.
+Later changes to the file cannot change the data, but `/healthz` says so if they were refused. The
+format of the file is in database.py, the queries of endpoints are in queries.py.
 """
 
-import ctypes
-import gc
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any, TypeVar
 
-from racedata import database, hints
-from racedata.database import FileState, file_state, not_enough_memory
+from racedata import database
+from racedata.database import FileState, OpenFile, file_state, not_enough_memory
 from racedata.formats import in_utf8, public_name, public_url, without_query
 from racedata.licences import SOURCES, licence_of_file
 
@@ -32,7 +28,7 @@ class Snapshot:
     """The content of a database file, on one connection for all threads and forked processes.
 
     `checksum` is the SHA-256 of its bytes, and `file` the file that has them. If the file that is
-    now at its `path` was refused, `rejection` says why.
+    now at its `path` was refused, `rejection` says why. Only `accept` and `refuse` change these.
     """
 
     def __init__(self, content: database.FileContent, path: str) -> None:
@@ -60,6 +56,15 @@ class Snapshot:
             return cls(database.read(path), path)
         except MemoryError:
             raise not_enough_memory(path) from None
+
+    def accept(self, file: OpenFile) -> None:
+        """Notes that the file that is now at the path has this content."""
+        self.file = file
+        self.rejection = None
+
+    def refuse(self, fault: str) -> None:
+        """Notes why the file that is now at the path cannot replace this one."""
+        self.rejection = fault
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
@@ -142,23 +147,13 @@ class Snapshot:
         """Rows per table: `{name: rows}`."""
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
 
-    def sample_notice(self, follows: bool) -> str | None:
-        """A notice for users if this is only the sample; None if it is not.
-
-        `follows` says whether the service loads its sources itself.
-        """
-        if not self.build()["isSample"]:
-            return None
-        (latest,) = self.row(
+    def last_date_with_results(self) -> str:
+        """The date of the last race that has results."""
+        date: str
+        (date,) = self.row(
             "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
         )
-        notice = f"Only a sample, with results up to {latest}."
-        if follows:
-            return f"{notice} This service is loading its sources; if it cannot, its log says why."
-        command = f"{hints.IN_CHECKOUT} load tracinginsights f1db"
-        if os.path.realpath(self.path) != os.path.realpath(database.default_path(os.environ)):
-            command += " --database FILE"  # without its path, because pages show this
-        return f"{notice} If no load is running, run: {command}"
+        return date
 
 
 def is_path_of_database(name: str) -> bool:
@@ -167,23 +162,3 @@ def is_path_of_database(name: str) -> bool:
     Such a database was copied whole, so it never is in the table `sources`.
     """
     return without_query(name).endswith(".db")
-
-
-def return_large_blocks() -> None:
-    """Makes the C library return large blocks to the system when they are freed.
-
-    glibc may keep such blocks for each thread that has freed some. So each thread that reads a
-    database could keep as much memory as the database has.
-    """
-    threshold = -3  # M_MMAP_THRESHOLD in malloc.h
-    with suppress(AttributeError):  # other C libraries do not have it
-        ctypes.CDLL(None).mallopt(threshold, 1 << 20)
-
-
-def free_memory() -> None:
-    """Returns all memory to the system that this process does not use any more."""
-    gc.unfreeze()  # the objects that app.application() has frozen
-    gc.collect()
-    # glibc keeps small blocks that were freed, some megabytes.
-    with suppress(AttributeError):  # other C libraries do not have it
-        ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,6 @@
-"""racedata.service.health: what `/healthz` says of the database, its sources and a refused file."""
+"""racedata.service.health: what `/healthz` says of the database, its sources and a refused
+file, and the notice of the sample.
+"""
 
 import csv
 import os
@@ -10,8 +12,9 @@ from support import SAMPLE
 from support.answers import client
 from support.loads import remember
 
-from racedata import __version__
+from racedata import __version__, database
 from racedata.database import SCHEMA_VERSION, store_path
+from racedata.service.health import sample_notice
 from racedata.service.snapshot import Snapshot
 
 
@@ -114,8 +117,20 @@ def test_it_says_what_has_changed_since_the_database_was_read(several_sources):
     first = app.get("/healthz").json
     remember(several_sources, {"f1db": {"refreshedAt": AT}})
     assert app.get("/healthz").json["sources"][1]["refreshedAt"] == AT
-    data.rejection = "is not a database"
+    data.refuse("is not a database")
     assert app.get("/healthz").json["refused"] == "The database file is not a database."
-    data.rejection = None
+    data.accept(data.file)
     store_path(several_sources).unlink()
     assert app.get("/healthz").json == first
+
+
+def test_the_notice_of_the_sample_names_a_file_only_if_it_is_not_the_default_one(
+    sample_database, monkeypatch
+):
+    data = Snapshot.read(str(sample_database))
+    assert sample_notice(data, follows=False).endswith(" f1db --database FILE")
+    monkeypatch.setattr(database, "default_path", lambda environ: data.path)
+    assert sample_notice(data, follows=False).endswith(" load tracinginsights f1db")
+    assert sample_notice(data, follows=True).endswith(
+        "loading its sources; if it cannot, its log says why."
+    )

@@ -1,4 +1,6 @@
-"""racedata.service.reload: a new database is served soon and wholly; a bad file changes nothing."""
+"""racedata.service.reload, racedata.service.glibc: a new database is served soon and wholly; a
+bad file changes nothing.
+"""
 
 import hashlib
 import os
@@ -289,7 +291,7 @@ from concurrent.futures import ThreadPoolExecutor
 from support.processes import memory
 from racedata.service.app import create_app
 from racedata.service.reload import ReloadingApp
-from racedata.service.snapshot import return_large_blocks
+from racedata.service.glibc import return_large_blocks
 from racedata.settings import Settings
 
 return_large_blocks()

@@ -1,11 +1,10 @@
-"""racedata.service.snapshot: what is read from a database, and the notice of the sample."""
+"""racedata.service.snapshot: what is read from a database."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from racedata import database
 from racedata.service.snapshot import Snapshot
 
 
@@ -29,15 +28,3 @@ def test_threads_share_it_and_each_gets_its_own_rows(sample_database):
     seasons = [1957, 2005, 2021, 2023] * 500
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(races, seasons)) == [races(season) for season in seasons]
-
-
-def test_the_notice_of_the_sample_names_a_file_only_if_it_is_not_the_default_one(
-    sample_database, monkeypatch
-):
-    data = Snapshot.read(str(sample_database))
-    assert data.sample_notice(follows=False).endswith(" f1db --database FILE")
-    monkeypatch.setattr(database, "default_path", lambda environ: data.path)
-    assert data.sample_notice(follows=False).endswith(" load tracinginsights f1db")
-    assert data.sample_notice(follows=True).endswith(
-        "loading its sources; if it cannot, its log says why."
-    )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.model import KIND_BY_ENDPOINT
+from racedata.service.health import sample_notice
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
@@ -51,7 +52,7 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
         "Race", last, races.start(last), "race", last_places[:FIRST], provisional is not None
     )
     return {
-        "notice": data.sample_notice(settings.follows),  # that this is only the sample
+        "notice": sample_notice(data, settings.follows),  # that this is only the sample
         # when a refresh last asked a source; empty if the database is newer
         "last_check": last_check if last_check > built else "",
         "weekend": weekend,  # that runs or comes; None without a later race
