@@ -34,14 +34,25 @@ def test_the_first_lines_of_a_file_say_what_belongs_in_it():
     assert [file for file in [*MODULES, *TEST_FILES] if not head_of(file)] == []
 
 
-def test_each_module_has_a_test_file_of_its_name_or_is_named_in_the_first_lines_of_one():
-    # test files begin with their modules: `racedata.a.b, racedata.c: …`
-    heads = [head_of(file).partition(": ")[0] for file in TEST_FILES]
-    words = {word for head in heads if head.startswith("racedata.") for word in head.split()}
-    named = {word.rstrip(",").rpartition(".")[2] for word in words}
-    names = {path.stem.removeprefix("test_") for path in TEST_FILES}
-    tested = names | named | {"__main__"}
-    assert [file for file in MODULES if file.stem not in tested] == []
+def named_in(file):
+    """The modules that the first line of a test file names: `racedata.a.b, c: …`. The others are in
+    a package of the first.
+    """
+    first, *others = re.findall(r"[\w.]*\w", head_of(file).partition(": ")[0])
+    packages = [first.rsplit(".", count)[0] for count in range(1, first.count(".") + 1)]
+    relative = {f"{package}.{other}" for other in others for package in packages}
+    return {first, *others, *relative}
+
+
+def test_each_module_has_a_test_file_at_its_place_or_is_named_in_the_first_line_of_one():
+    tested = {
+        ".".join(["racedata", *path.relative_to(ROOT / "tests").parent.parts, name])
+        for path in TEST_FILES
+        for name in [path.stem.removeprefix("test_")]
+    }
+    tested |= {name for file in TEST_FILES for name in named_in(file)}
+    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in MODULES}
+    assert names - tested == {"racedata.__main__"}  # two lines, which every test of a command runs
 
 
 def test_the_test_files_that_a_text_mentions_exist():
