@@ -220,7 +220,8 @@ class FreshPage:
 
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages, self.page = pages, page
-        self.times, self.answers = self.read_at({})
+        # one attribute, because threads share it
+        self.latest = self.read_at({})
 
     def read_at(self, times: AskedAt) -> tuple[AskedAt, CachedAnswers]:
         """The times at which refreshes last asked the sources, and what answers until the next."""
@@ -228,9 +229,10 @@ class FreshPage:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         times = self.pages.ask.data.asked_at()
-        if times != self.times:
-            self.times, self.answers = self.read_at(times)
-        self.pages.send(req, resp, self.page, self.answers, shown_times=times)
+        latest = self.latest
+        if times != latest[0]:
+            latest = self.latest = self.read_at(times)
+        self.pages.send(req, resp, self.page, latest[1], shown_times=times)
 
     on_head = on_get
 
