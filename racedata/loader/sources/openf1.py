@@ -16,15 +16,16 @@ from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import Client, digest_of, parsed_json
-from racedata.loader.sources.openf1_rows import CIRCUITS, Entrants, OpenF1Row, Undecided, WrongValue
-from racedata.loader.sources.openf1_weekend import (
-    SESSION_NAMES,
-    HeldSession,
-    Race,
-    Rows,
-    Weekend,
-    delivered,
+from racedata.loader.sources.openf1_rows import (
+    CIRCUITS,
+    CONSTRUCTORS,
+    Entrants,
+    OpenF1Row,
+    Undecided,
+    WrongValue,
 )
+from racedata.loader.sources.openf1_weekend import SESSION_NAMES, HeldSession, Race, Weekend
+from racedata.loader.sources.own_calendar import Rows, with_our_calendar
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task
 from racedata.loader.stage import ReadInto
@@ -291,7 +292,10 @@ class OpenF1(Source):
         self, task: Task, year: int, fetched: list[tuple[Race, Rows]], last_asked: dict[str, str]
     ) -> None:
         with closing(ExistingDatabase(task.history.path)) as old:
-            calendar, parts, lists = delivered(old, year, fetched)
+            of_rounds = [(race.round, rows) for race, rows in fetched]
+            calendar, parts, lists = with_our_calendar(
+                old, year, of_rounds, {"circuit": CIRCUITS, "constructor": CONSTRUCTORS}
+            )
             at = max(f"{self.pace.time():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
         source = StoredSource(
             name=NAME,

@@ -4,12 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from racedata.loader.existing import ExistingDatabase
-from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, as_parts
 from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
 from racedata.loader.sources.openf1_rows import (
-    CIRCUITS,
-    CONSTRUCTORS,
     Entrants,
     Entry,
     OpenF1Row,
@@ -21,8 +17,8 @@ from racedata.loader.sources.openf1_rows import (
     qualifying_rows,
     result_rows,
 )
-from racedata.loader.sources.statuses import known_statuses
-from racedata.model import KINDS, TABLE_BY_NAME
+from racedata.loader.sources.own_calendar import Rows
+from racedata.model import KINDS
 from racedata.values import Value
 
 # OpenF1's names of sessions, and ours. Sprint qualifying was the shootout in 2023.
@@ -60,9 +56,6 @@ class HeldSession(NamedTuple):
     meeting: int
     row: OpenF1Row  # as OpenF1 has it
 
-
-# rows by table, with the database's ids of drivers and constructors; `status` is a text
-Rows = dict[str, list[dict[str, Value]]]
 
 # The rows of an endpoint that a weekend has, or one session of it.
 RowsOf = Callable[[str, int | None], list[OpenF1Row]]
@@ -242,41 +235,3 @@ class Weekend:
                 self.add("results", found)
             for row in self.rows["results"]:
                 row |= fastest.get(int(str(row["driverId"])), {})
-
-
-def delivered(
-    old: ExistingDatabase, year: int, fetched: Sequence[tuple[Race, Rows]]
-) -> tuple[Calendar, list[Part], dict[str, list[Row]]]:
-    """The parts of races of a season, the calendar that they are in, and the lists they refer to.
-
-    The calendar, and the facts about drivers and constructors, are from the database.
-    """
-    tables = Tables(old.db, "main")
-    parts = []
-    used: dict[str, set[Value]] = {name: set() for name in LISTS}
-    for race, rows in fetched:
-        for kind, made in rows.items():
-            named = [tables.named(row) for row in made]
-            for row in named:
-                for id, name in LIST_OF.items():
-                    used[name] |= {row[id]} if id in row else set()
-            parts += as_parts(year, race.round, kind, named)
-    races = [{**race, "time": None, "sessions": []} for race in tables.seasons()[year]]
-    used["circuits"] = {race["circuitId"] for race in races}
-    lists = {
-        name: [
-            row for row in tables.list_rows(name) if row[TABLE_BY_NAME[name].key[0]] in used[name]
-        ]
-        for name in ("circuits", "constructors", "drivers")
-    }
-    ids = known_statuses()
-    lists["status"] = [
-        {"statusId": ids.get(str(text)), "status": text} for text in used["status"] if text
-    ]
-    lists["ids"] = [
-        {"kind": kind, "reference": reference, "id": str(id)}
-        for kind, ids in (("circuit", CIRCUITS), ("constructor", CONSTRUCTORS))
-        for id, reference in ids.items()
-        if reference in used[LIST_OF[f"{kind}Id"]]
-    ]
-    return Calendar(year, races, may_count=False), parts, lists

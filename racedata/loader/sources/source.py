@@ -54,7 +54,8 @@ class Source:
     If the store is lost, rebuild.py fills it again from the database, which has few facts about a
     source. So these must hold:
 
-    - A dump has a checksum. A source without one is taken for an API, unless it is provisional.
+    - A dump has a checksum. A source without one is taken for an API, unless it is provisional: its
+      parts may be short or outdated, and its facts about drivers and the like replace a dump's.
     - The function `at` of a provisional source accepts `name:address`.
 
     The lists of a provisional source, such as drivers, repeat ours. So sides.py does not compare
@@ -114,8 +115,10 @@ class Source:
         """Calls `task.deliver` for each delivery of what the task wants, such as a season.
 
         A part of a delivery has columns of `parts.columns_of`, with references and texts instead of
-        ids. The results of a race come before its fastest laps. Returns how the source got them:
-        `after 12 requests to …`.
+        ids. The results of a race come before its fastest laps. A part counts only if the delivery
+        has a calendar with its race, and the lists have what it names: `with_our_calendar` adds
+        both for a source that has only records. Returns how the source got them: `after 12 requests
+        to …`.
         """
         raise NotImplementedError
 
