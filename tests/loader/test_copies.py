@@ -19,6 +19,7 @@ from support.loads import (
 )
 from support.processes import following, until
 
+from racedata.database import file_state
 from racedata.loader.check import compare
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
@@ -178,11 +179,11 @@ def test_one_request_tells_that_nothing_is_new(database, other):
         said, _ = refreshed(database, server.url)
         assert said[-1] == f"{database}: new data at {server.url}"
         assert database.read_bytes() == other.read_bytes()
-        before = database.stat()
+        before = file_state(str(database))
         said, _ = refreshed(database, server.url)
     assert said == [f"{database}: nothing new at {server.url}"]
     assert server.asked == [("GET", 200), ("GET", 304)]
-    assert database.stat() == before
+    assert file_state(str(database)) == before
     assert "refreshedAt" in remembered(database)[server.url]
 
 
@@ -199,12 +200,12 @@ def test_the_same_database_from_a_server_without_entity_tags_changes_nothing(dat
     with served_file(other.read_bytes()) as server:
         server.etag = ""
         refreshed(database, server.url)
-        before = database.stat()
+        before = file_state(str(database))
         assert refreshed(database, server.url)[0] == [f"{database}: nothing new at {server.url}"]
         # A follower asks each minute, and must not download each minute.
         assert not has_news(database, server.url)
     assert server.asked == [("GET", 200), ("GET", 200)]
-    assert database.stat() == before
+    assert file_state(str(database)) == before
 
 
 @pytest.mark.parametrize("tag", ["without quotes", '"a\r\n b"', f'"{"x" * 201}"'])
