@@ -69,7 +69,8 @@ class Name(NamedTuple):
     main: str
     words: str
     others: str  # words by whose beginning it can also be found, such as the town of a circuit
-    nationality: str = ""  # and the country
+    nationality: str  # and the country
+    searched: str  # all of these words: what it lacks, the name does not have
 
 
 class RacesOfName(NamedTuple):
@@ -107,11 +108,7 @@ class AllNames:
             *itertools.chain(*self.kinds.values()),
             *(each.name for each in self.races_of_names),
         ]
-        self.vocabulary = {
-            word
-            for name in names
-            for word in f"{name.words}{name.others}{name.nationality}".split()
-        }
+        self.vocabulary = {word for name in names for word in name.searched.split()}
 
     def find(self, query: str) -> tuple[list[Found], list[RacesOfName]]:
         """What matches a query: the kind with the best match first; and races, by their name.
@@ -210,23 +207,26 @@ def name_of(
     weight: int,
     main: str,
     others: str = "",
+    nationality: str = "",
 ) -> Name:
     detail = ", ".join(filter(None, details))
-    return Name(text, link, detail, weight, plain(main), f" {plain(text)} ", f" {plain(others)}")
-
-
-def with_nationality(name: Name, nationality: str) -> Name:
-    words = plain(f"{nationality} {COUNTRIES.get(nationality, '')}")
-    return name._replace(nationality=f" {words}")
+    country = COUNTRIES.get(nationality, "")
+    words, others, from_where = (
+        f" {plain(each)} " for each in (text, others, f"{nationality} {country}")
+    )
+    searched = words + others + from_where
+    return Name(text, link, detail, weight, plain(main), words, others, from_where, searched)
 
 
 def quality_of(name: Name, words: Iterable[str]) -> int | None:
     """How well all words match a name: less is better; None if one does not match."""
     quality = 0
     for word in words:
+        if word not in name.searched:
+            return None
         if f" {word} " in name.words:
             quality += WHOLE
-        elif f" {word} " in f"{name.others} ":
+        elif f" {word} " in name.others:
             quality += WHOLE_OTHER
         elif name.main.startswith(word):
             quality += BEGINS_MAIN
@@ -258,22 +258,22 @@ def driver_names(ask: Ask) -> Iterator[Name]:
     rows = careers.all_starts(ask.data, "driverId")
     for id, who in ask.catalogue.drivers.items():
         detail, starts = in_seasons(rows.get(id), "start")
-        name = name_of(
+        yield name_of(
             full_name(who),
             f"drivers/{who['driverId']}",
             [who.get("nationality"), detail],
             starts,
             who["familyName"],
             f"{who.get('code', '')} {ask.ids_to_search('driver', who['driverId'])}",
+            who.get("nationality", ""),
         )
-        yield with_nationality(name, who.get("nationality", ""))
 
 
 def constructor_names(ask: Ask) -> Iterator[Name]:
     rows = careers.all_starts(ask.data, "constructorId")
     for id, who in ask.catalogue.constructors.items():
         detail, starts = in_seasons(rows.get(id), "start")
-        name = name_of(
+        yield name_of(
             who["name"],
             f"constructors/{who['constructorId']}",
             [who.get("nationality"), detail],
@@ -282,8 +282,8 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
             # also in one word: redbull
             f"{plain(who['name']).replace(' ', '')} "
             f"{ask.ids_to_search('constructor', who['constructorId'])}",
+            who.get("nationality", ""),
         )
-        yield with_nationality(name, who.get("nationality", ""))
 
 
 def circuit_names(ask: Ask) -> Iterator[Name]:
