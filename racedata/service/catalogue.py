@@ -137,7 +137,8 @@ class Catalogue:
             # Not `coming`: a season before the current one may have races without results too.
             ahead = [number for number in self.rounds.get(year, ()) if number > last]
             # The lowest round, even if one before it was cancelled (D11).
-            return (year, ahead[0]) if ahead else (year + 1, 1)
+            # No season comes after 9999: an address has four digits.
+            return (year, ahead[0]) if ahead else (min(year + 1, 9999), 1)
         return year, round
 
     def wanted_lists(self, table: str, wanted: Wanted) -> Wanted | None:

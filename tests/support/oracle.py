@@ -449,7 +449,9 @@ class Oracle:
                 raise Refused(404)
             return season, str(max(run))
         ahead = [int(race["round"]) for race in races if int(race["round"]) > max(run, default=0)]
-        return (season, str(min(ahead))) if ahead else (str(int(season) + 1), "1")
+        if ahead:
+            return season, str(min(ahead))
+        return season if season == "9999" else str(int(season) + 1), "1"  # four digits at most
 
     # Which records an address has.
 
