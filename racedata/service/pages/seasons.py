@@ -18,7 +18,7 @@ class SeasonRow(NamedTuple):
     is_over: bool  # otherwise, the first is not yet the champion
     driver: Json | None
     points: str
-    ahead: str  # of the second, in points
+    ahead: str  # how many points more than the second
     constructor: Json | None
 
 
@@ -39,25 +39,29 @@ def facts(ask: Ask) -> dict[str, Any]:
 
 def first_places(ask: Ask, endpoint: str, key: str) -> tuple[Standings, set[int]]:
     """The first and the second of a championship, and the seasons that are over."""
-    found: dict[int, list[Json]] = {}
-    for position in ("1", "2"):
-        for each in ask(endpoint, ALL, None, None, **{endpoint: position}):
-            found.setdefault(int(each["season"]), []).extend(each[key])
-    over = {*found}
+    first, second = (
+        {
+            int(each["season"]): [place(each[key][0])]
+            for each in ask(endpoint, ALL, None, None, **{endpoint: position})
+        }
+        for position in ("1", "2")
+    )
+    found = {year: [*places, *second.get(year, ())] for year, places in first.items()}
     for each in ask(endpoint, ALL, "current", None):
-        found.setdefault(int(each["season"]), each[key][:2])
-    return found, over
+        found.setdefault(int(each["season"]), [*map(place, each[key][:2])])
+    return found, {*first}
 
 
 def row_of(
     year: int, is_over: bool, drivers: Sequence[Json], constructors: Sequence[Json]
 ) -> SeasonRow:
-    first = [place(each) for each in (*drivers[:1], *constructors[:1])]
+    driver, constructor = (places[0] if places else None for places in (drivers, constructors))
+    known = [each for each in drivers if each["points"]]
     return SeasonRow(
         year,
         is_over,
-        next((each for each in first if "Driver" in each), None),
-        first[0]["points"] if drivers else "",
-        f"{points_ahead(*drivers):g}" if len(drivers) > 1 else "",
-        next((each for each in first if "Driver" not in each), None),
+        driver,
+        driver["points"] if driver else "",
+        f"{points_ahead(*known):g}" if len(known) == 2 else "",
+        constructor,
     )

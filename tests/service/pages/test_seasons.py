@@ -39,6 +39,18 @@ def test_every_season_of_the_endpoint_is_listed_with_the_first_of_its_standings(
     assert "Schumacher 7 " in words_of(app.get("/seasons").text).partition("Drivers with")[2]
 
 
+def test_what_is_unknown_is_left_out_and_of_several_seconds_one_counts(database):
+    changed(
+        database,
+        "UPDATE driver_standings SET position = 2, positionText = '2' "
+        "WHERE RACE(2005/19) AND position = 3",
+        "UPDATE driver_standings SET points = NULL WHERE RACE(2023/22) AND position = 1",
+    )
+    rows = rows_of(client(database))
+    assert rows[2005] == "Fernando Alonso Renault 133 21 Renault"
+    assert rows[2023] == "Max Verstappen Red Bull Red Bull"
+
+
 def test_a_season_without_standings_is_listed_without_champions(database):
     for kind in ("driver", "constructor"):
         changed(database, f"DELETE FROM {kind}_standings")
