@@ -1,4 +1,5 @@
-"""Queries for the pages, about what no endpoint answers: leaders, winners, sources, an example.
+"""Queries for the pages, about what no endpoint answers: leaders, winners, sources, races with
+corrected values, an example.
 
 Queries about the career of a driver or constructor, or about a circuit, are in careers.py.
 """
@@ -18,6 +19,16 @@ def differing_sources(data: Snapshot, season: int | None) -> list[Row]:
            FROM discrepancies JOIN discrepancy_values AS said USING (record)
            WHERE said.value IS NOT discrepancies.value AND (?1 IS NULL OR year = ?1)
            GROUP BY source, state ORDER BY min(place)""",
+        (season,),
+    )
+
+
+def corrected_races(data: Snapshot, season: int | None) -> list[Row]:
+    """The races with corrected values, in order: `(year, round, name, count)`."""
+    return data.rows(
+        """SELECT races.year, round, name, count(*) AS count
+           FROM corrections JOIN races USING (raceId) WHERE ?1 IS NULL OR races.year = ?1
+           GROUP BY raceId ORDER BY races.year, round""",
         (season,),
     )
 

@@ -74,17 +74,13 @@ def corrected(ask: Ask, season: int | None) -> list[tuple[str, str, int]]:
     """How many values of a season are corrected in each race, or else in each season: names, links
     and numbers.
     """
-    of_races = [each for each in ask("corrections", ALL, season) if "round" in each]
-    if season is None:
-        seasons = Counter(each["season"] for each in of_races)
-        return [(year, f"{year}/discrepancies#corrected", n) for year, n in sorted(seasons.items())]
-    rounds = Counter(int(each["round"]) for each in of_races)
-    races = ask.catalogue.races
-    ids = ask.catalogue.id_of_round
-    return [
-        (races[ids[season, round]]["raceName"], f"{season}/{round}#notes", number)
-        for round, number in sorted(rounds.items())
-    ]
+    races = page_queries.corrected_races(ask.data, season)
+    if season:
+        return [(race["name"], f"{season}/{race['round']}#notes", race["count"]) for race in races]
+    seasons = Counter[int]()
+    for race in races:
+        seasons[race["year"]] += race["count"]
+    return [(str(year), f"{year}/discrepancies#corrected", n) for year, n in seasons.items()]
 
 
 def what_in_words(record: Json) -> str:
