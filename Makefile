@@ -20,7 +20,7 @@ endif
 # .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-# Without this mode, a folder named racedata, such as that of the checkout, hides the package from Python beside it.
+# Without this mode, a folder named racedata, such as the checkout, hides the package if Python starts next to it.
 EDITABLE := --config-settings editable_mode=compat --editable
 
 .PHONY: help install load-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release release-check audit clean

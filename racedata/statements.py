@@ -44,7 +44,7 @@ class Statements:
     """A connection that only reads the file at `path`, even after another one has replaced it.
 
     `state` is the one in which the file was checked. Without bounds, a statement may take any time
-    and memory. Raises DatabaseError, also if another file is at the path by now.
+    and memory. Raises DatabaseError if the file cannot be used, or if another one has replaced it.
     """
 
     def __init__(self, path: str, state: FileState, bounds: Bounds | None = None) -> None:

@@ -25,8 +25,7 @@ def with_our_calendar(
 
     The calendar only says which race is which: it may not count, and has neither times nor
     sessions, because those would be ours. The lists repeat our facts about all that the source
-    names. `own_ids` has our references by the source's own ids: of each kind in the table `ids`,
-    such as `driver`.
+    names. `own_ids` has our references by the source's own ids, for each kind, such as `driver`.
     """
     tables = Tables(old.db, "main")
     parts = []
