@@ -267,6 +267,17 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
         yield address
 
 
+def logged(folder: Path, requests: int) -> list[str]:
+    """The lines of nginx's `access.log` in a folder, once it has this number of requests.
+
+    nginx logs a request after its answer, and each of its processes for itself: wait for one line
+    before the next request, if the order counts.
+    """
+    log = folder / "access.log"
+    until(lambda: len(log.read_text().splitlines()) >= requests)
+    return log.read_text().splitlines()
+
+
 @contextmanager
 def nginx_with_copy(folder: Path, copy: Path) -> Iterator[Site]:
     """nginx with deploy/nginx-static.conf over a static copy; yields its (host, port)."""

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 from support.hostile import (
@@ -23,17 +24,19 @@ HOSTILE = {**MALFORMED, **TRUNCATED, **UNUSUAL, **SMUGGLED}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("hostile")
+def site(sample_database, tmp_path_factory):
+    with attacked_site(sample_database, tmp_path_factory.mktemp("hostile")) as address:
+        yield address
 
 
-@pytest.fixture(scope="module")
-def site(sample_database, folder):
+@contextmanager
+def attacked_site(database, folder):
+    """The service behind nginx. Its workers and its log must survive."""
     log = {
         "GUNICORN_CMD_ARGS": f"--access-logfile {folder}/forwarded --access-logformat "
         "'\"%(r)s\" %(s)s'"
     }
-    with site_with_nginx(sample_database, folder, WEB_CONCURRENCY="2", **OFF, **log) as (
+    with site_with_nginx(database, folder, WEB_CONCURRENCY="2", **OFF, **log) as (
         address,
         running,
     ):
@@ -56,19 +59,19 @@ def test_a_hostile_request_is_refused_and_the_next_good_one_answered(site, name)
     assert statuses(send(site, GOOD)) == [200]
 
 
-def test_the_service_sees_only_requests_that_nginx_saw_too(site, folder):
+def test_the_service_sees_only_requests_that_nginx_saw_too(sample_database, tmp_path):
     def logged(name):
-        return Counter(re.findall(r'"(.*)" [0-9]{3}\b', (folder / name).read_text()))
+        return Counter(re.findall(r'"(.*)" [0-9]{3}\b', (tmp_path / name).read_text()))
 
-    (folder / "access.log").write_text("")
-    (folder / "forwarded").write_text("")
-    for content in SMUGGLED.values():
-        # A smuggled request would be answered instead of the client's second request on the
-        # connection.
-        send(site, content + GOOD, seconds=0.5)
-    assert statuses(send(site, GOOD)) == [200]
-    # nginx logs a request after it has sent the answer
-    until(lambda: logged("forwarded") <= logged("access.log"))
+    with attacked_site(sample_database, tmp_path) as site:
+        for content in SMUGGLED.values():
+            # A smuggled request would be answered instead of the client's second request on the
+            # connection.
+            send(site, content + GOOD, seconds=0.5)
+        assert statuses(send(site, GOOD)) == [200]
+        until(lambda: logged("forwarded") <= logged("access.log"))
+    # once both have ended, their logs are complete
+    assert logged("forwarded") <= logged("access.log")
     assert logged("forwarded")["GET /ergast/f1/2023/18.json HTTP/1.1"] >= 1
 
 
