@@ -122,7 +122,7 @@ FILE = matching(r".+", "the path of a file")
 # Addresses that begin with a year or with one of these words are pages.
 OF_PAGES = (
     f"{SEASON}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
-    "healthz|seasons)"
+    "healthz|records|seasons)"
 )
 PATH = matching(
     rf"(?!/({OF_PAGES})(/|$))(/[\w.~-]+)*",

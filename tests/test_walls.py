@@ -169,7 +169,7 @@ MAY_IMPORT = {
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
     "sqlite3": "assistant_queries careers catalogue page_queries queries snapshot "
-    "pages.data pages.driver pages.names",
+    "pages.all_time pages.data pages.driver pages.names",
 }
 
 

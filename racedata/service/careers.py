@@ -125,6 +125,20 @@ def compared_in_qualifying(data: Snapshot, driver: int) -> list[Row]:
     )
 
 
+def drives(data: Snapshot, column: str) -> list[Row]:
+    """The races of all drivers or of all constructors, by id, each in order.
+
+    `(id, raceId, isStart, isPole, place, points)`: the best place of several cars, NULL without
+    one, and all their points.
+    """
+    return data.rows(
+        f"""SELECT {column} AS id, raceId, max({IS_START}) AS isStart, max({IS_POLE}) AS isPole,
+                min({PLACE}) AS place, total(CAST(points AS REAL)) AS points
+            FROM results JOIN races USING (raceId)
+            GROUP BY id, raceId ORDER BY id, year, round"""
+    )
+
+
 def fastest_laps(data: Snapshot, circuit: int) -> list[Row]:
     """The fastest lap of each race at a circuit: `(raceId, driverId, constructorId, time,
     winnerLaps)`. Several drivers may share it.

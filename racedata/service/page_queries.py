@@ -81,6 +81,27 @@ def winners(data: Snapshot) -> list[Row]:
     )
 
 
+def won_races(data: Snapshot) -> list[Row]:
+    """Each race with a winner, in order, and what pages of records compare.
+
+    `(raceId, driverId, milliseconds, grid, gap, classified)`: the winner, the first of those who
+    shared the car, with the race time; the second's gap, in milliseconds, if that one has driven as
+    many laps; and how many cars had a place.
+    """
+    return data.rows(
+        """SELECT raceId, driverId, milliseconds, grid,
+               (SELECT second.milliseconds - won.milliseconds FROM results AS second
+                WHERE second.raceId = won.raceId AND second.positionText = '2'
+                    AND second.laps = won.laps
+                ORDER BY second.record LIMIT 1) AS gap,
+               (SELECT count(DISTINCT positionText) FROM results AS placed
+                WHERE placed.raceId = won.raceId AND placed.positionText < 'A') AS classified,
+               min(record)
+           FROM results AS won JOIN races USING (raceId)
+           WHERE positionText = '1' GROUP BY raceId ORDER BY year, round"""
+    )
+
+
 def example_race(data: Snapshot) -> tuple[int, int]:
     """Season and round of the latest of the races with results and the most kinds of records."""
     kinds = (kind.name for kind in KINDS.values() if kind.endpoint)

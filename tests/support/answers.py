@@ -58,7 +58,7 @@ def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:
 # The routes that no program needs, besides those with parameters.
 OF_PEOPLE = {
     *("/current", "/current/last", "/current/next", "/data", "/discrepancies", "/changes"),
-    *("/find", "/seasons", "/drivers", "/constructors", "/circuits"),
+    *("/find", "/seasons", "/records", "/drivers", "/constructors", "/circuits"),
     *("/icon.svg", "/card.png", "/manifest.webmanifest"),
 }
 

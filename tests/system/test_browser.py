@@ -103,6 +103,7 @@ def luminance(browser, selector, colour):
         ("constructors/ferrari", "#seasons ~ table", "Leclerc"),
         ("circuits/americas", ".winners", "Verstappen"),
         ("seasons", ".champions", "Max Verstappen"),
+        ("records", ".ranking", "Fernando Alonso"),
         ("drivers", ".letters", "L. Hamilton"),
         ("constructors", ".letters", "Ferrari"),
         ("circuits", ".editions", "Circuit of the Americas"),
@@ -634,7 +635,7 @@ AXE = os.environ.get("AXE", "")  # the file axe.min.js of the npm package axe-co
 CHECKED = [
     *("", "data", "docs", "1957", "2023", "2023/18", "2023/19"),
     *("drivers/alonso", "drivers/moss", "constructors/vanwall", "circuits/americas", "find?q=gr"),
-    *("seasons", "drivers", "circuits", "discrepancies", "changes"),
+    *("seasons", "records", "drivers", "circuits", "discrepancies", "changes"),
 ]
 
 
@@ -660,15 +661,15 @@ def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, 
     emulate(browser, 390)
     with scripts(browser, off):
         browser.get(site + "2023/18")
-        # the link that skips the navigation, its eight links, and then the field
-        for _ in range(10):
+        # the link that skips the navigation, its nine links, and then the field
+        for _ in range(11):
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys("pere", Keys.ENTER)
         WebDriverWait(browser, 30).until(url_to_be(site + "find?q=pere"))
         field = browser.find_element(By.NAME, "q")
         assert field.get_attribute("value") == "pere"
         assert browser.find_element(By.CSS_SELECTOR, ".found a").text == "Sergio Pérez"
-        for _ in range(12):  # also the button
+        for _ in range(13):  # also the button
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys(Keys.ENTER)
         WebDriverWait(browser, 30).until(url_to_be(site + "drivers/perez"))

@@ -41,12 +41,20 @@ PAGES_BY_WORD = {
         ("championship", "points", "standings"), ("both championships", "current#championships")
     ),
     **dict.fromkeys(
-        ("champion", "champions", "records", "seasons", "title", "titles"),
+        ("champion", "champions", "seasons", "title", "titles"),
         ("all seasons and champions", "seasons"),
     ),
     **dict.fromkeys(
-        ("drivers", "most", "pole", "poles", "win", "winner", "winners", "wins"),
+        ("drivers", "pole", "poles", "win", "winner", "winners", "wins"),
         ("drivers", "drivers"),
+    ),
+    **dict.fromkeys(
+        (
+            *("closest", "consecutive", "fewest", "finish", "finishes", "largest", "longest"),
+            *("most", "never", "oldest", "record", "records", "row", "shortest", "streak"),
+            *("without", "youngest"),
+        ),
+        ("records", "records"),
     ),
     **dict.fromkeys(("constructors", "team", "teams"), ("constructors", "constructors")),
     **dict.fromkeys(("circuits", "layouts", "track", "tracks"), ("circuits", "circuits")),
@@ -61,18 +69,8 @@ WORDS_NOT_HERE = {
     *("engine", "engines", "odds", "radio", "rain", "telemetry", "tires", "tyre", "tyres"),
     *("weather", "wet"),
 }
-LEFT_OUT = {
-    *PARTS_BY_WORD,
-    *PAGES_BY_WORD,
-    *WORDS_NOT_HERE,
-    "at",
-    "by",
-    "for",
-    "from",
-    "in",
-    "of",
-    "the",
-}
+SMALL_WORDS = {*("a", "at", "by", "for", "from", "in", "of", "has", "the", "who", "with")}
+LEFT_OUT = {*PARTS_BY_WORD, *PAGES_BY_WORD, *WORDS_NOT_HERE, *SMALL_WORDS}
 
 
 class Mates(NamedTuple):
@@ -130,7 +128,8 @@ def search(names: AllNames, words: list[str]) -> Search:
     """What the words find; or else, step by step, what fewer or similar words do."""
     found, races = names.find(" ".join(words))
     # seasons have words such as `calendar`, too
-    if words and PAGES_BY_WORD.keys() >= {*words} and {each.kind for each in found} <= {"Seasons"}:
+    needed = {*words} - SMALL_WORDS
+    if needed and PAGES_BY_WORD.keys() >= needed and {each.kind for each in found} <= {"Seasons"}:
         return Search(words, [], [])
     if found or races:
         return Search(words, found, races)

@@ -24,6 +24,7 @@ from racedata.service.answers import (
     compressed,
 )
 from racedata.service.pages import (
+    all_time,
     circuit,
     constructor,
     data,
@@ -293,6 +294,7 @@ PAGES = (
         races.fault,
     ),
     Page("/seasons", PageResource, "seasons.html", seasons.facts),
+    Page("/records", PageResource, "all_time.html", all_time.facts),
     Page("/drivers", PageResource, "directory.html", directory.drivers),
     Page("/constructors", PageResource, "directory.html", directory.constructors),
     Page("/circuits", PageResource, "circuits.html", directory.circuits),

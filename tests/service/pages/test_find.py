@@ -338,7 +338,9 @@ def test_constructors_are_found_by_one_word_by_most_words_and_by_country(full_na
 def test_a_word_that_is_only_a_little_like_a_name_is_not_replaced(full_database, query):
     page = client(full_database).get(f"/find?q={query}").text
     assert "Shown is" not in page
-    assert {"./drivers", "./seasons", "./current/last"} & {*links_of(page.partition("<main")[2])}
+    assert {"./drivers", "./records", "./seasons", "./current/last"} & {
+        *links_of(page.partition("<main")[2])
+    }
 
 
 def test_of_results_at_a_circuit_what_is_unknown_is_left_out(database):
@@ -408,6 +410,9 @@ def test_a_part_of_a_word_is_not_found_if_the_whole_word_is_a_name(full_names):
         ("calendar", "./current#races"),
         ("standings", "./current#championships"),
         ("champions", "./seasons"),
+        ("most wins in a row", "./records"),
+        ("youngest winner", "./records"),
+        ("closest finish", "./records"),
         ("help", "./docs"),
     ],
 )

@@ -24,6 +24,7 @@ GOLDEN = {
     "race-2023-18": "/2023/18",
     "race-2023-19": "/2023/19",
     "seasons": "/seasons",
+    "records": "/records",
     "drivers": "/drivers",
     "circuits": "/circuits",
     "changes": "/changes",
@@ -156,7 +157,7 @@ def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(sample,
     assert answer.headers["Content-Security-Policy"]
     assert said in words_of(answer.text)
     links = links_of(answer.text)
-    assert len(links) == 14  # seven of them at the top of each page
+    assert len(links) == 15  # eight of them at the top of each page
     for link in links:
         assert sample.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
     problem = sample.get(address, status=404)

@@ -1,0 +1,275 @@
+"""The page at `/records`: who and what was first, longest, closest, youngest in all races here.
+
+To add a ranking, add a line to the one of the four lists below that it belongs to. Starts, wins,
+podiums and poles are counted as on the page of a driver.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import chain, groupby
+from sqlite3 import Row
+from typing import Any, NamedTuple
+
+from racedata.formats import Json, counted, plural, short_time
+from racedata.service import careers, page_queries
+from racedata.service.pages import seasons
+from racedata.service.pages.ask import Ask
+from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
+from racedata.service.words import place_in_words
+
+SHOWN = 5  # of a ranking, and all with the same number as the last of them
+
+Number = float | tuple[int, int]  # by which entries are in order; an age is years and days
+ToWords = Callable[[Any], str]
+
+
+class Entry(NamedTuple):
+    """A row of a ranking."""
+
+    number: Number
+    who: Json | None  # a driver or constructor; of a race, who won it; of a season, the champion
+    races: Sequence[Json] = ()  # the race, or the first and the last in a row
+    season: str = ""
+
+
+class Ranking(NamedTuple):
+    """A table of the page."""
+
+    caption: str
+    kind: str  # of what it ranks, the head of its column: `Driver`, `Constructor`, `Race`, `Season`
+    head: str  # of the numbers
+    entries: list[Entry]
+    in_words: ToWords  # a number for people
+
+
+class Drive(NamedTuple):
+    """A race of a driver or constructor."""
+
+    race: Json
+    is_start: bool
+    is_pole: bool
+    place: int | None  # the best of several cars
+    points: float
+
+
+Counts = Callable[[Drive], bool]
+
+
+def is_start(drive: Drive) -> bool:
+    return drive.is_start
+
+
+def is_pole(drive: Drive) -> bool:
+    return drive.is_pole
+
+
+def is_win(drive: Drive) -> bool:
+    return drive.place == 1
+
+
+def is_podium(drive: Drive) -> bool:
+    return drive.place in (1, 2, 3)
+
+
+def has_points(drive: Drive) -> bool:
+    return drive.points > 0
+
+
+class History(NamedTuple):
+    """All races of a driver or constructor, in order. Each method has the entries of a ranking, and
+    `counts` says which races count for it.
+    """
+
+    who: Json
+    drives: Sequence[Drive]
+
+    def total(self, counts: Counts) -> Iterator[Entry]:
+        if number := sum(map(counts, self.drives)):
+            yield Entry(number, self.who)
+
+    def total_without(self, lacks: Counts, counts: Counts) -> Iterator[Entry]:
+        """The total of those who never had what `lacks` counts."""
+        if not any(map(lacks, self.drives)):
+            yield from self.total(counts)
+
+    def total_before(self, first: Counts) -> Iterator[Entry]:
+        """The starts before the first race that counts."""
+        starts = [*filter(is_start, self.drives)]
+        for number, drive in enumerate(starts):
+            if first(drive):
+                yield Entry(number, self.who, [drive.race])
+                return
+
+    def in_a_row(self, counts: Counts) -> Iterator[Entry]:
+        """Starts that all count, one after the other: at least two."""
+        for does_count, drives in groupby(filter(is_start, self.drives), counts):
+            races = [drive.race for drive in drives]
+            if does_count and len(races) > 1:
+                yield Entry(len(races), self.who, [races[0], races[-1]])
+
+    def by_season(self, counts: Counts) -> Iterator[Entry]:
+        numbers = Counter(drive.race["season"] for drive in filter(counts, self.drives))
+        for season, number in numbers.items():
+            yield Entry(number, self.who, season=season)
+
+    def age_at(self, which: int, counts: Counts) -> Iterator[Entry]:
+        """The age at the first race that counts, 0, or at the last one, -1."""
+        races = [drive.race for drive in filter(counts, self.drives)]
+        if races and "dateOfBirth" in self.who:
+            race = races[which]
+            yield Entry(age(self.who["dateOfBirth"], race["date"]), self.who, [race])
+
+
+def age(born: str, day: str) -> tuple[int, int]:
+    """The years on a day, and the days since the last birthday."""
+    birth, today = date.fromisoformat(born), date.fromisoformat(day)
+    years = today.year - birth.year - ((today.month, today.day) < (birth.month, birth.day))
+    # 29 February is 1 March in other years
+    birthday = date(birth.year + years, birth.month, 1) + timedelta(birth.day - 1)
+    return years, (today - birthday).days
+
+
+def age_in_words(number: tuple[int, int]) -> str:
+    """`18 years, 228 days`."""
+    years, days = number
+    return f"{counted(years, 'year')}, {counted(days, 'day')}"
+
+
+def gap_in_words(milliseconds: int) -> str:
+    """`+0.010`."""
+    return f"+{short_time(milliseconds)}"
+
+
+def grid_in_words(place: int) -> str:
+    """`22nd`."""
+    return place_in_words(str(place))
+
+
+def points_in_words(points: float) -> str:
+    """`0.5 points`, `1 point`."""
+    return f"{points:g} {plural('point', points)}"
+
+
+# Rankings of drivers and of constructors: the caption, the head of the numbers, each one's entries.
+CAREERS: Sequence[tuple[str, str, Callable[[History], Iterable[Entry]]]] = (
+    ("Most starts", "Starts", lambda one: one.total(is_start)),
+    ("Most wins", "Wins", lambda one: one.total(is_win)),
+    ("Most races with a podium", "Races", lambda one: one.total(is_podium)),
+    ("Most poles", "Poles", lambda one: one.total(is_pole)),
+    ("Most wins in a season", "Wins", lambda one: one.by_season(is_win)),
+    ("Most wins in a row", "Wins", lambda one: one.in_a_row(is_win)),
+    ("Most podiums in a row", "Races", lambda one: one.in_a_row(is_podium)),
+    ("Most races with points in a row", "Races", lambda one: one.in_a_row(has_points)),
+    ("Most starts before the first win", "Starts", lambda one: one.total_before(is_win)),
+    ("Most starts without a win", "Starts", lambda one: one.total_without(is_win, is_start)),
+    (
+        "Most races with a podium, but no win",
+        "Races",
+        lambda one: one.total_without(is_win, is_podium),
+    ),
+)
+# Rankings of drivers by age: the caption, whether the oldest is first, each one's entries.
+AGES: Sequence[tuple[str, bool, Callable[[History], Iterable[Entry]]]] = (
+    ("Youngest winners", False, lambda one: one.age_at(0, is_win)),
+    ("Oldest winners", True, lambda one: one.age_at(-1, is_win)),
+    ("Youngest at the first start", False, lambda one: one.age_at(0, is_start)),
+    ("Oldest at the last start", True, lambda one: one.age_at(-1, is_start)),
+)
+# Rankings of races: the caption, the head of the numbers, their column in page_queries.won_races,
+# whether the most is first, and the words.
+RACES: Sequence[tuple[str, str, str, bool, ToWords]] = (
+    ("Closest finishes", "Gap", "gap", False, gap_in_words),
+    ("Largest gaps", "Gap", "gap", True, gap_in_words),
+    ("Shortest races", "Winner's time", "milliseconds", False, short_time),
+    ("Longest races", "Winner's time", "milliseconds", True, short_time),
+    ("Winners from furthest back", "Grid", "grid", True, grid_in_words),
+    ("Fewest cars with a place", "Cars", "classified", False, str),
+)
+
+
+def facts(ask: Ask) -> dict[str, Any]:
+    catalogue = ask.catalogue
+    drivers = histories(ask, DRIVER, catalogue.drivers)
+    constructors = histories(ask, CONSTRUCTOR, catalogue.constructors)
+    won = page_queries.won_races(ask.data)
+    sections = {
+        "Drivers": [*of_careers("Driver", drivers), *of_ages(drivers)],
+        "Constructors": [*of_careers("Constructor", constructors)],
+        "Races": [*of_races(ask, won)],
+        "Seasons": [*of_seasons(ask, drivers)],
+    }
+    return {
+        "sections": {
+            title: [each for each in rankings if each.entries]
+            for title, rankings in sections.items()
+        },
+        "races": len(won),
+    }
+
+
+def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[History]:
+    races = ask.catalogue.races
+    rows = careers.drives(ask.data, career.column)
+    return [
+        History(
+            objects[id],
+            [
+                Drive(races[race], bool(is_start), bool(is_pole), place, points)
+                for _, race, is_start, is_pole, place, points in of_one
+            ],
+        )
+        for id, of_one in groupby(rows, key=lambda row: row["id"])
+    ]
+
+
+def of_careers(kind: str, histories: Sequence[History]) -> Iterator[Ranking]:
+    for caption, head, entries in CAREERS:
+        found = chain.from_iterable(map(entries, histories))
+        yield Ranking(caption, kind, head, first_of(found), "{:,}".format)
+
+
+def of_ages(drivers: Sequence[History]) -> Iterator[Ranking]:
+    for caption, is_oldest, entries in AGES:
+        found = chain.from_iterable(map(entries, drivers))
+        yield Ranking(caption, "Driver", "Age", first_of(found, is_oldest), age_in_words)
+
+
+def of_races(ask: Ask, won: Sequence[Row]) -> Iterator[Ranking]:
+    catalogue = ask.catalogue
+    for caption, head, column, is_most, in_words in RACES:
+        found = [
+            Entry(row[column], catalogue.drivers[row["driverId"]], [catalogue.races[row["raceId"]]])
+            for row in won
+            if row[column]
+        ]
+        yield Ranking(caption, "Race", head, first_of(found, is_most), in_words)
+
+
+def of_seasons(ask: Ask, drivers: Sequence[History]) -> Iterator[Ranking]:
+    over = [
+        row for row in seasons.facts(ask)["seasons"] if row.is_over and row.driver and row.ahead
+    ]
+    leads = [Entry(float(row.ahead), row.driver["Driver"], season=str(row.year)) for row in over]
+    yield Ranking(
+        "Closest championships", "Season", "Points", first_of(leads, False), points_in_words
+    )
+    yield Ranking("Largest leads", "Season", "Points", first_of(leads), points_in_words)
+    winners = Counter(
+        season
+        for driver in drivers
+        for season in {drive.race["season"] for drive in filter(is_win, driver.drives)}
+    )
+    found = [Entry(number, None, season=season) for season, number in winners.items()]
+    yield Ranking("Most different winners", "Season", "Winners", first_of(found), str)
+
+
+def first_of(entries: Iterable[Entry], is_most: bool = True) -> list[Entry]:
+    """The first entries of a ranking: those with the largest number, or with the smallest."""
+    ordered = sorted(entries, key=lambda entry: entry.number, reverse=is_most)
+    last = ordered[:SHOWN][-1:]
+    return [
+        entry
+        for place, entry in enumerate(ordered)
+        if place < SHOWN or entry.number == last[0].number
+    ]
