@@ -1,6 +1,7 @@
 """The page at `/`: the next weekend, the newest session, championships, the last race, changes.
 
-Which weekend is next depends on the data, not on a clock; script.js says in how long a session is.
+Which weekend is next depends on the data, not on a clock. The page also has the later weekends, for
+script.js: it shows the one that is next by the reader's clock, and says in how long a session is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,9 +46,8 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     notes = Notes(ask, int(last["season"]), int(last["round"]))
     last_places = notes.marked(races.places(last["Results"]), "results")
     provisional = ask.provisional_sources(last).get("results")
-    next_races = ask("races", 1, "current", "next")
-    weekend = weekend_of(ask, next_races[0]) if next_races else None
-    later = [ask.catalogue.races[id] for id in ask.catalogue.coming[1:]]
+    weekends = [weekend_of(ask, ask.catalogue.calendar[id]) for id in ask.catalogue.coming]
+    newest = weekends[0]["newest"] if weekends else None
     of_last = Newest(
         "Race", last, races.start(last), "race", last_places[:FIRST], provisional is not None
     )
@@ -55,10 +55,8 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
         "notice": sample_notice(data, settings.follows),  # that this is only the sample
         # when a refresh last asked a source; empty if the database is newer
         "last_check": last_check if last_check > built else "",
-        "weekend": weekend,  # that runs or comes; None without a later race
-        # those after it, with their start
-        "later": [(race, races.start(race)) for race in later],
-        "newest": (weekend and weekend["newest"]) or of_last,
+        "weekends": weekends,  # that run or come: the first may have begun
+        "newest": newest or of_last,
         "last_race": last,
         "last_places": last_places,
         "has_grid": bool(races.grid(last_places)),

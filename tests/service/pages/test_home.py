@@ -99,7 +99,7 @@ SAID = [
         "Practice 1 Fri 27 Oct 2023 Pr",
     ),
     (f"UPDATE sessions SET date = NULL WHERE {NEXT} AND session = 'fp1'", "Start Practice 2 Fri"),
-    (f"UPDATE races SET time = NULL WHERE {NEXT}", "Race Sun 29 Oct 2023 In a calendar app"),
+    (f"UPDATE races SET time = NULL WHERE {NEXT}", "Race Sun 29 Oct 2023 Next: round 20"),
     (
         f"UPDATE results SET RACE(2023/22) WHERE {LAST}",
         "No later race is loaded. Results up to the race of the Abu Dhabi Grand Prix , Sun 26 Nov",
@@ -146,15 +146,21 @@ def test_the_page_says_when_the_next_race_starts_and_leads_to_the_last_grid(samp
     assert html.count('<a href="2023/18#grid">starting grid</a>') == 2
 
 
-def test_the_page_says_up_to_when_there_are_results_and_has_the_later_races_for_the_script(sample):
+def test_the_page_says_up_to_when_there_are_results_and_has_the_later_weekends_for_the_script(
+    sample,
+):
     html = sample.get("/").text
     said = "Results up to the race of the United States Grand Prix , Sun 22 Oct 2023 ."
     assert said in words_of(html)
-    (over,) = re.findall('<p id="over" hidden>.*?</p>', html, re.S)
-    later = re.findall('<span data-start="([^"]+)"( hidden|)>(.*?)</span>', over, re.S)
-    assert [bool(hidden) for _, hidden, _ in later] == [False, True, True]
-    assert later[0][0] == "2023-11-05T17:00:00Z"
-    assert words_of(later[0][2]).startswith("Next race: São Paulo Grand Prix")
+    (after,) = re.findall('<span id="after">(.*?)</span>', html, re.S)
+    assert words_of(after).startswith("Next race: São Paulo Grand Prix")
+    later = re.findall('<template class="weekend" data-start="(.*?)">(.*?)</template>', html, re.S)
+    assert [start for start, _ in later] == [
+        *("2023-11-05T17:00:00Z", "2023-11-19T06:00:00Z", "2023-11-26T13:00:00Z")
+    ]
+    for start, weekend in later:
+        assert f'<span id="next" data-start="{start}">' in weekend
+        assert weekend.count("<tr data-start=") == 5
 
 
 MOVED = "UPDATE {} SET RACE(2023/19) WHERE RACE(2023/18)"

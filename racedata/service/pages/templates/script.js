@@ -8,6 +8,29 @@ const day = new Intl.DateTimeFormat(undefined, {
 const ofSeason = { weekday: "short", day: "numeric", month: "short" }
 const dayOfSeason = new Intl.DateTimeFormat(undefined, { ...ofSeason, timeZone: "UTC" })
 const formatOfSeason = new Intl.DateTimeFormat(undefined, { ...ofSeason, hour: "2-digit", minute: "2-digit" })
+// A race takes three hours at most. Some that have no result yet may be over.
+const isOver = ({ dataset: { start } }, hours = start.includes("T") ? 4 : 36) =>
+  Date.now() > new Date(start).getTime() + hours * 3600000
+// Three days after a race without a result, the weekend that is next by the clock replaces it.
+const next = document.getElementById("next")
+if (next) {
+  const weekends = [...document.querySelectorAll("template.weekend")]
+  const isOld = isOver(next, 72)
+  const pending = [next, ...weekends].filter((weekend) => isOver(weekend))
+  const shown = isOld && weekends.find((weekend) => !isOver(weekend))
+  document.getElementById("over").hidden = !pending.length
+  document.getElementById("missing").textContent = pending.length === 1
+    ? "The result of the last race is not loaded yet." : `The results of the last ${pending.length} races are not loaded yet.`
+  if (shown) {
+    const [head, sessions] = shown.content.children
+    document.getElementById("head").replaceChildren(...head.childNodes)
+    document.getElementById("sessions").replaceChildren(...sessions.childNodes)
+  }
+  const after = document.getElementById("after")
+  if (after) after.hidden = isOld
+  const named = document.getElementById("next")
+  if (isOver(named)) named.textContent = "Results pending:"
+}
 for (const time of document.querySelectorAll("time")) {
   const [date, dateAndTime] = time.closest(".calendar") ? [dayOfSeason, formatOfSeason] : [day, format]
   const form = time.dateTime.includes("T") ? dateAndTime : date
@@ -67,18 +90,6 @@ addEventListener("hashchange", unfold)
 // For three days after a race, its result comes before the next weekend.
 const newest = document.getElementById("newest")
 if (newest && Date.now() - new Date(newest.dataset.date) < 4 * 86400000) newest.parentNode.prepend(newest)
-// A race takes three hours at most. Some that have no result yet may be over.
-const isOver = ({ dataset: { start } }) =>
-  Date.now() > new Date(start).getTime() + (start.includes("T") ? 4 : 36) * 3600000
-const next = document.getElementById("next")
-if (next) {
-  if (isOver(next)) next.textContent = "Results pending:"
-  const over = document.getElementById("over")
-  over.hidden = !isOver(next)
-  const missing = 1 + [...over.querySelectorAll("[data-start]")].filter(isOver).length
-  document.getElementById("missing").textContent = missing === 1
-    ? "The result of the last race is not loaded yet." : `The results of the last ${missing} races are not loaded yet.`
-}
 for (const coming of document.querySelectorAll(".coming")) {
   const first = [...coming.children].find((race) => !isOver(race))
   for (const race of coming.children) race.hidden = race !== first
