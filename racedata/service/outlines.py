@@ -4,11 +4,13 @@ outlines-licence.txt has its licence. A page that shows an outline also shows AT
 """
 
 import csv
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 FILE = Path(__file__).with_name("outlines.csv")
+DISTANCE = 305  # kilometres of a race; it is the number of laps that makes a race so long
 SIZE = 1000  # of an outline, in both directions: the `viewBox` of its image is `0 0 1000 1000`
 
 ATTRIBUTION = "Outline, length and turns by f1db, under CC BY 4.0; its points are rounded."
@@ -54,3 +56,16 @@ def seasons_in(periods: str) -> tuple[int, ...]:
 def layouts_of(circuit: str) -> list[Layout]:
     """The layouts of a circuit, the latest last; none if f1db does not have it."""
     return all_layouts().get(circuit, [])
+
+
+def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout | None:
+    """The layout of a race.
+
+    If the circuit had two in the season, it is the one on which this number of laps makes a race.
+    """
+    found = [layout for layout in layouts if year in layout.seasons]
+    return min(
+        found,
+        key=lambda layout: abs(float(layout.length) * (laps or 0) - DISTANCE),
+        default=None,
+    )

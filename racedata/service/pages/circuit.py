@@ -11,7 +11,6 @@ from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
 FEW = 3  # how many may share the first place to be named at the top
-DISTANCE = 305  # kilometres of a race; it is the number of laps that makes a race so long
 
 
 class Lap(NamedTuple):
@@ -76,7 +75,9 @@ def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
     layouts = outlines.layouts_of(circuit)
     laps: dict[str | None, list[Lap]] = {}
     for row in careers.fastest_laps(ask.data, id):
-        layout = layout_of(layouts, catalogue.race_rows[row["raceId"]]["year"], row["winnerLaps"])
+        layout = outlines.layout_of(
+            layouts, catalogue.race_rows[row["raceId"]]["year"], row["winnerLaps"]
+        )
         lap = Lap(
             row["time"],
             catalogue.drivers[row["driverId"]],
@@ -92,19 +93,6 @@ def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
         for layout in known + [None] * (None in laps)
         for name in [layout.name if layout else None]
     ]
-
-
-def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout | None:
-    """The layout of a race.
-
-    If the circuit had two in the season, it is the one on which this number of laps makes a race.
-    """
-    found = [layout for layout in layouts if year in layout.seasons]
-    return min(
-        found,
-        key=lambda layout: abs(float(layout.length) * (laps or 0) - DISTANCE),
-        default=None,
-    )
 
 
 def fastest(laps: Sequence[Lap]) -> list[Lap]:

@@ -53,6 +53,15 @@ COUNTRIES = {
     "Swiss": "switzerland",
     "Thai": "thailand",
 }
+# What fans call a driver, if no source has it: by our id.
+NICKNAMES = {
+    "alonso": "nando",
+    "michael_schumacher": "schumi",
+    "perez": "checo",
+    "prost": "professor",
+    "raikkonen": "iceman",
+    "ricciardo": "honey badger danny ric",
+}
 # At most this many words of a query are replaced with similar ones: each takes about 20 ms.
 MOST_REPLACED = 3
 
@@ -264,7 +273,8 @@ def driver_names(ask: Ask) -> Iterator[Name]:
             [who.get("nationality"), detail],
             starts,
             who["familyName"],
-            f"{who.get('code', '')} {ask.ids_to_search('driver', who['driverId'])}",
+            f"{who.get('code', '')} {ask.ids_to_search('driver', who['driverId'])} "
+            f"{NICKNAMES.get(who['driverId'], '')}",
             who.get("nationality", ""),
         )
 

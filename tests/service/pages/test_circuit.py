@@ -45,16 +45,6 @@ def test_a_race_on_a_layout_that_nobody_noted_is_shown_apart(database):
     assert "Other layouts Layout not known Fastest race lap 1:38.139" in page
 
 
-def test_a_race_is_on_the_layout_of_its_season_or_else_on_that_which_fits_its_laps():
-    layouts = layouts_of("bahrain")
-    lengths = [
-        circuit.layout_of(layouts, 2020, laps).length if laps else None for laps in (57, 87, None)
-    ]
-    assert lengths == ["5.412", "3.543", None]
-    assert circuit.layout_of(layouts, 2010, None).length == "6.299"
-    assert circuit.layout_of(layouts, 2099, 57) is None
-
-
 def test_drivers_who_share_a_lap_record_are_all_named(database):
     time = "SELECT fastestLapTime FROM results WHERE RACE(2023/18) AND rank = 1"
     app = client(

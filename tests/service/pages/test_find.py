@@ -56,6 +56,7 @@ def races(names, query):
         ("perez", "Drivers", "Sergio Pérez"),
         ("Pérez", "Drivers", "Sergio Pérez"),
         ("sergio pe", "Drivers", "Sergio Pérez"),
+        ("checo", "Drivers", "Sergio Pérez"),
         ("onso", "Drivers", "Fernando Alonso"),
         ("VER", "Drivers", "Max Verstappen"),
         ("max_verstappen", "Drivers", "Max Verstappen"),
@@ -334,7 +335,7 @@ def test_constructors_are_found_by_one_word_by_most_words_and_by_country(full_na
     assert names[0].text == first
 
 
-@pytest.mark.parametrize("query", ["most", "grid", "first", "checo", "kalender", "schumi"])
+@pytest.mark.parametrize("query", ["most", "grid", "first", "kalender"])
 def test_a_word_that_is_only_a_little_like_a_name_is_not_replaced(full_database, query):
     page = client(full_database).get(f"/find?q={query}").text
     assert "Shown is" not in page

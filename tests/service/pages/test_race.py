@@ -31,6 +31,15 @@ def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(dat
     assert "Fastest lap" not in words_of(app.get("/1957/2").text)
 
 
+def test_the_page_of_a_race_has_its_layout_also_if_the_circuit_had_two_in_the_season(dump_database):
+    app = client(dump_database)
+    for address, layout in (
+        ("/2020/15", "Sakhir, Bahrain: 5.412 km, 15 turns, clockwise (by f1db , CC BY 4.0 )"),
+        ("/2020/16", "Sakhir, Bahrain: 3.543 km, 11 turns, clockwise (by f1db , CC BY 4.0 )"),
+    ):
+        assert layout in words_of(app.get(address).text)
+
+
 def test_the_page_of_a_race_names_all_who_gained_most_places(database):
     said = (
         "Most places gained Alexander Albon 6: from 15 to 9 Logan Sargeant 6: from 16 to 10 Result"
