@@ -186,7 +186,8 @@ class Starting(NamedTuple):
         pipe = self.package / "pipe"
         os.mkfifo(pipe)
         with (self.package / "loader" / "reading.py").open("a") as code:
-            waits = f"    open({str(pipe)!r})\n    return real(*arguments)\n"
+            # up to the end of what is written: until the block closes its end
+            waits = f"    open({str(pipe)!r}).read()\n    return real(*arguments)\n"
             code.write(f"\nreal = source_at\ndef source_at(*arguments):\n{waits}")
         with self.process() as process:
             with pipe.open("w"):  # waits for the other end
