@@ -147,7 +147,7 @@ from racedata.database import file_state
 from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds
 if __name__ == "__main__":
-    process = StatementProcess({str(sample_database)!r}, Bounds(200, 1000), 2)
+    process = StatementProcess({str(sample_database)!r}, Bounds(200, 1000), 60)
     state = file_state(process.path)
     print(process.run("SELECT 1 AS one", state).rows, process.process.pid, flush=True)
     import os, signal
