@@ -57,18 +57,18 @@ def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_pa
 def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(
     sample_database, tmp_path
 ):
-    flood = Client(ADDRESS, 2 * SECONDS, connections=64)
-    killed = 0
+    flood = Client(ADDRESS, connections=64)
+    kills = 4 * int(SECONDS)
     with (
         service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running,
         traffic(running.address, flood) as ended,
     ):
-        while not ended.wait(0.5):
+        for _ in range(kills):
+            ended.wait(0.5)
+            until(lambda: running.workers() != [])
             os.kill(random.choice(running.workers()), signal.SIGKILL)
-            killed += 1
     # Answers may be lost with the worker that made them, a token never.
-    assert_limited(flood, quota=4, per_second=4, lost=killed)
-    assert killed >= 2 * SECONDS
+    assert_limited(flood, quota=4, per_second=4, lost=kills)
 
 
 @pytest.mark.parametrize("end_workers", ["HUP", "kill"])
@@ -105,25 +105,22 @@ def end_one_worker(running, turn):
 def test_no_request_is_dropped_while_workers_are_replaced(
     sample_database, tmp_path, replace_workers
 ):
-    seconds = SECONDS + 2
     clients = [
-        Client(ADDRESS, seconds, connections=8),
-        Client(ADDRESS, seconds, connections=8, headers=[("Connection", "close")]),
-        Client(ADDRESS, seconds, connections=8, pause=0.1),
+        Client(ADDRESS, connections=8),
+        Client(ADDRESS, connections=8, headers=[("Connection", "close")]),
+        Client(ADDRESS, connections=8, pause=0.1),
     ]
-    turns = 0
     with service(sample_database, tmp_path / "log", **FOUR_WORKERS, **OFF) as running:
         until(lambda: len(running.workers()) == 4)
         before = set(running.workers())
         with traffic(running.address, *clients) as ended:
-            while not ended.wait(1):
-                replace_workers(running, turns)
-                turns += 1
+            for turn in range(int(SECONDS) + 2):
+                ended.wait(1)
+                replace_workers(running, turn)
         assert not before <= set(running.workers())
     # A worker that ends closes connections that have been idle for a second. On a busy machine, a
-    # client may send its next request just then.
+    # client may send its next request, or the first one, just then.
     assert_served(*clients, may_overtake=True)
-    assert turns >= 3
 
 
 def unread(connection):
@@ -150,9 +147,12 @@ def test_a_request_in_progress_is_answered_when_the_service_ends(sample_database
         assert next_status(connection) == 200
         connection.sendall(GOOD_KEEP_ALIVE[:30])
         until(lambda: unread(connection) == 0)
+        (worker,) = running.workers()
+        os.kill(worker, signal.SIGSTOP)  # it would wait for the rest for only a second
         running.process.send_signal(signal.SIGTERM)
         until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
         connection.sendall(GOOD_KEEP_ALIVE[30:])
+        os.kill(worker, signal.SIGCONT)
         assert next_status(connection) == 200
         assert running.process.wait(timeout=20) == 0
 
@@ -216,17 +216,13 @@ def test_a_request_during_a_change_of_the_database_takes_one_token(
         "RACEDATA_TRUSTED_PROXIES": "127.0.0.1",
         "RACEDATA_BURST_LIMIT": "1/second",
     }
-    clients = Client(
-        "/ergast/f1/2023/9/results.json", SECONDS + 1, connections=8, headers=new_client
-    )
-    swaps = 0
+    clients = Client("/ergast/f1/2023/9/results.json", connections=8, headers=new_client)
     with (
         service(path, tmp_path / "log", **settings) as running,
         traffic(running.address, clients) as ended,
     ):
-        while not ended.wait(0.1):
-            swaps += 1
-            os.replace(shutil.copy(databases[swaps % 2], tmp_path / "new.db"), path)
-    assert swaps >= 10
-    assert set(clients.statuses) == {200}
-    assert len(clients.bodies) == 2
+        for swap in range(1, 10 * int(SECONDS + 1) + 2):
+            ended.wait(0.1)
+            os.replace(shutil.copy(databases[swap % 2], tmp_path / "new.db"), path)
+        until(lambda: len(clients.bodies) == 2)  # the last swap was to the other database
+    assert clients.statuses.keys() == {200}

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from math import inf
 
+from racedata.service.worker import LINGER_SECONDS
 from support.processes import Address, Site
 
 SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
@@ -38,15 +39,16 @@ def get(
 
 
 class Client:
-    """One client with several connections to `path`, for some seconds or a number of requests.
+    """One client with several connections to `path`, for some seconds or a number of requests, or
+    until `stop` is called.
 
     `headers` are pairs, or a function that makes new ones for each request. After `run`: `statuses`
-    counts the answers by status, `bodies` has each different body, `broken` counts connections that
-    broke, `overtaken` those of them that ended without a byte after an earlier answer, as if the
-    server had closed them while the next request was sent: HTTP/1.1 cannot prevent that (RFC 9112,
-    9.5). In seconds of time.monotonic, `began` is when the first request was sent, `answered` when
-    the first answer came, `refused` when the last request was sent that got a 429, and `ended` when
-    the last answer came.
+    counts the answers by status, `answers` by connection, `bodies` has each different body,
+    `broken` counts connections that broke, `overtaken` those of them that ended without a byte,
+    after so long without a request that a worker that ends may have closed them while the next one
+    was sent: HTTP/1.1 cannot prevent that (RFC 9112, 9.5). In seconds of time.monotonic, `began` is
+    when the first request was sent, `answered` when the first answer came, `refused` when the last
+    request was sent that got a 429, and `ended` when the last answer came.
     """
 
     def __init__(
@@ -62,13 +64,20 @@ class Client:
         self.path, self.seconds, self.connections, self.pause = path, seconds, connections, pause
         self.source, self.requests, self.headers = source, requests, headers
         self.statuses: Counter[int] = Counter()
+        self.answers = [0] * connections
         self.bodies: set[bytes] = set()
         self.broken = self.overtaken = 0
 
     async def run(self, address: Address) -> None:
         self.began = self.ended = self.refused = time.monotonic()
         self.answered = inf
-        await asyncio.gather(*(self.keep_requesting(address) for _ in range(self.connections)))
+        await asyncio.gather(
+            *(self.keep_requesting(address, number) for number in range(self.connections))
+        )
+
+    def stop(self) -> None:
+        """Lets it send no further request."""
+        self.requests = 0
 
     def goes_on(self) -> bool:
         return self.requests > 0 and time.monotonic() < self.began + self.seconds
@@ -79,21 +88,22 @@ class Client:
         fields = ("Host: localhost", *(f"{name}: {value}" for name, value in headers))
         return "\r\n".join([f"GET {self.path} HTTP/1.1", *fields, "", ""]).encode("latin-1")
 
-    async def keep_requesting(self, address: Address) -> None:
+    async def keep_requesting(self, address: Address, number: int) -> None:
         while self.goes_on():
-            writer, answered = None, 0
+            writer = None
+            heard = sent = written = time.monotonic()
             try:
                 assert isinstance(address, tuple)
                 reader, writer = await asyncio.open_connection(
                     *address, local_addr=self.source and (self.source, 0)
                 )
                 while self.goes_on():
-                    sent = time.monotonic()
-                    status, body, closed = await asyncio.wait_for(
-                        exchange(reader, writer, self.request()), timeout=20
-                    )
+                    heard, sent = sent, time.monotonic()
+                    writer.write(self.request())
+                    written = time.monotonic()
+                    status, body, closed = await asyncio.wait_for(answer(reader), timeout=20)
                     self.statuses[status] += 1
-                    answered += 1
+                    self.answers[number] += 1
                     self.bodies.add(body)
                     self.ended = time.monotonic()
                     self.answered = min(self.answered, self.ended)
@@ -105,20 +115,16 @@ class Client:
                         break
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 self.broken += 1
-                self.overtaken += answered > 0 and not getattr(error, "partial", b"")
+                was_idle = written - heard >= LINGER_SECONDS  # for the server, at most
+                self.overtaken += was_idle and not getattr(error, "partial", b"")
                 await asyncio.sleep(0.02)
             finally:
                 if writer:
                     writer.close()
 
 
-async def exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
-) -> tuple[int, bytes, bool]:
-    """Sends a request and reads the whole answer: status, body, and whether the server closes the
-    connection.
-    """
-    writer.write(request)
+async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes, bool]:
+    """A whole answer: status, body, and whether the server closes the connection."""
     head = await reader.readuntil(b"\r\n\r\n")
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if line)
     body = await reader.readexactly(int(fields[b"content-length"]))
@@ -136,7 +142,9 @@ def run(address: Address, *clients: Client) -> None:
 
 @contextmanager
 def traffic(address: Address, *clients: Client) -> Iterator[threading.Event]:
-    """The clients send requests during the block; yields an Event, set when they have ended."""
+    """The clients send requests up to their end; if they have none, up to the end of the block.
+    Yields an Event, set when they have ended.
+    """
     ended = threading.Event()
 
     def send() -> None:
@@ -147,14 +155,19 @@ def traffic(address: Address, *clients: Client) -> Iterator[threading.Event]:
 
     with ThreadPoolExecutor(1) as thread:
         sent = thread.submit(send)
-        yield ended
+        try:
+            yield ended
+        finally:
+            for client in clients:
+                if client.seconds == client.requests == inf:
+                    client.stop()
         sent.result()
 
 
 def assert_served(*clients: Client, may_overtake: bool = False) -> None:
     """Asserts that every request was answered with a 200, and no connection broke.
 
-    `may_overtake` says whether the server may close idle connections in the meantime.
+    `may_overtake` says whether workers end in the meantime, and so close idle connections.
     """
     for client in clients:
         assert set(client.statuses) == {200}
