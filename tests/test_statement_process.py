@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.processes import has_ended, memory, until
+from support.processes import has_ended, own_memory, until
 
 from racedata.database import file_state
 from racedata.statement_process import MAX_HEAP, StatementProcess
@@ -78,7 +78,7 @@ def test_a_huge_statement_ends_with_one_line_and_little_memory(statements, impat
         run(asked, sql)
     assert "\n" not in str(refused.value)
     until(lambda: goes_on(asked))
-    assert memory(asked.process.pid) < 30 + (MAX_HEAP >> 20)
+    assert own_memory(asked.process.pid) < 30 + (MAX_HEAP >> 20)
 
 
 def test_a_statement_that_was_stopped_leaves_no_process(impatient):

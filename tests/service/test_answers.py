@@ -288,7 +288,7 @@ def test_gzip_is_sent_if_accept_encoding_has_it_without_the_weight_0(field, acce
 GROWTH = """
 import sys
 import webtest
-from support.processes import memory
+from support.processes import own_memory
 from racedata.service.app import create_app
 from racedata.service.snapshot import Snapshot
 from racedata.service.request import ParsedRequest
@@ -309,9 +309,9 @@ def ask(host, coding):
 
 for coding in codings:
     ask("first", coding)
-before = memory("self")
+before = own_memory("self")
 size = sum(ask(f"host{number}", coding) for number in range(requests) for coding in codings)
-print(size, memory("self") - before)
+print(size, own_memory("self") - before)
 """
 
 

@@ -288,7 +288,7 @@ def test_a_file_that_needs_too_much_memory_is_served_once_memory_is_free(
 TOUCHED = """
 import os, sys, threading
 from concurrent.futures import ThreadPoolExecutor
-from support.processes import memory
+from support.processes import own_memory
 from racedata.service.app import create_app
 from racedata.service.reload import ReloadingApp
 from racedata.service.glibc import return_large_blocks
@@ -305,10 +305,10 @@ def touch(number):
         app.check()
 
 one_by_one = threading.Lock()
-before = memory("self")
+before = own_memory("self")
 with ThreadPoolExecutor(4) as pool:
     list(pool.map(touch, range(4)))
-    print(memory("self") - before)
+    print(own_memory("self") - before)
 """
 
 

@@ -158,8 +158,22 @@ def threads(process: int) -> int:
 
 def memory(process: int | str) -> float:
     """The memory of a process in megabytes, with its share of shared memory (PSS)."""
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return shares(process)["Pss"]
+
+
+def own_memory(process: int | str) -> float:
+    """The same without the files that it has mapped, such as its libraries: its share of them
+    rises whenever another program ends that has them too.
+    """
+    found = shares(process)
+    return found["Pss"] - found["Pss_File"]
+
+
+def shares(process: int | str) -> dict[str, float]:
+    """What Linux counts of the memory of a process, in megabytes."""
+    _, *lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    fields = (line.split() for line in lines)
+    return {name.rstrip(":"): int(kilobytes) / 1024 for name, kilobytes, _ in fields}
 
 
 class Gunicorn:
@@ -220,13 +234,17 @@ def gunicorn(
 
 @contextmanager
 def service(
-    database: Path, log: Path, sockets: Sequence[Path] = (), **settings: str
+    database: Path,
+    log: Path,
+    sockets: Sequence[Path] = (),
+    command: Sequence[str] = SERVE,
+    **settings: str,
 ) -> Iterator[Gunicorn]:
     """The service over `database`, on a free port or unix sockets, with its output in `log`."""
     environ = {"RACEDATA_DATABASE": str(database), **settings}
     with (
         open(log, "w") as output,
-        gunicorn(environ=environ, sockets=sockets, output=output) as running,
+        gunicorn(environ=environ, sockets=sockets, output=output, command=command) as running,
     ):
         yield running
 

@@ -13,7 +13,15 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from support import ROOT
 from support.loads import changed
-from support.processes import OFF, children_of, memory, open_files, service, site_with_nginx, until
+from support.processes import (
+    OFF,
+    children_of,
+    open_files,
+    own_memory,
+    service,
+    site_with_nginx,
+    until,
+)
 from support.traffic import Client, assert_served, run, traffic
 from support.traffic import get as ask
 
@@ -217,13 +225,13 @@ def test_forty_slow_clients_neither_delay_others_nor_take_memory(replaceable):
     assert get(site)[0].status == 200
     (worker,) = running.workers()
     run(site, Client("/ergast/f1/2023/18/results.json", requests=100))
-    before = memory(worker)
+    before = own_memory(worker)
     with ExitStack() as stack:
         streams = [started(site, stack)[0] for _ in range(40)]
         run(site, small)
         assert_served(small)
         # one copy of the file would be 20 MB
-        assert memory(worker) - before < 10
+        assert own_memory(worker) - before < 10
         for stream in streams[:3]:
             assert stream.read(len(content)) == content
 
@@ -248,9 +256,9 @@ def test_twenty_clients_at_once_get_the_whole_file_and_others_their_answers(larg
         assert get(site, "HEAD")[0].status == 200
         (worker,) = running.workers()
         with traffic(site, downloads, small) as ended:
-            most = memory(worker)
+            most = own_memory(worker)
             while not ended.wait(0.1):
-                most = max(most, memory(worker))
+                most = max(most, own_memory(worker))
     assert_served(downloads, small)
     assert downloads.bodies == {large.read_bytes()}
     assert most < 200  # twenty copies would be 400 MB
