@@ -65,6 +65,12 @@ ENDLESS = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
     SELECT count(*) AS n FROM n"""
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """No statement of a test is stopped because the machine is busy."""
+    monkeypatch.setattr(assistants, "SECONDS", 60)
+
+
 @pytest.fixture(scope="module")
 def assistant(sample_database):
     return Assistant(str(sample_database))

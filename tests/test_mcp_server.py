@@ -29,7 +29,7 @@ from support.assistants import (
     text_of,
 )
 from support.loads import built, changed, edited, select
-from support.processes import children_of, free_port, memory, run_racedata, until
+from support.processes import children_of, free_port, own_memory, run_racedata, until
 
 from racedata import __version__
 from racedata.assistants import RESOURCES
@@ -67,6 +67,13 @@ def before_the_stewards(row):
 
 @pytest.fixture(scope="module")
 def server(changed_database):
+    with over_http(changed_database, command=patient) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def impatient(changed_database):
+    """The server as it is: it stops a statement after two seconds."""
     with over_http(changed_database) as running:
         yield running
 
@@ -276,7 +283,7 @@ def test_there_are_four_tools_and_the_resources_that_they_name(described):
 
 def test_a_new_file_is_noticed_between_two_calls(database, other_database):
     name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
-    with over_http(database) as running:
+    with over_http(database, command=patient) as running:
         assert only(asked(running.url, "sql", select=name)) == ["Leclerc"]
         shutil.move(shutil.copy(other_database, f"{database}.new"), database)
         assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
@@ -325,16 +332,24 @@ HARM = {
 }
 
 
+def goes_on(server):
+    """Whether the next statement is answered: on a busy machine, even that may take too long."""
+    call = "sql", {"select": "SELECT 1 AS one"}
+    ((result,),) = talked(server.url, calling(call))
+    return not result.is_error and only(json.loads(text_of(result))) == [1]
+
+
 @pytest.mark.long(25)
-def test_a_client_that_means_harm_gets_one_line_in_three_seconds_and_the_server_goes_on(server):
-    before = memory(server.process)
+def test_a_client_that_means_harm_gets_one_line_and_the_server_goes_on(server, impatient):
+    before = {each: own_memory(each.process) for each in (server, impatient)}
     for sql, said in HARM.items():
-        text = refusal(server.url, "sql", select=sql)
+        asked = impatient if said in (STOPPED, SPENT) else server
+        text = refusal(asked.url, "sql", select=sql)
         assert text.startswith(said) and "\n" not in text, (sql, text)
-        more = memory(server.process) - before
+        more = own_memory(asked.process) - before[asked]
         print(f"{more:+5.0f} MB after {sql[:70]}")
         assert more < 200, sql
-        assert only(asked(server.url, "sql", select="SELECT 1 AS one")) == [1]
+        until(lambda asked=asked: goes_on(asked))
 
 
 def post(port, body=b"{}", **headers):
@@ -546,7 +561,7 @@ def test_the_server_names_its_version(url):
 
 def test_questions_about_the_whole_history(dump, tmp_path):
     database = built(dump, tmp_path / "racedata.db")
-    with over_http(database) as running:
+    with over_http(database, command=patient) as running:
         sql = """SELECT driver, count(DISTINCT date) AS wins FROM race_results
             WHERE isWinner AND circuitRef = 'monza' GROUP BY driverRef ORDER BY wins DESC LIMIT 2"""
         rows = asked(running.url, "sql", select=sql)["rows"]

@@ -32,7 +32,7 @@ def command(database: Path | str, *options: str) -> list[str]:
 
 
 def patient(database: Path | str, *options: str) -> list[str]:
-    """The command, with more time for a statement than a test has."""
+    """The command, with so much time for a statement that a busy machine stops none."""
     code = "from racedata import assistants, cli; assistants.SECONDS = 60; cli.main()"
     return ["-c", code, *command(database, *options)[2:]]
 
@@ -56,7 +56,7 @@ def over_http(
 def over_stdio(database: Path | str) -> Any:
     """What a client needs to start `racedata mcp` and to talk to it."""
     return stdio_client(
-        StdioServerParameters(command=sys.executable, args=command(database), env=dict(os.environ))
+        StdioServerParameters(command=sys.executable, args=patient(database), env=dict(os.environ))
     )
 
 
