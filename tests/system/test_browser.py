@@ -75,6 +75,11 @@ def messages(browser):
     return [message for message in found if "/favicon.ico - Failed to load" not in message]
 
 
+def wait_for(browser, condition):
+    """Waits for what the browser does after a click or a key: it may take a moment."""
+    WebDriverWait(browser, 30).until(condition)
+
+
 def luminance(browser, selector, colour):
     """Relative luminance of an element's colour, from 0 to 1, as WCAG has it."""
     found = browser.find_element(By.CSS_SELECTOR, selector).value_of_css_property(colour)
@@ -228,7 +233,7 @@ def test_long_tables_are_folded_on_a_phone_until_a_link_leads_to_them(browser, s
     browser.get(site + "2023/18")
     assert shown() == [False] * 5
     browser.find_element(By.CSS_SELECTOR, '.jump [href="#stops"]').click()
-    assert shown().count(True) == 1
+    wait_for(browser, lambda _: shown().count(True) == 1)
     assert "lap" in browser.find_element(By.CSS_SELECTOR, "#stops + .fold table").text
     browser.get("about:blank")
     browser.get(site + "2023/18#fastest")
@@ -297,7 +302,7 @@ def test_each_link_leads_to_an_answer(browser, site):
     for number, link in enumerate(links):
         browser.get(site + "docs")
         browser.find_elements(By.CSS_SELECTOR, "a[href$=json], a[href$=healthz]")[number].click()
-        assert browser.current_url == link
+        wait_for(browser, url_to_be(link))
         assert browser.find_element(By.TAG_NAME, "body").text.startswith("{")
 
 
@@ -329,7 +334,7 @@ def test_the_page_says_how_long_ago_a_source_was_read_in_the_largest_unit(browse
 def test_the_interface_is_one_click_from_the_page_and_has_its_whole_address(browser, site):
     browser.get(site)
     browser.find_element(By.LINK_TEXT, "API").click()
-    assert browser.current_url == site + "docs"
+    wait_for(browser, url_to_be(site + "docs"))
     assert browser.find_element(By.CSS_SELECTOR, "code.url").text == site + "ergast/f1"
 
 
@@ -435,7 +440,7 @@ def test_links_lead_from_page_to_page(browser, site, start, links):
     browser.get(site + start)
     for link, address in links:
         browser.find_element(By.LINK_TEXT, link).click()
-        assert browser.current_url == site + address
+        wait_for(browser, url_to_be(site + address))
 
 
 def test_all_drivers_of_the_championship_are_shown_on_demand(browser, site):
@@ -541,7 +546,7 @@ def test_without_scripts_nothing_is_said_that_only_a_script_knows(browser, site)
         weekend = browser.find_element(By.ID, "weekend").text
         assert "Sessions, in UTC" in weekend and "Sat 28 Oct 2023, 21:00" in weekend
         browser.find_element(By.LINK_TEXT, "Whole table: race").click()
-        assert browser.current_url == site + "2023/18#race"
+        wait_for(browser, url_to_be(site + "2023/18#race"))
 
 
 def focused(browser):
@@ -572,9 +577,10 @@ def test_a_keyboard_skips_to_the_content_follows_links_and_unfolds_the_champions
     browser.get(site + "2023/18")
     jump = browser.find_element(By.LINK_TEXT, "Pit stops")
     jump.send_keys(Keys.ENTER)
-    assert browser.current_url == site + "2023/18#stops"
+    wait_for(browser, url_to_be(site + "2023/18#stops"))
     stops = browser.find_element(By.ID, "stops")
-    assert browser.execute_script("return arguments[0].getBoundingClientRect().top", stops) < 800
+    top = "return arguments[0].getBoundingClientRect().top"
+    wait_for(browser, lambda _: browser.execute_script(top, stops) < 800)
 
 
 def test_the_columns_of_tables_below_each_other_are_aligned(browser, site):
@@ -661,14 +667,14 @@ def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, 
         for _ in range(11):
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys("pere", Keys.ENTER)
-        WebDriverWait(browser, 30).until(url_to_be(site + "find?q=pere"))
+        wait_for(browser, url_to_be(site + "find?q=pere"))
         field = browser.find_element(By.NAME, "q")
         assert field.get_attribute("value") == "pere"
         assert browser.find_element(By.CSS_SELECTOR, ".found a").text == "Sergio Pérez"
         for _ in range(13):  # also the button
             ActionChains(browser).send_keys(Keys.TAB).perform()
         browser.switch_to.active_element.send_keys(Keys.ENTER)
-        WebDriverWait(browser, 30).until(url_to_be(site + "drivers/perez"))
+        wait_for(browser, url_to_be(site + "drivers/perez"))
         assert browser.find_element(By.TAG_NAME, "h1").text == "Sergio Pérez"
 
 
@@ -679,10 +685,12 @@ def test_the_field_of_a_static_copy_leads_to_all_names(browser, sample_database,
     with nginx_with_copy(tmp_path, copy) as (host, port):
         browser.get(f"http://{host}:{port}/")
         browser.find_element(By.NAME, "q").send_keys("alonso", Keys.ENTER)
-        WebDriverWait(browser, 30).until(url_contains("/find?q=alonso"))
+        wait_for(browser, url_contains("/find?q=alonso"))
         assert "cannot search" in browser.find_element(By.TAG_NAME, "main").text
         browser.find_element(By.CSS_SELECTOR, "main").find_element(By.LINK_TEXT, "drivers").click()
+        wait_for(browser, url_contains("/drivers"))
         browser.find_element(By.LINK_TEXT, "F. Alonso").click()
+        wait_for(browser, url_contains("/alonso"))
         assert browser.find_element(By.TAG_NAME, "h1").text == "Fernando Alonso"
 
 
