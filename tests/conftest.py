@@ -211,3 +211,9 @@ def dump_database(dump, tmp_path_factory):
 def full_database(dump, f1db, tmp_path_factory):
     """A database built from the full dump, with what a release of f1db adds."""
     return built([dump, f1db], tmp_path_factory.mktemp("full") / "racedata.db")
+
+
+@pytest.fixture(params=["sample_database", "full_database"])
+def any_database(request):
+    """The sample's, and a full one."""
+    return request.getfixturevalue(request.param)

@@ -42,8 +42,9 @@ def counted_by_views(database, column):
     return found
 
 
-def check_seasons_and_points(database, column):
-    data = Snapshot.read(str(database))
+@pytest.mark.parametrize("column", COLUMNS)
+def test_seasons_and_points_are_those_of_the_views(any_database, column):
+    database, data = any_database, Snapshot.read(str(any_database))
     views = counted_by_views(database, column)
     _, ref = COLUMNS[column]
     earned = dict(select(database, f"SELECT {ref}, sum(points) FROM weekend_points GROUP BY {ref}"))
@@ -60,18 +61,8 @@ def check_seasons_and_points(database, column):
     assert not views
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-def test_seasons_and_points_are_those_of_the_views(sample_database, column):
-    check_seasons_and_points(sample_database, column)
-
-
-@pytest.mark.parametrize("column", COLUMNS)
-def test_seasons_and_points_of_a_full_dump_are_those_of_the_views(full_database, column):
-    check_seasons_and_points(full_database, column)
-
-
-def check_poles(database):
-    data = Snapshot.read(str(database))
+def test_the_poles_of_a_driver_are_those_of_the_view(any_database):
+    database, data = any_database, Snapshot.read(str(any_database))
     rounds = {id: round for id, *round in select(database, "SELECT raceId, year, round FROM races")}
     expected = defaultdict(list)
     sql = "SELECT driverRef, year, round FROM poles ORDER BY year, round"
@@ -82,14 +73,6 @@ def check_poles(database):
         for id, driver in ids_of(database, "driverId")
     }
     assert {driver: races for driver, races in found.items() if races} == expected
-
-
-def test_the_poles_of_a_driver_are_those_of_the_view(sample_database):
-    check_poles(sample_database)
-
-
-def test_the_poles_of_a_driver_in_a_full_dump_are_those_of_the_view(full_database):
-    check_poles(full_database)
 
 
 def compared_by_views(database, view, condition):
@@ -113,8 +96,8 @@ def compared_by_views(database, view, condition):
     return found
 
 
-def check_team_mates(database):
-    data = Snapshot.read(str(database))
+def test_team_mates_are_compared_by_the_places_in_the_views(any_database):
+    database, data = any_database, Snapshot.read(str(any_database))
     drivers = dict(ids_of(database, "driverId"))
     constructors = dict(ids_of(database, "constructorId"))
     for compared, view, condition in [
@@ -132,14 +115,6 @@ def check_team_mates(database):
         }
         assert found
         assert found == compared_by_views(database, view, condition)
-
-
-def test_team_mates_are_compared_by_the_places_in_the_views(sample_database):
-    check_team_mates(sample_database)
-
-
-def test_team_mates_of_a_full_dump_are_compared_by_the_places_in_the_views(full_database):
-    check_team_mates(full_database)
 
 
 def test_nobody_is_ahead_in_a_shared_car_or_without_a_place(database):

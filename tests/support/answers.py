@@ -13,6 +13,9 @@ import webtest
 
 from racedata.hints import IN_CHECKOUT
 from racedata.service.app import create_app
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import Served
+from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import PAGES
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.snapshot import Snapshot
@@ -47,6 +50,12 @@ def client(data: Path | Snapshot, **settings: object) -> webtest.TestApp:
     limits = store_for(given) if settings.keys() & {"burst_limit", "sustained_limit"} else None
     database = data if isinstance(data, Snapshot) else Snapshot.read(str(data))
     return webtest.TestApp(create_app(given, database, limits))
+
+
+def asking(database: Path) -> Ask:
+    """What the pages ask for their facts."""
+    data = Snapshot.read(str(database))
+    return Ask(Served(data, Catalogue(data), Settings()))
 
 
 def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:

@@ -1,19 +1,14 @@
 """racedata.service.pages.ask and page_queries: pages get what a client gets, and the leaders."""
 
 import pytest
+from support.answers import asking
 
-from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import Served
-from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
-from racedata.service.snapshot import Snapshot
-from racedata.settings import Settings
 
 
 @pytest.fixture(scope="module")
 def ask(sample_database):
-    data = Snapshot.read(sample_database)
-    return Ask(Served(data, Catalogue(data), Settings()))
+    return asking(sample_database)
 
 
 @pytest.mark.parametrize(

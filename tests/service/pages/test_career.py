@@ -1,30 +1,26 @@
 """racedata.service.pages.career, driver, constructor: what the views count, and team mates."""
 
 import pytest
-from support.answers import client, words_of
+from support.answers import asking, client, words_of
 from support.loads import changed, select
 
-from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import Served
 from racedata.service.pages import career
-from racedata.service.pages.ask import Ask
 from racedata.service.pages.constructor import facts as constructor_facts
-from racedata.service.snapshot import Snapshot
-from racedata.settings import Settings
-
-
-def asking(database):
-    data = Snapshot.read(str(database))
-    return Ask(Served(data, Catalogue(data), Settings()))
 
 
 def sums(database, sql):
     return {reference.lower(): values for reference, *values in select(database, sql)}
 
 
-def check_facts(database, kind, ref, podium):
-    """Compares the facts of every driver or constructor with the views."""
-    ask = asking(database)
+@pytest.mark.parametrize(
+    ("kind", "ref", "podium"),
+    [
+        (career.DRIVER, "driverRef", "year || '/' || round"),
+        (career.CONSTRUCTOR, "constructorRef", "year || '/' || round || ' ' || position"),
+    ],
+)
+def test_the_numbers_on_each_page_are_those_of_the_views(any_database, kind, ref, podium):
+    database, ask = any_database, asking(any_database)
     race = "year || '/' || round"
     view = "driver_championship" if kind is career.DRIVER else "constructor_championship"
     results = sums(
@@ -84,22 +80,6 @@ def check_facts(database, kind, ref, podium):
         if kind is career.CONSTRUCTOR:
             found = constructor_facts(ask, reference)["drivers_titles"]
             assert len(found) == drivers_titles.get(reference, [0])[0]
-
-
-BOTH = [
-    (career.DRIVER, "driverRef", "year || '/' || round"),
-    (career.CONSTRUCTOR, "constructorRef", "year || '/' || round || ' ' || position"),
-]
-
-
-@pytest.mark.parametrize(("kind", "ref", "podium"), BOTH)
-def test_the_numbers_on_a_page_are_those_of_the_views(sample_database, kind, ref, podium):
-    check_facts(sample_database, kind, ref, podium)
-
-
-@pytest.mark.parametrize(("kind", "ref", "podium"), BOTH)
-def test_the_numbers_of_a_full_dump_are_those_of_the_views(full_database, kind, ref, podium):
-    check_facts(full_database, kind, ref, podium)
 
 
 def test_the_points_of_a_page_have_no_noise():

@@ -2,18 +2,13 @@
 
 import re
 
-from support.answers import client, words_of
+from support.answers import asking, client, words_of
 from support.loads import changed, select
 
 from racedata.formats import milliseconds
-from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import Served
 from racedata.service.outlines import layouts_of
 from racedata.service.pages import circuit
-from racedata.service.pages.ask import Ask
 from racedata.service.pages.races import most
-from racedata.service.snapshot import Snapshot
-from racedata.settings import Settings
 
 
 def test_the_outlines_of_a_circuit_are_in_the_page_with_their_source_and_licence(sample):
@@ -70,8 +65,7 @@ def test_those_who_won_most_often_are_first_and_both_drivers_of_a_shared_car_hav
 
 
 def test_the_facts_of_every_circuit_of_a_full_dump_are_those_of_the_views(full_database):
-    data = Snapshot.read(str(full_database))
-    ask = Ask(Served(data, Catalogue(data), Settings()))
+    ask = asking(full_database)
     wins = {
         (ref, driver): number
         for ref, driver, number in select(

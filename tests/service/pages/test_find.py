@@ -8,31 +8,21 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.answers import client, links_of, request, words_of
+from support.answers import asking, client, links_of, request, words_of
 from support.loads import changed, select
 
-from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import Served
-from racedata.service.pages.ask import Ask
 from racedata.service.pages.find import LONGEST
 from racedata.service.pages.names import MOST_REPLACED, SHOWN, AllNames, plain
-from racedata.service.snapshot import Snapshot
-from racedata.settings import Settings
-
-
-def names_of(database):
-    data = Snapshot.read(str(database))
-    return AllNames(Ask(Served(data, Catalogue(data), Settings())))
 
 
 @pytest.fixture(scope="module")
 def names(sample_database):
-    return names_of(sample_database)
+    return AllNames(asking(sample_database))
 
 
 @pytest.fixture(scope="module")
 def full_names(full_database):
-    return names_of(full_database)
+    return AllNames(asking(full_database))
 
 
 def texts(names, query, kind):

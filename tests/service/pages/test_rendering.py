@@ -6,17 +6,12 @@ from hashlib import sha256
 
 import pytest
 from jinja2 import UndefinedError, meta
-from support.answers import client, words_of
+from support.answers import asking, client, words_of
 from support.loads import changed
 
-from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import Served
 from racedata.service.pages import rendering
-from racedata.service.pages.ask import Ask
 from racedata.service.pages.names import AllNames
 from racedata.service.pages.resources import PAGES, FindPage, FreshPage
-from racedata.service.snapshot import Snapshot
-from racedata.settings import Settings
 
 
 @pytest.mark.parametrize("address", ["/", "/data", "/docs"])
@@ -123,8 +118,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.route)
 def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
-    data = Snapshot.read(sample_database)
-    ask = Ask(Served(data, Catalogue(data), Settings()))
+    ask = asking(sample_database)
     fields = re.findall(r"{(\w+):(\w+)}", page.route)
     parameters = {name: EXAMPLES[name if form == "id" else form] for name, form in fields}
     if page.resource is FreshPage:
