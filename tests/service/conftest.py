@@ -5,6 +5,7 @@ import shutil
 import pytest
 from support import SAMPLE
 from support.loads import built, edited, race_ids, without
+from support.refreshes import F1DB
 
 
 def decided(source, folder):
@@ -31,3 +32,15 @@ def altered(tmp_path_factory):
         shutil.copytree(version, dump, dirs_exist_ok=True)
         built(dump, database)
     return database
+
+
+@pytest.fixture
+def changing(altered, tmp_path):
+    """A copy of that database, to change."""
+    return shutil.copy(altered, tmp_path / "racedata.db")
+
+
+@pytest.fixture(scope="session")
+def two_sources(tmp_path_factory):
+    """A database of the sample and of what f1db says about two of its races."""
+    return built([SAMPLE, F1DB], tmp_path_factory.mktemp("two") / "racedata.db")

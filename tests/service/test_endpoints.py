@@ -7,10 +7,9 @@ the CSV files.
 import json
 
 import pytest
-from support import EXPECTED, SAMPLE
+from support import EXPECTED
 from support.answers import Counted, client, request
-from support.loads import built, changed
-from support.refreshes import F1DB
+from support.loads import changed
 
 from racedata.service.addresses import ATOM, JSON
 from racedata.service.answers import SMALL, decompressed
@@ -162,12 +161,6 @@ def test_changes_as_json_and_as_csv_have_the_same_values(altered):
     }
     lines = app.get("/ergast/f1/2023/18/changes.csv?limit=2000").text.splitlines()
     assert len(lines) == len(table["Changes"]) + 1
-
-
-@pytest.fixture(scope="module")
-def two_sources(tmp_path_factory):
-    """The sample and what f1db says about two of its races."""
-    return built([SAMPLE, F1DB], tmp_path_factory.mktemp("two") / "racedata.db")
 
 
 def test_a_fact_about_which_sources_disagree_has_what_each_says_and_what_we_say(two_sources):

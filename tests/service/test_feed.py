@@ -34,14 +34,13 @@ def test_an_entry_for_each_race_and_database_says_what_changed(altered):
     assert found[0].link.endswith("/2023/18")
 
 
-def test_the_ids_of_entries_are_distinct_and_stay_with_later_changes(altered, tmp_path):
+def test_the_ids_of_entries_are_distinct_and_stay_with_later_changes(altered, changing):
     before = entries(altered)
     assert len({entry.id for entry in before}) == len(before)
-    copy = tmp_path / "racedata.db"
-    shutil.copy(altered, copy)
-    assert [entry.id for entry in entries(copy)] == [entry.id for entry in before]
-    changed(copy, "UPDATE changes SET revision = 9, reason = 'x' WHERE record = 1")
-    after = entries(copy)
+    assert [entry.id for entry in entries(changing)] == [entry.id for entry in before]
+    after = entries(
+        changed(changing, "UPDATE changes SET revision = 9, reason = 'x' WHERE record = 1")
+    )
     assert {entry.id for entry in before} < {entry.id for entry in after}
 
 
@@ -59,20 +58,18 @@ def test_a_time_of_an_entry_is_that_of_the_build(altered):
     assert time.strftime("%Y-%m-%dT%H:%M:%SZ", updated) == changed_at
 
 
-def test_a_place_that_is_a_letter_is_a_word(altered, tmp_path):
-    copy = tmp_path / "racedata.db"
-    shutil.copy(altered, copy)
-    seventh = "columnName = 'positionText' AND value = '7'"
-    changed(copy, f"UPDATE changes SET value = 'D' WHERE {seventh}")
-    assert "Sainz 3rd → disqualified" in entries(copy)[0].title
+SEVENTH = "WHERE columnName = 'positionText' AND value = '7'"
 
 
-def test_milliseconds_are_shown_as_a_time(altered, tmp_path):
-    copy = tmp_path / "racedata.db"
-    shutil.copy(altered, copy)
+def test_a_place_that_is_a_letter_is_a_word(changing):
+    changed(changing, f"UPDATE changes SET value = 'D' {SEVENTH}")
+    assert "Sainz 3rd → disqualified" in entries(changing)[0].title
+
+
+def test_milliseconds_are_shown_as_a_time(changing):
     values = "columnName = 'milliseconds', oldValue = '26012', value = '5721362'"
-    changed(copy, f"UPDATE changes SET {values} WHERE columnName = 'positionText' AND value = '7'")
-    said = " ".join(entry.summary for entry in entries(copy))
+    changed(changing, f"UPDATE changes SET {values} {SEVENTH}")
+    said = " ".join(entry.summary for entry in entries(changing))
     assert "results, Sainz, time: 26.012 → 1:35:21.362; dump has changed it" in said
 
 

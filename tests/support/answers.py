@@ -83,6 +83,13 @@ def request(app: webtest.TestApp, **environ: Any) -> webtest.TestResponse:
     return webtest.TestRequest.blank("/", environ=environ).get_response(app.app)
 
 
+def compressed_size(database: Path, address: str) -> int:
+    """How many bytes of a page over a database a browser gets."""
+    answer = request(client(database), PATH_INFO=address, HTTP_ACCEPT_ENCODING="gzip")
+    assert answer.headers["Content-Encoding"] == "gzip"
+    return int(answer.headers["Content-Length"])
+
+
 def words_of(html: str) -> str:
     """The text of a page, with one space between words."""
     text = re.sub("<(style|script)>.*?</\\1>|<[^>]*>", " ", html, flags=re.DOTALL)

@@ -3,22 +3,13 @@
 import re
 from collections import Counter
 
-import pytest
-from support import SAMPLE
-from support.answers import client, links_of, request, words_of
-from support.loads import built, changed, select
-from support.refreshes import F1DB
+from support.answers import client, compressed_size, links_of, words_of
+from support.loads import changed, select
 
 CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value,
         source, reason, year, round, raceName, driverId)
     SELECT {revision}, '2026-11-20T10:00:00Z', 'results', '', 'positionText', '7', '6', 'f1db',
         'a decision', 2023, 18, 'United States Grand Prix', driverId FROM drivers {which}"""
-
-
-@pytest.fixture(scope="module")
-def two_sources(tmp_path_factory):
-    """The sample and what f1db says about two of its races."""
-    return built([SAMPLE, F1DB], tmp_path_factory.mktemp("two") / "racedata.db")
 
 
 def test_each_open_discrepancy_is_there_with_what_sources_say_and_what_would_settle_it(two_sources):
@@ -126,17 +117,6 @@ def test_only_the_latest_changes_are_there_with_their_first_values(database):
     assert html.count("<summary>") == 30
     assert html.count("and 5 other values") == 30
     assert compressed_size(database, "/changes") < 15_000
-
-
-def test_the_page_of_a_full_database_is_less_than_15_kb(full_database):
-    assert compressed_size(full_database, "/discrepancies") < 15_000
-
-
-def compressed_size(database, address):
-    asked = {"PATH_INFO": address, "HTTP_ACCEPT_ENCODING": "gzip"}
-    answer = request(client(database), **asked)
-    assert answer.headers["Content-Encoding"] == "gzip"
-    return int(answer.headers["Content-Length"])
 
 
 def test_corrected_values_are_counted_by_race_and_by_season_with_links_to_them(sample):

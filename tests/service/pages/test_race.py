@@ -6,10 +6,8 @@ import re
 from itertools import pairwise
 
 import pytest
-from support import SAMPLE
 from support.answers import client, links_of, words_of
-from support.loads import built, changed
-from support.refreshes import F1DB
+from support.loads import changed
 
 from racedata.service.feed import column_in_words
 from racedata.service.pages import races
@@ -239,12 +237,12 @@ def test_a_table_has_no_column_that_would_be_empty(database):
     assert "Pos Driver Grid Laps Time 1 Max Verstappen * Red Bull" in result
 
 
-def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(tmp_path):
-    database = built([SAMPLE, F1DB], tmp_path / "racedata.db")
-    words = words_of(client(database).get("/1957/2").text)
+def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(two_sources):
+    app = client(two_sources)
+    words = words_of(app.get("/1957/2").text)
     assert re.search(r"From sample, [^.]+ UTC \. Fastest laps from f1db, [^.]+ UTC \.", words)
-    assert "Fastest laps from" not in words_of(client(database).get("/2023/18").text)
-    season = words_of(client(database).get("/1957").text)
+    assert "Fastest laps from" not in words_of(app.get("/2023/18").text)
+    season = words_of(app.get("/1957").text)
     assert "Results from sample, fastest laps from f1db; " in season
 
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 from jinja2 import UndefinedError, meta
-from support.answers import asking, client, words_of
+from support.answers import asking, client, compressed_size, words_of
 from support.loads import changed
 
 from racedata.service.pages import rendering
@@ -134,6 +134,11 @@ def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
 def test_a_page_with_a_missing_fact_is_an_error():
     with pytest.raises(UndefinedError, match="'fault' is undefined"):
         rendering.render("not_found.html", "/x", season=2023, this_season=2023, contact="")
+
+
+@pytest.mark.parametrize("page", ["drivers", "constructors", "circuits", "discrepancies"])
+def test_a_long_page_of_a_full_database_is_less_than_15_kb(full_database, page):
+    assert compressed_size(full_database, f"/{page}") < 15_000
 
 
 HOSTILE = "</title><script>alert(1)</script>\"'&<!--"
