@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from icalendar import Calendar
-from support.answers import client
+from support.answers import client, client_after
 from support.loads import changed
 
 from racedata import __version__
@@ -170,11 +170,8 @@ def test_sessions_can_be_chosen(sample, sessions, slugs):
 def test_each_session_with_a_time_has_the_alarm_that_was_asked_for(
     database, minutes, trigger, description
 ):
-    app = client(
-        changed(
-            database,
-            "UPDATE sessions SET time = NULL WHERE RACE(2023/18) AND session = 'quali'",
-        )
+    app = client_after(
+        database, "UPDATE sessions SET time = NULL WHERE RACE(2023/18) AND session = 'quali'"
     )
     plain = events(app, "/2023/18.ics")
     assert all(event.subcomponents == [] for event in plain.values())
@@ -216,11 +213,9 @@ def test_limit_and_offset_count_races(sample):
     ],
 )
 def test_in_winter_the_calendar_of_current_has_both_seasons(database, address, seasons):
-    app = client(
-        changed(
-            database,
-            "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18",
-        )
+    app = client_after(
+        database,
+        "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18",
     )
     assert {uid.split("/")[1] for uid in events(app, address)} == seasons
     assert app.get("/ergast/f1/current.ics").headers["X-Total-Count"] == "22"
@@ -230,7 +225,7 @@ def test_in_winter_the_calendar_of_current_has_both_seasons(database, address, s
 
 def test_a_calendar_without_a_limit_has_all_races(database):
     copies = "SELECT raceId + 1000, year, round + 50, circuitId, name, date, time, url FROM races"
-    app = client(changed(database, f"INSERT INTO races {copies}"))
+    app = client_after(database, f"INSERT INTO races {copies}")
     answer = app.get("/ergast/f1/races.ics?sessions=race")
     assert answer.body.count(b"BEGIN:VEVENT") == int(answer.headers["X-Total-Count"]) == 176
     assert app.get("/ergast/f1/races.csv").body.count(b"\n") == 101
@@ -280,7 +275,7 @@ ODD = {
 
 @pytest.mark.parametrize("statement", ODD.values(), ids=ODD)
 def test_odd_data_makes_a_calendar_that_readers_accept(database, statement):
-    found = events(client(changed(database, statement)), "/2023.ics?sessions=race")
+    found = events(client_after(database, statement), "/2023.ics?sessions=race")
     assert len(found) == 22
 
 

@@ -8,8 +8,7 @@ import json
 
 import pytest
 from support import EXPECTED
-from support.answers import Counted, client, request
-from support.loads import changed
+from support.answers import Counted, client, client_after, request
 
 from racedata.service.addresses import ATOM, JSON
 from racedata.service.answers import SMALL, decompressed
@@ -238,7 +237,7 @@ def test_provenance_is_the_source_of_each_race_or_list_of_standings(two_sources)
 
 def test_the_corrected_values_of_fastest_laps_are_counted_apart(database):
     of_lap = "UPDATE corrections SET columnName = 'fastestLap' WHERE key = '2023/18/ocon'"
-    app = client(changed(database, of_lap))
+    app = client_after(database, of_lap)
     races = app.get("/ergast/f1/2023/18/results?provenance=1").json["MRData"]["RaceTable"]["Races"]
     provenance = races[0]["Provenance"]
     assert (provenance["corrected"], provenance["FastestLaps"]["corrected"]) == ("2", "1")

@@ -9,7 +9,7 @@ import warnings
 from decimal import Decimal
 
 import pytest
-from support.answers import client
+from support.answers import client, client_after
 from support.loads import changed
 
 from racedata.service.endpoints import BY_NAME, ENDPOINTS
@@ -148,10 +148,8 @@ def test_a_line_is_a_record_with_its_race(sample):
 
 def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(database):
     changed(database, "UPDATE lap_times SET time = NULL WHERE RACE(2023/18) AND record = 1")
-    app = client(
-        changed(
-            database, "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/18) AND record = 1"
-        )
+    app = client_after(
+        database, "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/18) AND record = 1"
     )
     for endpoint in TIMES:
         table = pandas.read_csv(io.BytesIO(app.get(f"/ergast/f1/2023/18/{endpoint}.csv").body))
@@ -165,7 +163,7 @@ def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(datab
 )
 def test_a_value_is_equal_to_the_value_in_the_json_character_for_character(database, name):
     text = name.replace("'", "''")
-    app = client(changed(database, f"UPDATE drivers SET surname = '{text}' WHERE DRIVER(leclerc)"))
+    app = client_after(database, f"UPDATE drivers SET surname = '{text}' WHERE DRIVER(leclerc)")
     assert_same_facts(app, "/2023/18/results")
     assert (
         app.get("/ergast/f1/drivers/leclerc.json").json["MRData"]["DriverTable"]["Drivers"][0][

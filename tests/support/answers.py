@@ -20,6 +20,7 @@ from racedata.service.pages.resources import PAGES
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
+from support.loads import changed
 
 Difference = tuple[str, Any, Any]
 
@@ -50,6 +51,11 @@ def client(data: Path | Snapshot, **settings: object) -> webtest.TestApp:
     limits = store_for(given) if settings.keys() & {"burst_limit", "sustained_limit"} else None
     database = data if isinstance(data, Snapshot) else Snapshot.read(str(data))
     return webtest.TestApp(create_app(given, database, limits))
+
+
+def client_after(database: Path, *statements: str) -> webtest.TestApp:
+    """The application over a database after statements of SQL, as `changed` takes them."""
+    return client(changed(database, *statements))
 
 
 def asking(database: Path) -> Ask:

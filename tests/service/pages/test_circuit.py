@@ -2,7 +2,7 @@
 
 import re
 
-from support.answers import asking, client, words_of
+from support.answers import asking, client, client_after, words_of
 from support.loads import changed, select
 
 from racedata.formats import milliseconds
@@ -23,9 +23,7 @@ def test_the_outlines_of_a_circuit_are_in_the_page_with_their_source_and_licence
 
 
 def test_a_circuit_without_a_layout_has_a_page_without_an_outline(database):
-    app = client(
-        changed(database, "UPDATE circuits SET circuitRef = 'new' WHERE name LIKE '%Amer%'")
-    )
+    app = client_after(database, "UPDATE circuits SET circuitRef = 'new' WHERE name LIKE '%Amer%'")
     html = app.get("/circuits/new").text
     assert "<path" not in html
     assert "f1db" not in html
@@ -35,19 +33,17 @@ def test_a_circuit_without_a_layout_has_a_page_without_an_outline(database):
 
 
 def test_a_race_on_a_layout_that_nobody_noted_is_shown_apart(database):
-    app = client(changed(database, "UPDATE races SET year = 2099 WHERE RACE(2023/18)"))
+    app = client_after(database, "UPDATE races SET year = 2099 WHERE RACE(2023/18)")
     page = words_of(app.get("/circuits/americas").text)
     assert "Other layouts Layout not known Fastest race lap 1:38.139" in page
 
 
 def test_drivers_who_share_a_lap_record_are_all_named(database):
     time = "SELECT fastestLapTime FROM results WHERE RACE(2023/18) AND rank = 1"
-    app = client(
-        changed(
-            database,
-            f"""UPDATE results SET rank = 1, fastestLapTime = ({time})
+    app = client_after(
+        database,
+        f"""UPDATE results SET rank = 1, fastestLapTime = ({time})
                 WHERE RACE(2023/18) AND DRIVER(alonso)""",
-        )
     )
     page = words_of(app.get("/circuits/americas").text)
     assert page.count("Fastest race lap 1:38.139") == 2

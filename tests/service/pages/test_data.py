@@ -2,8 +2,8 @@
 
 import pytest
 from support import SAMPLE
-from support.answers import client, links_of, words_of
-from support.loads import built, changed, remember
+from support.answers import client, client_after, links_of, words_of
+from support.loads import built, remember
 
 
 def test_the_page_has_each_source_with_its_own_licence_and_its_records(several_sources):
@@ -59,7 +59,7 @@ def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
             "not stated, because of https://example.org/f1",
         ),
     ]:
-        app = client(changed(several_sources, statement))
+        app = client_after(several_sources, statement)
         assert f"Licence of the whole: {licence}. Each" in words_of(app.get("/data").text)
         assert app.get("/healthz").json["licence"] == licence
 
@@ -104,7 +104,7 @@ SAID = [
 
 @pytest.mark.parametrize(("statement", "said"), SAID)
 def test_the_page_says_what_is_known(several_sources, statement, said):
-    assert said in words_of(client(changed(several_sources, statement)).get("/data").text)
+    assert said in words_of(client_after(several_sources, statement).get("/data").text)
 
 
 def test_the_page_has_the_size_of_a_database_that_is_offered(sample_database):

@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 
-from support.answers import client, compressed_size, links_of, words_of
-from support.loads import changed, select
+from support.answers import client, client_after, compressed_size, links_of, words_of
+from support.loads import select
 
 CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value,
         source, reason, year, round, raceName, driverId)
@@ -81,7 +81,7 @@ def test_a_discrepancy_in_a_race_has_a_link_to_the_race(two_sources, tmp_path):
     in_race = """UPDATE discrepancies SET year = 2023,
         raceId = (SELECT raceId FROM races WHERE RACE(2023/18))
         WHERE key = 'gould'"""
-    html = client(changed(path, in_race)).get("/discrepancies").text
+    html = client_after(path, in_race).get("/discrepancies").text
     assert 'Gould <small><a href="./2023/18">United States</a> 2023</small>' in html
 
 
@@ -97,13 +97,13 @@ def test_without_a_discrepancy_or_change_the_pages_say_so_and_no_page_links_to_t
 def test_pages_link_to_what_changed_and_to_what_sources_disagree_about(two_sources, tmp_path):
     path = tmp_path / "racedata.db"
     path.write_bytes(two_sources.read_bytes())
-    app = client(changed(path, CHANGE.format(revision=9, which="WHERE DRIVER(gasly)")))
+    app = client_after(path, CHANGE.format(revision=9, which="WHERE DRIVER(gasly)"))
     assert {"changes", "discrepancies"} <= {*links_of(app.get("/data").text)}
     assert "changes" in links_of(app.get("/").text)
 
 
 def test_a_change_is_there_with_its_values_its_reason_and_its_race(database):
-    html = client(changed(database, CHANGE.format(revision=2, which="WHERE DRIVER(gasly)")))
+    html = client_after(database, CHANGE.format(revision=2, which="WHERE DRIVER(gasly)"))
     html = html.get("/changes").text
     said = "United States Grand Prix 2023: Pierre Gasly 7th → 6th (f1db, 20 November)"
     assert f"<summary>{said}</summary>" in html
@@ -113,7 +113,7 @@ def test_a_change_is_there_with_its_values_its_reason_and_its_race(database):
 
 def test_only_the_latest_changes_are_there_with_their_first_values(database):
     changes = [CHANGE.format(revision=revision, which="LIMIT 25") for revision in range(2, 42)]
-    html = client(changed(database, *changes)).get("/changes").text
+    html = client_after(database, *changes).get("/changes").text
     assert html.count("<summary>") == 30
     assert html.count("and 5 other values") == 30
     assert compressed_size(database, "/changes") < 15_000

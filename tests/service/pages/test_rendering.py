@@ -6,8 +6,7 @@ from hashlib import sha256
 
 import pytest
 from jinja2 import UndefinedError, meta
-from support.answers import asking, client, compressed_size, words_of
-from support.loads import changed
+from support.answers import asking, client, client_after, compressed_size, words_of
 
 from racedata.service.pages import rendering
 from racedata.service.pages.names import AllNames
@@ -153,16 +152,14 @@ def test_times_on_the_pages_are_in_an_element_that_the_script_changes(sample):
 
 def test_names_cannot_change_the_page(database):
     quoted = HOSTILE.replace("'", "''")
-    app = client(
-        changed(
-            database,
-            f"UPDATE races SET name = '{quoted}'",
-            f"UPDATE circuits SET name = '{quoted}', location = '{quoted}', country = '{quoted}'",
-            f"UPDATE drivers SET forename = '{quoted}', surname = '{quoted}'",
-            f"UPDATE constructors SET name = '{quoted}'",
-            f"UPDATE status SET status = '{quoted}'",
-            f"UPDATE results SET positionText = '{quoted}' WHERE positionOrder > 5",
-        )
+    app = client_after(
+        database,
+        f"UPDATE races SET name = '{quoted}'",
+        f"UPDATE circuits SET name = '{quoted}', location = '{quoted}', country = '{quoted}'",
+        f"UPDATE drivers SET forename = '{quoted}', surname = '{quoted}'",
+        f"UPDATE constructors SET name = '{quoted}'",
+        f"UPDATE status SET status = '{quoted}'",
+        f"UPDATE results SET positionText = '{quoted}' WHERE positionOrder > 5",
     )
     careers = ("/drivers/alonso", "/constructors/red_bull", "/circuits/americas", "/find?q=script")
     for address in ("/", "/2023", "/2023/18", "/2023/19", "/1957/5", *careers):

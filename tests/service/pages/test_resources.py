@@ -6,8 +6,8 @@ from urllib.parse import urljoin
 
 import pytest
 from support import EXPECTED
-from support.answers import Counted, client, lines_of, links_of, request, words_of
-from support.loads import changed, remember
+from support.answers import Counted, client, client_after, lines_of, links_of, request, words_of
+from support.loads import remember
 
 from racedata.database import store_path
 from racedata.settings import Settings
@@ -44,7 +44,7 @@ def test_the_words_and_links_of_a_page_are_the_expected_ones(sample, name, pytes
     assert lines == path.read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18", "/drivers/alonso"])
+@pytest.mark.parametrize("address", ["/", "/docs", "/2023/18", "/drivers/alonso", "/find?q=moss"])
 def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed(sample, address):
     headers = sample.get(address).headers
     assert headers["Cache-Control"] == "no-cache"
@@ -220,17 +220,15 @@ def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_pages_of_rac
 
 
 def test_the_page_of_the_next_race_is_404_if_no_later_race_is_loaded(database):
-    app = client(changed(database, "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)"))
+    app = client_after(database, "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)")
     assert app.get("/current/next", status=404).json["detail"].startswith("No later race is loaded")
 
 
 def test_a_round_that_is_missing_between_others_is_404_and_no_page_links_to_it(database):
-    app = client(
-        changed(
-            database,
-            "DELETE FROM sessions WHERE RACE(2023/5)",
-            "DELETE FROM races WHERE year = 2023 AND round = 5",
-        )
+    app = client_after(
+        database,
+        "DELETE FROM sessions WHERE RACE(2023/5)",
+        "DELETE FROM races WHERE year = 2023 AND round = 5",
     )
     said = app.get("/2023/5", status=404).json["detail"]
     assert said.startswith("Season 2023 has no round 5. ")
