@@ -39,22 +39,20 @@ GRAMMAR = Grammar(
 )
 
 
-@pytest.mark.parametrize("path", ["/results", "/2023/18/laps", "/drivers/a", "/grid/1/seasons"])
-def test_only_races_have_calendars(path):
-    with pytest.raises(
-        UnknownAddress,
-        match=r"does not accept the ending \.ics, which is only for races\. Try .*/races\.ics",
-    ):
-        GRAMMAR.parse(f"{path}.ics")
-
-
-@pytest.mark.parametrize("path", ["", "/2023", "/2023/18", "/current/last", "/races", "/results"])
-def test_only_changes_have_a_feed(path):
-    with pytest.raises(
-        UnknownAddress,
-        match=r"does not accept the ending \.atom, which is only for changes\. Try .*changes\.atom",
-    ):
-        GRAMMAR.parse(f"{path}.atom")
+@pytest.mark.parametrize(
+    ("ending", "only", "paths"),
+    [
+        ("ics", "races", "/results /2023/18/laps /drivers/a /grid/1/seasons"),
+        ("atom", "changes", "/ /2023 /2023/18 /current/last /races /results"),
+    ],
+)
+def test_only_races_have_calendars_and_only_changes_a_feed(ending, only, paths):
+    said = (
+        rf"does not accept the ending \.{ending}, which is only for {only}\. Try .*{only}\.{ending}"
+    )
+    for path in paths.split():
+        with pytest.raises(UnknownAddress, match=said):
+            GRAMMAR.parse(f"{path.rstrip('/')}.{ending}")
 
 
 UNREADABLE = """
@@ -109,20 +107,21 @@ def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(pa
     assert str(unknown.value).startswith(f"{message} An address is /ergast/f1, ")
 
 
-@pytest.mark.parametrize("path", ["/fish/1/races", "/2023/18/fish/x!y/races.json"])
-def test_an_unknown_filter_is_refused_with_the_filters_of_the_endpoint(path):
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/fish/1/races", "'fish' is not a filter"),
+        ("/2023/18/fish/x!y/races.json", "'fish' is not a filter"),
+        ("/driver/alonso/races", "'driver' is not a filter (did you mean drivers?)"),
+    ],
+)
+def test_an_unknown_filter_is_refused_with_those_of_the_endpoint_and_one_that_is_like_it(
+    path, message
+):
     with pytest.raises(UnknownAddress) as unknown:
         GRAMMAR.parse(path)
-    assert str(unknown.value) == (
-        "'fish' is not a filter; expected one of circuits, drivers. Try /ergast/f1/2023/races.json."
-    )
-
-
-def test_an_unknown_filter_that_is_like_another_is_refused_with_that_one():
-    with pytest.raises(UnknownAddress) as unknown:
-        GRAMMAR.parse("/driver/alonso/races")
-    said = "'driver' is not a filter (did you mean drivers?); expected one of circuits, drivers. "
-    assert str(unknown.value).startswith(said)
+    expected = "expected one of circuits, drivers. Try /ergast/f1/2023/races.json."
+    assert str(unknown.value) == f"{message}; {expected}"
 
 
 @pytest.mark.parametrize(
@@ -170,24 +169,8 @@ def test_an_unreadable_address_is_reported_before_a_filter_that_the_endpoint_doe
             GRAMMAR.parse(path)
 
 
-WORDS = st.sampled_from(
-    [
-        *FILTERS,
-        "fp1",
-        "shootout",
-        "races",
-        "seasons",
-        "2023",
-        "current",
-        "last",
-        "1",
-        "r",
-        "",
-        "fish",
-        "é",
-        "a" * 300,
-    ]
-)
+OTHERS = "fp1 shootout races seasons 2023 current last 1 r fish é"
+WORDS = st.sampled_from([*FILTERS, *OTHERS.split(), "", "a" * 300])
 
 
 @given(st.lists(WORDS, max_size=12).map("/".join))

@@ -30,27 +30,23 @@ from support.traffic import (
 
 
 @pytest.mark.long(4)
+@pytest.mark.parametrize(
+    ("limits", "quota", "per_second", "others"),
+    [({}, 4, 4, 14), ({**OFF, "RACEDATA_SUSTAINED_LIMIT": "20/minute"}, 20, 20 / 60, 0)],
+)
 def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_theirs(
-    sample_database, tmp_path
+    sample_database, tmp_path, limits, quota, per_second, others
 ):
-    flood = Client(ADDRESS, SECONDS, connections=64)
-    others = [
-        Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 16)
-    ]
-    with service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running:
-        run(running.address, flood, *others)
-    assert_limited(flood, quota=4, per_second=4)
-    assert flood.broken == 0
-    assert_served(*others)
-
-
-@pytest.mark.long(5)
-def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_path):
     flood = Client(ADDRESS, SECONDS + 1, connections=64)
-    limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "20/minute"}
+    good = [
+        Client(ADDRESS, SECONDS + 1, pause=0.26, source=f"127.0.0.{number + 2}")
+        for number in range(others)
+    ]
     with service(sample_database, tmp_path / "log", **FOUR_WORKERS, **limits) as running:
-        run(running.address, flood)
-    assert_limited(flood, quota=20, per_second=20 / 60)
+        run(running.address, flood, *good)
+    assert_limited(flood, quota=quota, per_second=per_second)
+    assert flood.broken == 0
+    assert_served(*good)
 
 
 @pytest.mark.long(7)
