@@ -8,7 +8,7 @@ import csv
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -92,14 +92,12 @@ OF_THE_RACE = {
 
 # Other spellings of a name, or of a name with its value.
 OTHER_SPELLINGS = {
-    ("sprint", "qualifying"): ["sprintqualifying"],
-    ("sprint", "shootout"): ["sprintqualifying"],
-    ("sprintshootout",): ["sprintqualifying"],
-    ("sprint-qualifying",): ["sprintqualifying"],
-    ("sprint-shootout",): ["sprintqualifying"],
-    ("fp1",): ["practice", "1"],
-    ("fp2",): ["practice", "2"],
-    ("fp3",): ["practice", "3"],
+    "sprint/qualifying": "sprintqualifying",
+    "sprint/shootout": "sprintqualifying",
+    "sprintshootout": "sprintqualifying",
+    "sprint-qualifying": "sprintqualifying",
+    "sprint-shootout": "sprintqualifying",
+    **{f"fp{number}": f"practice/{number}" for number in "123"},
 }
 
 # The table of each endpoint, the list in it, and the list inside a race or inside standings.
@@ -128,17 +126,10 @@ TABLES = {
 
 # The file of each endpoint that has rows of a race, the columns that order them, and those that
 # filters compare.
+RESULTS = "positionOrder resultId"
 FILES = {
-    "results": (
-        "results",
-        "positionOrder resultId",
-        "results=positionText fastest=rank grid status=statusId",
-    ),
-    "sprint": (
-        "sprint_results",
-        "positionOrder resultId",
-        "sprint=positionText grid status=statusId",
-    ),
+    "results": ("results", RESULTS, "results=positionText fastest=rank grid status=statusId"),
+    "sprint": ("sprint_results", RESULTS, "sprint=positionText grid status=statusId"),
     "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
     "sprintqualifying": (
         "sprint_qualifying",
@@ -158,35 +149,60 @@ FILES = {
     },
 }
 
+# The names under which a table repeats the filters of the request, in its order: `a=b` is b in the
+# answer, and most names are the same.
+ECHO = """
+season round circuits=circuitId constructors=constructorId
+constructorstandings=constructorStandings drivers=driverId driverstandings=driverStandings grid
+fastest results=position status pitstops=stop laps=lap
+"""
+
+# What an object has, in its order. Here, `a=b` is a in the answer and b in the file. What begins
+# with a capital is no column: `self.makers` has it.
+RESULT = "number position=positionOrder positionText points Driver Constructor grid laps status"
+OBJECTS = {
+    "seasons": "season=year url",
+    "circuits": "circuitId=circuitRef url circuitName=name Location",
+    "races": "season=year round url raceName=name Circuit date time",
+    "constructors": "constructorId=constructorRef url name nationality",
+    "drivers": "driverId=driverRef permanentNumber=number code url givenName=forename"
+    " familyName=surname dateOfBirth=dob nationality",
+    "results": f"{RESULT} Time FastestLap",
+    "sprint": f"{RESULT} Time=SprintTime FastestLap",
+    "qualifying": "number position Driver Constructor Q1=q1 Q2=q2 Q3=q3",
+    "sprintqualifying": "number position Driver Constructor Q1=q1 Q2=q2 Q3=q3",
+    "practice": "session number position Driver Constructor laps Time=PracticeTime",
+    "pitstops": "driverId=driverRef lap stop time duration=Duration",
+    "laps": "driverId=driverRef position time",
+    "driverstandings": "position positionText points wins Driver Constructors",
+    "constructorstandings": "position positionText points wins Constructor",
+    "status": "statusId count status",
+    "corrections": "season round table key column sourceValue=wrong value=right witnesses=source",
+    "ids": "kind id source sourceId",
+}
+# The sessions before a race, and how the names of their columns begin.
+SESSIONS = """
+FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_
+"""
+
+# What the key of a correction has, if that is not a driver in a race.
+KEYS = {
+    "circuits": "",
+    "constructors": "constructors",
+    "drivers": "drivers",
+    "seasons": "season",
+    "races": "season round",
+    "sessions": "season round",
+    "constructor_standings": "season round constructors",
+}
+
 
 @cache
 def names(text: str) -> dict[str, str]:
-    """`a=b c` is {"a": "b", "c": "c"}: the order counts, and most names are those of the column."""
+    """`a=b c` is {"a": "b", "c": "c"}."""
     return {
         name: column or name for name, _, column in (pair.partition("=") for pair in text.split())
     }
-
-
-# The names under which a table repeats the filters of the request, in its order.
-ECHO = names(
-    "season round circuits=circuitId constructors=constructorId "
-    "constructorstandings=constructorStandings"
-    " drivers=driverId driverstandings=driverStandings grid fastest results=position status "
-    "pitstops=stop laps=lap"
-)
-
-# The objects that are made of one row, and their columns.
-CORRECTION = names("season round table key column sourceValue=wrong value=right witnesses=source")
-SEASON = names("season=year url")
-LOCATION = names("lat long=lng locality=location country")
-CONSTRUCTOR = names("constructorId=constructorRef url name nationality")
-DRIVER = names(
-    "driverId=driverRef permanentNumber=number code url"
-    " givenName=forename familyName=surname dateOfBirth=dob nationality"
-)
-SESSIONS = names(
-    "FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_"
-)
 
 
 class Refused(Exception):
@@ -198,10 +214,9 @@ def read(folder: Path, table: str) -> list[Row]:
     path = folder / f"{table}.csv"
     if not path.exists():
         return []
-    unknown = (None, "", r"\N")
     with path.open(newline="", encoding="utf-8") as file:
         return [
-            {name: value.strip() for name, value in row.items() if value not in unknown}
+            {name: value.strip() for name, value in row.items() if value not in (None, "", r"\N")}
             for row in csv.DictReader(file)
         ]
 
@@ -243,17 +258,11 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
 
 def rewritten(rest: list[str]) -> list[str]:
     """Names and values in turn, without other spellings of names."""
-    if not rest:
-        return []
-    for spelling, words in OTHER_SPELLINGS.items():
-        if tuple(rest[: len(spelling)]) == spelling:
-            after = rest[len(spelling) :]
-            return (
-                [*words, *rewritten(after)]
-                if len(words) == 2
-                else [*words, *after[:1], *rewritten(after[1:])]
-            )
-    return [*rest[:2], *rewritten(rest[2:])]
+    for spelling, name in OTHER_SPELLINGS.items():
+        count = spelling.count("/") + 1
+        if rest[:count] == spelling.split("/"):
+            rest = [*name.split("/"), *rest[count:]]
+    return [*rest[:2], *rewritten(rest[2:])] if rest else []
 
 
 def some(**facts: Any) -> dict[str, Any]:
@@ -282,8 +291,29 @@ def long_clock(milliseconds: int, hours: bool = True) -> str:
     return text if hours else text.removeprefix("0:")
 
 
-def date_of(race: Row) -> tuple[int, int]:
-    return int(race["year"]), int(race["round"])
+def duration(row: Row) -> str | None:
+    return clock(int(row["milliseconds"])) if "milliseconds" in row else None
+
+
+def practice_time(row: Row) -> dict[str, Any] | None:
+    if "milliseconds" not in row:
+        return None
+    minutes, rest = divmod(int(row["milliseconds"]), 60000)
+    time = f"{minutes}:{rest // 1000:02}.{rest % 1000:03}"
+    return {"millis": row["milliseconds"], "time": time}
+
+
+def fastest_lap(row: Row) -> dict[str, Any] | None:
+    if not row.keys() & {"fastestLap", "fastestLapTime"} or row.get("rank") == "0":
+        return None
+    time, speed = row.get("fastestLapTime"), row.get("fastestLapSpeed")
+    return pick(row, names("rank lap=fastestLap")) | some(
+        Time=time and {"time": time}, AverageSpeed=speed and {"units": "kph", "speed": speed}
+    )
+
+
+def date_of(row: Row, year: str = "year") -> tuple[int, int]:
+    return int(row.get(year, 0)), int(row.get("round", 0))
 
 
 def by_id(row: Row) -> bytes:
@@ -306,12 +336,6 @@ def pick(row: Row, columns: dict[str, str]) -> dict[str, Any]:
     return {name: row[column] for name, column in columns.items() if column in row}
 
 
-def circuit_object(row: Row) -> dict[str, Any]:
-    return pick(row, names("circuitId=circuitRef url circuitName=name")) | {
-        "Location": pick(row, LOCATION)
-    }
-
-
 class Oracle:
     """What the service must answer over the dump in `folder`. `finish_times`: `total` or `gap`.
 
@@ -326,6 +350,10 @@ class Oracle:
         corrections: Path | None = None,
     ) -> None:
         self.corrections = read(corrections.parent, corrections.stem) if corrections else []
+        for row in self.corrections:
+            about = KEYS.get(row["table"], "season round drivers").split()
+            row["facts"] = dict(zip(about, row["key"].split("/")))
+            row |= only(row["facts"], ("season", "round"))
         self.name, self.base_url = folder.name, base_url
         self.finish_times = finish_times
         self.circuits, self.constructors, self.drivers = (
@@ -340,6 +368,7 @@ class Oracle:
         self.calendar = sorted(self.races.values(), key=date_of)
         # `facts` are what the filters of an address are compared with.
         for race in self.calendar:
+            race |= {name: f"{time}Z" for name, time in race.items() if name.endswith("time")}
             circuit = self.circuits[race["circuitId"]]["id"]
             race["facts"] = {
                 "season": race["year"],
@@ -364,11 +393,8 @@ class Oracle:
         self.races_with = {
             endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()
         }
-        self.entries = defaultdict(list)
         self.driven = defaultdict(list)
         self.rows_of = defaultdict(list)
-        for row in self.rows["results"]:
-            self.entries[row["raceId"], row["driverId"]].append(row)
         for row in self.rows["results"] + self.rows["entries"]:
             self.driven[row["facts"]["season"], row["driverId"]].append(row)
         for endpoint, rows in self.rows.items():
@@ -376,27 +402,43 @@ class Oracle:
                 for round in (row["facts"]["round"], None):
                     self.rows_of[endpoint, row["facts"]["season"], round].append(row)
         self.qualified = {
-            (row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]
+            (row["raceId"], row["driverId"], row["facts"].get("qualifying"))
+            for row in self.rows["qualifying"]
+        }
+        self.makers: dict[str, Callable[[Row], Any]] = {
+            "Circuit": lambda row: self.record("circuits", self.circuits[row["circuitId"]]),
+            "Location": lambda row: pick(row, names("lat long=lng locality=location country")),
+            "Driver": lambda row: self.record("drivers", self.drivers[row["driverId"]]),
+            "Constructor": self.constructor,
+            "Constructors": self.constructors_until,
+            "Time": lambda row: self.time(row, "results"),
+            "SprintTime": lambda row: self.time(row, "sprint"),
+            "PracticeTime": practice_time,
+            "FastestLap": fastest_lap,
+            "Duration": duration,
         }
 
     def read_rows(self, folder: Path, table: str, order: str, columns: str) -> list[Row]:
-        """The rows of a table, by race and the columns of `order`; missing numbers come last."""
-
-        def key(row: Row) -> tuple[tuple[int, int], list[int | str]]:
-            facts = self.drivers[row["driverId"]] | row if "driverRef" in order else row
-            values = [facts.get(column) or "9" * 18 for column in order.split()]
-            return date_of(self.races[row["raceId"]]), [
-                int(text) if text.isdigit() else text for text in values
-            ]
-
-        rows = sorted(read(folder, table), key=key)
+        """The rows of a table, by race and the columns of `order`; what is unknown comes last."""
+        rows = read(folder, table)
         for row in rows:
             row["facts"] = self.races[row["raceId"]]["facts"] | pick(row, names(columns))
             if "driverId" in row:
+                row["driverRef"] = self.drivers[row["driverId"]]["driverRef"]
                 row["facts"]["drivers"] = self.drivers[row["driverId"]]["id"]
             if "constructorId" in row:
                 row["facts"]["constructors"] = self.constructors[row["constructorId"]]["id"]
-        return rows
+            if "statusId" in row:
+                row["status"] = self.status[row["statusId"]]
+            if "points" in row:
+                row["points"] = points(row["points"])
+
+        def key(row: Row) -> tuple[tuple[int, int], list[tuple[bool, Any]]]:
+            texts = [row.get(column, "") for column in order.split()]
+            values = [int(text) if text.isdigit() else text for text in texts]
+            return date_of(self.races[row["raceId"]]), [(value == "", value) for value in values]
+
+        return sorted(rows, key=key)
 
     def answer(self, path: str, limit: int = 100, offset: int = 0) -> tuple[int, Any]:
         """(status, MRData) for a path under the base address; MRData is None if it is refused."""
@@ -414,7 +456,7 @@ class Oracle:
         records = self.records(endpoint, wanted)
         echo = {
             name: given[word]
-            for word, name in ECHO.items()
+            for word, name in names(ECHO).items()
             if word in given and not word == endpoint == "laps"
         }
         if endpoint in STANDINGS and season and not round:
@@ -461,9 +503,8 @@ class Oracle:
         if endpoint in STANDINGS:
             return self.standings(endpoint, wanted)
         if endpoint == "status":
-            counts = Counter(
-                row["statusId"] for row in matching(self.candidates("results", wanted), wanted)
-            )
+            rows = matching(self.candidates("results", wanted), wanted)
+            counts = Counter(row["statusId"] for row in rows if "statusId" in row)
             statuses = [
                 {"statusId": key, "count": str(n), "status": self.status[key]}
                 for key, n in counts.items()
@@ -500,37 +541,20 @@ class Oracle:
     def matching_corrections(self, wanted: Facts) -> list[Row]:
         """The corrections that match, in the order of answers."""
 
-        def key(row: Row) -> tuple[int, int, str, str, str]:
-            year, round = row["facts"].get("season", 0), row["facts"].get("round", 0)
-            return int(year), int(round), row["table"], row["key"], row["column"]
+        def entry(row: Row) -> tuple[str | None, ...]:
+            return tuple(map(row["facts"].get, ("season", "round", "drivers")))
 
-        for row in self.corrections:
-            named = {
-                "circuits": [],
-                "constructors": ["constructors"],
-                "drivers": ["drivers"],
-                "seasons": ["season"],
-                "races": ["season", "round"],
-                "sessions": ["season", "round"],
-                "constructor_standings": ["season", "round", "constructors"],
-            }
-            facts = named.get(row["table"], ["season", "round", "drivers"])
-            row["facts"] = dict(zip(facts, row["key"].split("/")))
-        of_row = only(wanted, ("season", "round", "drivers"))
-        found = matching(self.corrections, of_row)
+        found = matching(self.corrections, only(wanted, ("season", "round", "drivers")))
         if constructor := wanted.get("constructors"):
-            entries = self.rows["results"] + self.rows["entries"]
-            entered = [
-                row["facts"] for row in entries if row["facts"]["constructors"] == constructor
-            ]
-            races = {(each["season"], each["round"], each["drivers"]) for each in entered}
+            rows = self.rows["results"] + self.rows["entries"]
+            entered = set(map(entry, matching(rows, {"constructors": constructor})))
             found = [
                 row
                 for row in found
-                if row["facts"].get("constructors") == constructor
-                or tuple(map(row["facts"].get, ("season", "round", "drivers"))) in races
+                if row["facts"].get("constructors") == constructor or entry(row) in entered
             ]
-        return sorted(found, key=key)
+        key = itemgetter("table", "key", "column")
+        return sorted(found, key=lambda row: (date_of(row, "season"), key(row)))
 
     def candidates(self, endpoint: str, wanted: Facts) -> list[Row]:
         """The rows of an endpoint, those of the season or the race alone if one is given."""
@@ -595,148 +619,76 @@ class Oracle:
 
     def objects(self, endpoint: str, page: list[Row]) -> list[dict[str, Any]]:
         """The list in a table: the objects of the page, under their races, laps or lists."""
-        makers = {
-            "seasons": lambda row: pick(row, SEASON),
-            "circuits": circuit_object,
-            "races": lambda race: self.race_object(race) | self.sessions(race),
-            "constructors": lambda row: pick(row, CONSTRUCTOR),
-            "drivers": lambda row: pick(row, DRIVER),
-            "status": dict,
-            **dict.fromkeys(NOTES, dict),
-            "corrections": lambda row: pick(row["facts"] | row, CORRECTION),
-            "results": self.result_object,
-            "sprint": self.result_object,
-            "qualifying": self.qualifying_object,
-            "sprintqualifying": self.qualifying_object,
-            "practice": self.practice_object,
-            "pitstops": self.stop_object,
-            "laps": self.timing_object,
-            "driverstandings": self.standing_object,
-            "constructorstandings": self.standing_object,
-        }
+        if endpoint == "races":
+            return [self.record(endpoint, race) | self.sessions(race) for race in page]
         name = TABLES[endpoint][2]
         if not name:
-            return [makers[endpoint](row) for row in page]
+            return [self.record(endpoint, row) for row in page]
         nested = []
-        for race_id, group in groupby(page, key=lambda row: row["raceId"]):
-            race, rows = self.races[race_id], list(group)
-            head = self.race_object(race)
-            inner = [makers[endpoint](row) for row in rows]
+        for race_id, rows in groupby(page, key=itemgetter("raceId")):
+            head = self.record("races", self.races[race_id])
             if endpoint in STANDINGS:
-                head = {"season": race["year"], "round": race["round"]}
+                head = only(head, ("season", "round"))
             if endpoint == "laps":
-                laps = groupby(rows, key=lambda row: row["lap"])
                 inner = [
-                    {"number": lap, "Timings": [self.timing_object(row) for row in on_lap]}
-                    for lap, on_lap in laps
+                    {"number": lap, "Timings": [self.record(endpoint, row) for row in on_lap]}
+                    for lap, on_lap in groupby(rows, key=itemgetter("lap"))
                 ]
+            else:
+                inner = [self.record(endpoint, row) for row in rows]
             nested.append(head | {name: inner})
         return nested
 
-    def race_object(self, race: Row) -> dict[str, Any]:
-        head = pick(race, names("season=year round url raceName=name"))
-        head["Circuit"] = circuit_object(self.circuits[race["circuitId"]])
-        return head | self.session(race, "")
-
-    def session(self, race: Row, prefix: str) -> dict[str, Any]:
-        time = race.get(f"{prefix}time")
-        return some(date=race.get(f"{prefix}date"), time=time and f"{time}Z")
+    def record(self, kind: str, row: Row) -> dict[str, Any]:
+        """An object of what is known in a row."""
+        return some(
+            **{
+                name: self.makers[column](row) if column in self.makers else row.get(column)
+                for name, column in names(OBJECTS[kind]).items()
+            }
+        )
 
     def sessions(self, race: Row) -> dict[str, Any]:
         year = int(race["year"])
         sprint = "sprint_date" in race or race["id"] in self.races_with["sprint"]
-        columns = dict(SESSIONS)
+        columns = dict(names(SESSIONS))
         if sprint and year >= 2023:
             del columns["SecondPractice"]
             columns["SprintShootout" if year == 2023 else "SprintQualifying"] = "fp2_"
-        sessions = {name: self.session(race, prefix) for name, prefix in columns.items()}
+        sessions = {
+            name: pick(race, {"date": f"{start}date", "time": f"{start}time"})
+            for name, start in columns.items()
+        }
         return {
             name: session
             for name, session in sessions.items()
             if session or (name == "Sprint" and sprint)
         }
 
-    def driver(self, row: Row) -> dict[str, Any]:
-        return pick(self.drivers[row["driverId"]], DRIVER)
-
     def constructor(self, row: Row) -> dict[str, Any]:
-        return pick(self.constructors[row["constructorId"]], CONSTRUCTOR)
+        return self.record("constructors", self.constructors[row["constructorId"]])
 
-    def result_object(self, row: Row) -> dict[str, Any]:
-        result = pick(row, names("number position=positionOrder positionText"))
-        result |= {
-            "points": points(row["points"]),
-            "Driver": self.driver(row),
-            "Constructor": self.constructor(row),
+    def constructors_until(self, row: Row) -> list[dict[str, Any]]:
+        """Those for which a driver had driven in a season when it had these standings."""
+
+        def order(entry: Row) -> list[int]:
+            id = int(entry.get("resultId", "9" * 18))
+            return [int(entry["facts"]["round"]), id, int(entry["constructorId"])]
+
+        constructors = {
+            entry["constructorId"]: self.constructor(entry)
+            for entry in sorted(self.driven[row["facts"]["season"], row["driverId"]], key=order)
+            if int(entry["facts"]["round"]) <= int(row["facts"]["round"])
         }
-        result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
-        if "milliseconds" in row:
-            result["Time"] = self.time_object(row)
-        if row.keys() & {"fastestLap", "fastestLapTime"} and row.get("rank") != "0":
-            result["FastestLap"] = pick(row, names("rank lap=fastestLap"))
-            if "fastestLapTime" in row:
-                result["FastestLap"]["Time"] = {"time": row["fastestLapTime"]}
-            if "fastestLapSpeed" in row:
-                result["FastestLap"]["AverageSpeed"] = {
-                    "units": "kph",
-                    "speed": row["fastestLapSpeed"],
-                }
-        return result
+        return list(constructors.values())
 
-    def time_object(self, row: Row) -> dict[str, Any]:
+    def time(self, row: Row, endpoint: str) -> dict[str, Any] | None:
+        if "milliseconds" not in row:
+            return None
         own = int(row["milliseconds"])
-        endpoint = "sprint" if "sprint" in row["facts"] else "results"
         time = long_clock(own, hours=endpoint == "results")
         if self.finish_times == "gap":
             first = next(other for other in self.rows[endpoint] if other["raceId"] == row["raceId"])
-            gap = own - int(first["milliseconds"])
+            gap = own - int(first.get("milliseconds", own))
             time = "+" + clock(gap) if gap > 0 else clock(own)
         return {"millis": row["milliseconds"], "time": time}
-
-    def qualifying_object(self, row: Row) -> dict[str, Any]:
-        result = pick(row, names("number position"))
-        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)}
-        return result | pick(row, names("Q1=q1 Q2=q2 Q3=q3"))
-
-    def practice_object(self, row: Row) -> dict[str, Any]:
-        result = pick(row, names("session number position"))
-        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)} | pick(
-            row, names("laps")
-        )
-        if "milliseconds" in row:
-            own = int(row["milliseconds"])
-            time = f"{own // 60000}:{own % 60000 // 1000:02}.{own % 1000:03}"
-            result["Time"] = {"millis": row["milliseconds"], "time": time}
-        return result
-
-    def stop_object(self, row: Row) -> dict[str, Any]:
-        stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(
-            row, names("lap stop time")
-        )
-        return stop | {"duration": clock(int(row["milliseconds"]))}
-
-    def timing_object(self, row: Row) -> dict[str, Any]:
-        return {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(
-            row, names("position time")
-        )
-
-    def standing_object(self, row: Row) -> dict[str, Any]:
-        standing = pick(row, names("position positionText points wins")) | {
-            "points": points(row["points"])
-        }
-        if "constructorId" in row:
-            return standing | {"Constructor": self.constructor(row)}
-        driven = sorted(
-            self.driven[row["facts"]["season"], row["driverId"]],
-            key=lambda entry: [
-                int(entry["facts"]["round"]),
-                int(entry.get("resultId", "9" * 18)),
-                int(entry["constructorId"]),
-            ],
-        )
-        constructors = {
-            entry["constructorId"]: self.constructor(entry)
-            for entry in driven
-            if int(entry["facts"]["round"]) <= int(row["facts"]["round"])
-        }
-        return standing | {"Driver": self.driver(row), "Constructors": list(constructors.values())}
