@@ -254,6 +254,15 @@ def nginx_sockets(folder: Path) -> list[Path]:
     return [folder / name for name in sorted({*re.findall("unix:/run/racedata/([^ ;]+)", SITE)})]
 
 
+def replaced(configuration: str, *changes: tuple[str, str]) -> str:
+    """A configuration of nginx in which each text that it must have is replaced."""
+    for deployed, here in changes:
+        if deployed not in configuration:
+            raise ValueError(f"the configuration lacks {deployed}")
+        configuration = configuration.replace(deployed, here)
+    return configuration
+
+
 @contextmanager
 def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     """nginx with deploy/nginx.conf, in front of `nginx_sockets(folder)`; yields its (host, port).
@@ -262,18 +271,15 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     `access.log` and `error.log` in the folder.
     """
     address = ("127.0.0.1", free_port())
-    site = SITE
-    for deployed, here in [
+    site = replaced(
+        SITE,
         *changes,
         ("unix:/run/racedata/", f"unix:{folder}/"),
         ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
         ("listen [::]:80 default_server;", ""),
         ("/var/log/nginx/racedata.log", f"{folder}/access.log"),
         ("/var/www/racedata", f"{folder}/files"),
-    ]:
-        if deployed not in site:
-            raise ValueError(f"deploy/nginx.conf lacks {deployed}")
-        site = site.replace(deployed, here)
+    )
     (folder / "site.conf").write_text(site, encoding="utf-8")
     # If nginx is started by root, its workers become another user, who may not enter the folder.
     user = "user root;" if os.geteuid() == 0 else ""
@@ -300,15 +306,12 @@ def logged(folder: Path, requests: int) -> list[str]:
 def nginx_with_copy(folder: Path, copy: Path) -> Iterator[Site]:
     """nginx with deploy/nginx-static.conf over a static copy; yields its (host, port)."""
     address = ("127.0.0.1", free_port())
-    site = (ROOT / "deploy" / "nginx-static.conf").read_text(encoding="utf-8")
-    for deployed, here in [
+    site = replaced(
+        (ROOT / "deploy" / "nginx-static.conf").read_text(encoding="utf-8"),
         ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
         ("    listen [::]:80 default_server;\n", ""),
         ("root /var/www/f1;", f"root {copy};"),
-    ]:
-        if deployed not in site:
-            raise ValueError(f"deploy/nginx-static.conf lacks {deployed}")
-        site = site.replace(deployed, here)
+    )
     user = "user root;" if os.geteuid() == 0 else ""
     configuration = (
         f"{user} events {{ }} http {{ access_log off; {temporary_paths(folder)} "
@@ -366,14 +369,16 @@ class Redis:
 def balancer(folder: Path, method: str, machines: Sequence[Site]) -> Iterator[Site]:
     """An nginx that passes requests on to machines; yields its (host, port).
 
-    `method` is how it chooses one: a directive of nginx. `X-Machine` in an answer names it.
+    `method` is how it chooses one: a directive of nginx. `X-Machine` in an answer names it. It
+    appends the client's address to X-Forwarded-For.
     """
     site, servers = ("127.0.0.1", free_port()), " ".join(f"server {h}:{p};" for h, p in machines)
     configuration = (
         "events { worker_connections 2000; } http { access_log off;"
         f"{temporary_paths(folder, 'balancer-')} upstream machines {{ {method} {servers} }}"
         f"server {{ listen {site[0]}:{site[1]}; location / {{ proxy_pass http://machines;"
-        "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr;"
+        "proxy_set_header Host $http_host; proxy_bind 127.0.0.1;"
+        "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"
         "add_header X-Machine $upstream_addr; } } }"
     )
     with running_nginx("balancer", configuration, folder, site):

@@ -16,15 +16,15 @@ from support.hostile import MALFORMED, request, send, statuses
 from support.processes import (
     OFF,
     SITE,
+    balancer,
     free_port,
     logged,
     make_certificate,
     nginx,
     nginx_sockets,
-    running_nginx,
+    replaced,
     service,
     site_with_nginx,
-    temporary_paths,
     until,
 )
 from support.traffic import ADDRESS, Client, get, run
@@ -87,22 +87,6 @@ def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site, targe
     assert json.loads(body)["MRData"]["url"] == f"http://{host}/ergast/f1/2023/18/races.json"
 
 
-@contextmanager
-def front(folder, site):
-    """Another nginx, which passes requests on to `site` and appends the client's address to
-    X-Forwarded-For.
-    """
-    own = "127.0.0.1", free_port()
-    configuration = (
-        f"events {{ }} http {{ access_log off; {temporary_paths(folder, 'front-')}"
-        f"server {{ listen 127.0.0.1:{own[1]}; location / {{"
-        f"proxy_pass http://{site[0]}:{site[1]}; proxy_bind 127.0.0.1;"
-        "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; } } }"
-    )
-    with running_nginx("front", configuration, folder, own):
-        yield own
-
-
 @pytest.mark.parametrize("trusts", [True, False])
 def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_proxy(
     sample_database, tmp_path, trusts
@@ -113,7 +97,7 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
     limit = {"RACEDATA_SUSTAINED_LIMIT": "3/day"}
     with (
         changed_site(sample_database, tmp_path, *changes, **limit) as site,
-        front(tmp_path, site) as proxy,
+        balancer(tmp_path, "", [site]) as proxy,
     ):
 
         def answered(site, source, **headers):
@@ -135,14 +119,13 @@ def test_a_site_with_its_own_certificate_answers_https_with_http_2_and_hsts_and_
     port = free_port()
     (lines,) = re.findall(r"^    listen 443(?:.*\n)+?    }\n", RUN, re.M)
     (hsts,) = re.findall("^    add_header Strict.*\n", RUN, re.M)
-    for documented, here in [
+    lines = replaced(
+        lines,
         ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
         ("    listen [::]:443 ssl http2 default_server;\n", ""),
         ("/etc/ssl/certs/racedata.pem", f"{tmp_path}/certificate"),
         ("/etc/ssl/private/racedata.key", f"{tmp_path}/key"),
-    ]:
-        assert documented in lines
-        lines = lines.replace(documented, here)
+    )
     change = "    location / {\n", f"{hsts}{lines}    location / {{\n"
     with changed_site(sample_database, tmp_path, change) as site:
         response, _ = get(site)
