@@ -20,19 +20,8 @@ def run(script, *arguments):
 @pytest.mark.long(40)
 def test_the_benchmark_measures_each_way_to_the_service_and_its_floor(sample_database, tmp_path):
     figures = tmp_path / "bench.json"
-    options = [
-        "--rounds",
-        "1",
-        "--seconds",
-        "1",
-        "--per-shape",
-        "1",
-        "--endpoints",
-        "results",
-        "--json",
-        figures,
-    ]
-    said = run("bench.py", sample_database, *options)
+    options = ["--rounds=1", "--seconds=1", "--per-shape=1", "--endpoints=results"]
+    said = run("bench.py", sample_database, *options, "--json", figures)
     found = json.loads(figures.read_text())
     ways = {f"{place} {coding}" for place in ("direct", "nginx") for coding in ("plain", "gzip")}
     measured = ways | {f"{way} floor" for way in ways}

@@ -13,13 +13,8 @@ from racedata.loader.load import load
 
 LISTS = ("seasons", "circuits", "constructors", "drivers", "status", "races")
 RECORDS = (
-    "sessions",
-    "qualifying",
-    "sprint_results",
-    "lap_times",
-    "pit_stops",
-    "driver_standings",
-    "constructor_standings",
+    *("sessions", "qualifying", "sprint_results", "lap_times", "pit_stops"),
+    *("driver_standings", "constructor_standings"),
 )
 # of results: where no row of a race has one, f1db's are added
 FASTEST = ("rank", "fastestLap", "fastestLapTime")

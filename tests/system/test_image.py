@@ -32,14 +32,9 @@ from racedata import __version__
 
 # What a sandbox needs, and as few rights as an operator can give.
 PODMAN = ["podman", "--log-level=fatal", "--runtime=runc"]
-RUN = [
-    "run",
-    "--network=host",
-    "--ulimit=nofile=1024:1024",
-    "--ulimit=nproc=1000:1000",
-    "--cap-drop=all",
-]
-RUN += ["--security-opt=no-new-privileges", "--read-only", "--read-only-tmpfs=false"]
+RUN = ["run", "--network=host", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1000:1000"]
+RUN += ["--cap-drop=all", "--security-opt=no-new-privileges"]
+RUN += ["--read-only", "--read-only-tmpfs=false"]
 # The kernel's name of a machine, and its number in the programs for it.
 MACHINES = {"amd64": ("x86_64", 62), "arm64": ("aarch64", 183)}
 ARCH = os.environ.get("ARCH", "")

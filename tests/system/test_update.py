@@ -42,11 +42,8 @@ class Machine:
     """
 
     def __init__(self, folder):
-        self.folder, self.checkout, self.opt = (
-            folder,
-            folder / "checkout",
-            folder / "opt" / "racedata",
-        )
+        self.folder, self.checkout = folder, folder / "checkout"
+        self.opt = folder / "opt" / "racedata"
         self.units = folder / "etc" / "systemd" / "system"
         self.site = folder / "etc" / "nginx" / "sites-available" / "racedata"
         self.calls = folder / "calls"

@@ -55,15 +55,8 @@ def environment(folder, wheel, *options):
 
 def pip(folder, *arguments):
     """Runs this environment's pip on another one."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        folder / "bin" / "python",
-        "--disable-pip-version-check",
-    ]
-    run(*command, "--quiet", *arguments, folder=folder, **SETTINGS)
+    options = ["--python", folder / "bin" / "python", "--disable-pip-version-check", "--quiet"]
+    run(sys.executable, "-m", "pip", *options, *arguments, folder=folder, **SETTINGS)
 
 
 @pytest.fixture(scope="session")
@@ -145,20 +138,9 @@ def test_the_metadata_has_name_version_licence_and_a_description(wheel):
 def serving(command, folder, *options, **environ):
     """The address of `racedata serve` on a free port, which runs during the block."""
     port = free_port()
-    arguments = [
-        command,
-        "serve",
-        "--port",
-        str(port),
-        "--workers",
-        "1",
-        "--burst-limit",
-        "off",
-        *options,
-    ]
-    process = subprocess.Popen(
-        arguments, cwd=folder, env={"PATH": "/usr/bin:/bin", "HOME": str(folder), **environ}
-    )
+    arguments = f"serve --port {port} --workers 1 --burst-limit off".split()
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), **environ}
+    process = subprocess.Popen([command, *arguments, *options], cwd=folder, env=environ)
     try:
         until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
         yield f"http://127.0.0.1:{port}"
