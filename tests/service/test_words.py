@@ -38,23 +38,12 @@ def test_a_driver_and_a_constructor_with_one_id_keep_their_names(names):
     assert value_in_words("constructor", "mclaren", both) == "McLaren"
 
 
-@pytest.mark.parametrize(
-    ("place", "words"),
-    [
-        ("1", "1st"),
-        ("2", "2nd"),
-        ("3", "3rd"),
-        ("4", "4th"),
-        ("11", "11th"),
-        ("12", "12th"),
-        ("13", "13th"),
-        ("21", "21st"),
-        ("R", "retired"),
-        ("?", "?"),
-    ],
-)
-def test_a_place_is_an_ordinal_or_what_its_letter_means(place, words):
-    assert place_in_words(place) == words
+PLACES = "1 2 3 4 11 12 13 21 R ?"
+
+
+def test_a_place_is_an_ordinal_or_what_its_letter_means():
+    words = map(place_in_words, PLACES.split())
+    assert " ".join(words) == "1st 2nd 3rd 4th 11th 12th 13th 21st retired ?"
 
 
 def test_kinds_and_columns_are_in_small_letters():

@@ -1,8 +1,7 @@
-"""racedata.service.pages.home: the page at `/`, and that every link on it works."""
+"""racedata.service.pages.home: the page at `/`, and that what it links to has data."""
 
 import re
 from html import unescape
-from posixpath import join, normpath
 
 import pytest
 import webtest
@@ -18,23 +17,12 @@ BASE = Settings().base_address
 
 
 @pytest.mark.parametrize("address", ["/", "/data", "/docs"])
-@pytest.mark.parametrize("base", ["/ergast/f1", "/racing"])
-def test_every_link_of_a_page_works_and_links_to_endpoints_have_data(
-    sample_database, base, address
-):
-    settings = {} if base == "/ergast/f1" else {"base_path": "", "series": "racing"}
-    app = client(sample_database, **settings)
-    links = links_of(app.get(address).text)
-    expected = {
-        "/": {"./2023/19", "./2023/18#race", "data", f"{base}/2023/18/driverstandings.csv"},
-        "/data": {"openapi.json", "healthz", "docs", f"{base}/corrections.json"},
-        "/docs": {"openapi.json", f"{base}/current.json", f"{base}/seasons.json"},
-    }
-    assert expected[address] <= {*links}
+def test_links_to_endpoints_have_data(sample, address):
+    links = [link for link in links_of(sample.get(address).text) if link.startswith(BASE)]
+    assert links
     for link in links:
-        answer = app.get(normpath(join("/", link)) if link[0] != "#" else link, status=200)
-        if link.startswith(base) and not re.search("|".join(["csv$|ics$", *EMPTY]), link):
-            assert answer.json["MRData"]["total"] != "0"
+        if not re.search("|".join(["csv$|ics$", *EMPTY]), link):
+            assert sample.get(link).json["MRData"]["total"] != "0"
 
 
 def test_the_second_calendar_of_the_page_has_every_session_but_practice(sample):

@@ -88,7 +88,9 @@ def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later
     assert "Checked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
 
 
-@pytest.mark.parametrize("settings", [{}, {"base_path": ""}, {"base_path": "/x/2023"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"base_path": "", "series": "racing"}, {"base_path": "/x/2023"}]
+)
 def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_database, settings):
     app = client(sample_database, **settings)
     base = Settings(**settings).base_address
@@ -237,17 +239,10 @@ def test_a_round_that_is_missing_between_others_is_404_and_no_page_links_to_it(d
 
 
 @pytest.mark.parametrize("address", ["/2023", "/2023/18"])
-def test_a_page_is_made_once_and_is_the_same_with_and_without_gzip(sample_database, address):
+def test_a_page_is_made_once(sample_database, address):
     data = Counted.read(str(sample_database))
     app = client(data)
     first = app.get(address)
     data.queries = 0
-    gzip = request(app, PATH_INFO=address, HTTP_ACCEPT_ENCODING="gzip")
-    assert gzip.headers["Content-Encoding"] == "gzip"
-    assert len(gzip.body) < len(first.body) / 2
-    gzip.decode_content()
-    assert gzip.body == first.body == app.get(address).body
-    head = app.head(address)
-    assert (head.body, head.content_length) == (b"", len(first.body))
-    assert head.headers["ETag"] == first.headers["ETag"]
+    assert app.get(address).body == first.body
     assert data.queries == 0
