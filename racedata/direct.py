@@ -13,7 +13,8 @@ from racedata.formats import Json
 from racedata.service import serializers, spreadsheets
 from racedata.service.addresses import JSON, Address, Grammar, after_base
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import BY_NAME, RULES, Served
+from racedata.service.content import Served
+from racedata.service.endpoints import BY_NAME, RULES
 from racedata.service.request import (
     ALL,
     Parameters,

@@ -21,7 +21,8 @@ from racedata import __version__
 from racedata.service import calendars, feed, serializers, spreadsheets
 from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.catalogue import NoLastRound
-from racedata.service.endpoints import Endpoint, Served
+from racedata.service.content import Served
+from racedata.service.endpoints import Endpoint
 from racedata.service.environment import IS_BUSY, MUST_WAIT, ONLY_CACHED
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot

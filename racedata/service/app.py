@@ -24,7 +24,8 @@ from racedata.service.answers import (
     Validators,
 )
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS, RULES, Served
+from racedata.service.content import Served
+from racedata.service.endpoints import ENDPOINTS, RULES
 from racedata.service.environment import MUST_WAIT, ONLY_CACHED
 from racedata.service.glibc import return_large_blocks
 from racedata.service.health import Health, sample_notice

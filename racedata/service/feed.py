@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from racedata import __version__
 from racedata.formats import Json, counted
 from racedata.model import STANDINGS
-from racedata.service.endpoints import Served
+from racedata.service.content import Served
 from racedata.service.words import (
     Names,
     column_in_words,

@@ -14,7 +14,8 @@ import orjson
 from racedata import __version__
 from racedata.service import download, page_queries
 from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
-from racedata.service.endpoints import ENDPOINTS, Endpoint, Served
+from racedata.service.content import Served
+from racedata.service.endpoints import ENDPOINTS, Endpoint
 from racedata.service.request import ACCEPTED, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
 from racedata.service.serializers import ECHO

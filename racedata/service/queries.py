@@ -381,13 +381,6 @@ def ids_of_sources(data: Snapshot) -> list[Row]:
     return data.rows("SELECT * FROM ids ORDER BY record")
 
 
-def ids_in_standings(
-    data: Snapshot, standings: RecordTable, column: str, wanted: Wanted
-) -> set[int]:
-    """The driverIds, constructorIds or raceIds in the matching rows of standings."""
-    return distinct(data, column, standings.name, standings.where(wanted))
-
-
 def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
     """The values of a column of numbers in the rows that match."""
     return {

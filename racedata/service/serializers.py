@@ -322,17 +322,6 @@ def correction(row: Row, race: Row | None) -> Json:
     )
 
 
-def ids_of_note(
-    row: Row, drivers: Objects, constructors: Objects, circuits: Objects
-) -> dict[str, str | None]:
-    """The ids of the driver, the constructor and the circuit that a note is about."""
-    lists = {"driverId": drivers, "constructorId": constructors, "circuitId": circuits}
-    return {
-        name: None if row[name] is None else objects[row[name]][name]
-        for name, objects in lists.items()
-    }
-
-
 def discrepancy(
     row: Row, race: Row | None, ids: Mapping[str, str | None], values: Iterable[Row]
 ) -> Json:

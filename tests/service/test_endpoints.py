@@ -1,4 +1,5 @@
-"""racedata.service.endpoints: the whole answer of each endpoint, pages of it, and what is missing.
+"""racedata.service.endpoints, content: the whole answer of each endpoint, pages of it, and what is
+missing.
 
 tests/expected has answers of every endpoint over the sample, laid out to be read and compared with
 the CSV files.

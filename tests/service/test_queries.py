@@ -14,7 +14,8 @@ from support.loads import changed
 from racedata.service import queries
 from racedata.service.addresses import FILTERS, Grammar, RefusedAddress
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS, RULES, Served
+from racedata.service.content import Served
+from racedata.service.endpoints import ENDPOINTS, RULES
 from racedata.service.openapi import PARAMETERS
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot

@@ -14,7 +14,7 @@ import webtest
 from racedata.hints import IN_CHECKOUT
 from racedata.service.app import create_app
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import Served
+from racedata.service.content import Served
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import PAGES
 from racedata.service.ratelimit.stores import store_for

@@ -10,7 +10,8 @@ from functools import cached_property
 from racedata.formats import Json, public_name
 from racedata.service import page_queries, queries, words
 from racedata.service.addresses import Address, Round, Season, Value
-from racedata.service.endpoints import BY_NAME, Content, Served, provenances
+from racedata.service.content import Content, Served, provenances
+from racedata.service.endpoints import BY_NAME
 from racedata.service.request import ParsedRequest
 
 Parameters = tuple[tuple[str, str], ...]  # an endpoint's own, with their values

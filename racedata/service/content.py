@@ -1,0 +1,295 @@
+"""The content of answers: the functions that make a page of objects, and count them all.
+
+Each endpoint has one of them, as its record in endpoints.py says. It gets rows from queries.py, and
+makes the objects with serializers.py; or it takes objects from the catalogue.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from racedata.formats import Json
+from racedata.model import STANDINGS
+from racedata.service import queries, serializers
+from racedata.service.catalogue import Catalogue, Selection
+from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
+from racedata.service.serializers import Objects, Row
+from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
+
+
+class Served(NamedTuple):
+    """What answers are made of: a database, its catalogue, and the settings."""
+
+    data: Snapshot
+    catalogue: Catalogue
+    settings: Settings
+
+
+class Content(NamedTuple):
+    """The content of an answer, before it is written in a format."""
+
+    selection: Selection
+    total: int  # the number of all records that match
+    objects: list[Json]  # the objects of the page
+
+
+# the number of all records that match, and the objects of the page
+TotalAndPage = tuple[int, list[Json]]
+# One page of the records that match: `page(served, wanted, limit, offset)`.
+MakePage = Callable[[Served, Wanted, int, int], TotalAndPage]
+# The records that the rows of one race become.
+ToRecords = Callable[[Served, Sequence[Row]], list[Json]]
+# The ids of the objects of a list that match.
+Ids = Callable[[Served, Wanted], Collection[int]]
+
+
+def page_of_list(
+    objects_of: Callable[[Catalogue], Objects],
+    ids: Ids,
+    served: Served,
+    wanted: Wanted,
+    limit: int,
+    offset: int,
+) -> TotalAndPage:
+    """Objects in the catalogue: all, or those that match."""
+    objects = objects_of(served.catalogue)
+    matching = ids(served, wanted) if wanted else objects
+    found = [each for id, each in objects.items() if id in matching]
+    return len(found), found[offset : offset + limit]
+
+
+def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
+    """The seasons with a matching race, or a matching standing."""
+
+    def years(races: Iterable[int]) -> set[int]:
+        return {served.catalogue.race_rows[id]["year"] for id in races}
+
+    if "driverstandings" in wanted or "constructorstandings" in wanted:
+        # Compared by season, because its two championships may end with different races.
+        return set.intersection(
+            *(
+                years(ids_in_standings(served, standings, "raceId", wanted))
+                for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
+                if any(name in wanted for name in standings.filter_columns)
+            )
+        )
+    return years(queries.ids_of_races(served.data, wanted))
+
+
+def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
+    """The circuitIds of matching races."""
+    races = served.catalogue.race_rows
+    return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
+
+
+def ids_of_entrants(
+    name: str, standings: RecordTable, served: Served, wanted: Wanted
+) -> Collection[int]:
+    """The driverIds or constructorIds of matching results, or in matching standings."""
+    column = RESULT_COLUMNS[name]
+    if standings.kind.endpoint in wanted:
+        return ids_in_standings(served, standings, column, wanted)
+    if set(wanted) == {name}:  # a driver who never raced is in the answer too
+        return [int(wanted[name])]
+    return queries.ids_of_entrants(served.data, column, wanted)
+
+
+def ids_in_standings(
+    served: Served, standings: RecordTable, column: str, wanted: Wanted
+) -> set[int]:
+    """The driverIds, constructorIds or raceIds in the standings that an address selects."""
+    lists = served.catalogue.wanted_lists(standings.name, wanted)
+    if lists is None:
+        return set()
+    return queries.distinct(served.data, column, standings.name, standings.where(lists))
+
+
+ids_of_drivers = partial(ids_of_entrants, "drivers", queries.DRIVER_STANDINGS)
+ids_of_constructors = partial(ids_of_entrants, "constructors", queries.CONSTRUCTOR_STANDINGS)
+
+# The functions `page` of lists.
+seasons = partial(page_of_list, lambda catalogue: catalogue.seasons, ids_of_seasons)
+circuits = partial(page_of_list, lambda catalogue: catalogue.circuits, ids_of_circuits)
+drivers = partial(page_of_list, lambda catalogue: catalogue.drivers, ids_of_drivers)
+constructors = partial(page_of_list, lambda catalogue: catalogue.constructors, ids_of_constructors)
+
+
+def races(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+    """Matching races, with their sessions."""
+    catalogue = served.catalogue
+    ids = (
+        sorted(queries.ids_of_races(served.data, wanted), key=catalogue.race_order.__getitem__)
+        if wanted
+        else [*catalogue.races]
+    )
+    return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
+
+
+def page_of_records(
+    table: RecordTable, records: ToRecords, served: Served, wanted: Wanted, limit: int, offset: int
+) -> TotalAndPage:
+    """Races with their records, or standings: one list per season, or the one after a round.
+
+    A driver may have two rows in a race, but each race is in `Races` once (D23).
+    """
+    catalogue = served.catalogue
+    has_lists = table.name in STANDINGS
+    selected = catalogue.wanted_lists(table.name, wanted) if has_lists else wanted
+    if selected is None:
+        return 0, []
+    total, rows = table.page(served.data, selected, limit, offset)
+
+    def without_records(race: int) -> Json:
+        row = catalogue.race_rows[race]
+        return (
+            serializers.echo(row["year"], row["round"], {}) if has_lists else catalogue.races[race]
+        )
+
+    key = table.kind.keys[2]
+    return total, [
+        {**without_records(id), key: records(served, list(of_race))}
+        for id, of_race in groupby(rows, itemgetter("raceId"))
+    ]
+
+
+def classification(
+    table: RecordTable,
+    formats: Mapping[str, serializers.TimeFormat],
+    served: Served,
+    rows: Sequence[Row],
+) -> list[Json]:
+    """Results of a race or sprint, with times in the format that the settings name."""
+    data, catalogue, settings = served
+    format_time, winner = formats[settings.finish_times], None
+    if settings.finish_times == "gap":
+        winner = queries.winner_time(data, table, rows[0]["raceId"])
+    drivers, constructors = catalogue.drivers, catalogue.constructors
+    return [
+        serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
+        for row in rows
+    ]
+
+
+def of_each_row(record: Callable[[Row, Objects, Objects], Json]) -> ToRecords:
+    """Makes a record of each row, which needs only drivers and constructors."""
+
+    def records(served: Served, rows: Sequence[Row]) -> list[Json]:
+        drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
+        return [record(row, drivers, constructors) for row in rows]
+
+    return records
+
+
+def laps(served: Served, rows: Sequence[Row]) -> list[Json]:
+    return serializers.laps(rows, served.catalogue.drivers)
+
+
+# The records of the other tables.
+results = partial(classification, queries.RESULTS, serializers.RACE_TIMES)
+sprints = partial(classification, queries.SPRINT, serializers.SPRINT_TIMES)
+qualifying = of_each_row(serializers.qualifying_result)
+practice = of_each_row(serializers.practice_result)
+pit_stops = of_each_row(serializers.pit_stop)
+driver_standings = of_each_row(serializers.driver_standing)
+constructor_standings = of_each_row(serializers.constructor_standing)
+
+
+def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+    """The statuses of matching results with their counts, the most frequent first."""
+    texts = served.catalogue.statuses
+    counts = sorted(
+        queries.status_counts(served.data, wanted), key=lambda each: (-each[1], texts[each[0]])
+    )
+    page = counts[offset : offset + limit]
+    return len(counts), [serializers.status(id, count, texts[id]) for id, count in page]
+
+
+def corrections(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+    """Matching corrections."""
+    total, rows = queries.notes(served.data, "corrections", wanted, limit, offset)
+    races = served.catalogue.race_rows
+    return total, [serializers.correction(row, races.get(row["raceId"])) for row in rows]
+
+
+def changes(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+    """Matching changes, the newest first."""
+    total, rows = queries.notes(served.data, "changes", wanted, limit, offset)
+    return total, [serializers.change(row, ids_of_note(served, row)) for row in rows]
+
+
+def discrepancies(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+    """Matching facts about which sources disagree, the most doubtful first."""
+    total, rows = queries.notes(served.data, "discrepancies", wanted, limit, offset)
+    values = queries.values_of_sources(served.data, rows)
+    races = served.catalogue.race_rows
+    return total, [
+        serializers.discrepancy(
+            row, races.get(row["raceId"]), ids_of_note(served, row), values[row["record"]]
+        )
+        for row in rows
+    ]
+
+
+def ids_of_note(served: Served, row: Row) -> dict[str, str | None]:
+    """The ids of the driver, the constructor and the circuit that a note is about."""
+    catalogue = served.catalogue
+    lists = {
+        "driverId": catalogue.drivers,
+        "constructorId": catalogue.constructors,
+        "circuitId": catalogue.circuits,
+    }
+    return {
+        name: None if row[name] is None else objects[row[name]][name]
+        for name, objects in lists.items()
+    }
+
+
+def discrepancy_counts(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+    """How many facts sources disagree about, by kind, season and state."""
+    total, rows = queries.discrepancy_counts(served.data, wanted, limit, offset)
+    return total, list(map(serializers.discrepancy_count, rows))
+
+
+def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+    """What sources call matching drivers, constructors and circuits.
+
+    If a filter names one, the others do not match.
+    """
+    catalogue = served.catalogue
+    # By filter: the kind in the rows, the objects, and which of them match.
+    lists: Mapping[str, tuple[str, Objects, Ids]] = {
+        "drivers": ("driver", catalogue.drivers, ids_of_drivers),
+        "constructors": ("constructor", catalogue.constructors, ids_of_constructors),
+        "circuits": ("circuit", catalogue.circuits, ids_of_circuits),
+    }
+    rows = queries.ids_of_sources(served.data)
+    if wanted:
+        named = [name for name in lists if name in wanted]
+        matching = set[tuple[str, str]]()
+        for name in named or lists:
+            kind, objects, ids = lists[name]
+            matching.update((kind, objects[id][f"{kind}Id"]) for id in ids(served, wanted))
+        rows = [row for row in rows if (row["kind"], row["reference"]) in matching]
+    return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
+
+
+def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:
+    """Races or standings lists, each with where its records are from."""
+    catalogue = served.catalogue
+    ids = [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
+    found = provenances(served.data, kind, ids)
+    return [
+        {**each, "Provenance": found[id]} if id in found else each for id, each in zip(ids, objects)
+    ]
+
+
+def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Json]:
+    """Where the records of a kind are from, by raceId. Fastest laps have a source of their own."""
+    laps = queries.provenance(data, "fastest_laps", races) if kind == "results" else {}
+    return {
+        id: serializers.provenance(row, laps.get(id))
+        for id, row in queries.provenance(data, kind, races).items()
+    }
