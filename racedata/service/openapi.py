@@ -114,21 +114,17 @@ def parameters_of(path: str) -> Iterator[str]:
 
 def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
     return {
-        "parameters": [reference("parameters", name) for name in parameters_of(path)],
+        "parameters": references(*parameters_of(path)),
         "get": {
             "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
             "tags": [endpoint.name],
             "summary": endpoint.summary,
-            "parameters": [
-                reference("parameters", name)
-                for name in (*ACCEPTED[JSON], *endpoint.rules.parameters, *CONDITION_PARAMETERS)
-            ],
+            "parameters": references(
+                *ACCEPTED[JSON], *endpoint.rules.parameters, *CONDITION_PARAMETERS
+            ),
             "responses": {
                 "200": reference("responses", f"{endpoint.name}-answer"),
-                **{
-                    status: reference("responses", status)
-                    for status in ("304", "400", "404", "414", "429", "431", "503")
-                },
+                **{status: reference("responses", status) for status in sorted(RESPONSES)},
             },
         },
     }
@@ -195,6 +191,10 @@ def reference(kind: str, name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
+def references(*parameters: str) -> list[dict[str, Any]]:
+    return [reference("parameters", name) for name in parameters]
+
+
 def response(
     description: str, headers: Sequence[str], content: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -239,43 +239,23 @@ RESPONSES = {
 
 
 # Problems that any address outside the base address may have, and those that count.
-NOT_COUNTED, COUNTED = ("431",), ("431", "429")
+NOT_COUNTED = {"431": reference("responses", "431")}
+COUNTED = {**NOT_COUNTED, "429": reference("responses", "429")}
 
 
-def outside(
-    name: str,
-    summary: str,
-    description: str,
-    type: str,
-    schema: Mapping[str, Any],
-    headers: Sequence[str] = (),
-    problems: Sequence[str] = NOT_COUNTED,
+def cacheable(
+    description: str, type: str, schema: Mapping[str, Any], *headers: str
 ) -> dict[str, Any]:
-    """An operation outside the base address, with a 304 if there are `headers`."""
-    conditions, not_modified = {}, {}
-    if headers:
-        conditions = {
-            "parameters": [reference("parameters", each) for each in CONDITION_PARAMETERS]
-        }
-        not_modified = {"304": response(NOT_MODIFIED, (*headers, *COMMON_HEADERS))}
-    answer = response(description, (*headers, *COMMON_HEADERS), {type: {"schema": schema}})
-    if headers:
-        answer["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
+    """The responses of an address outside the base address that a client may cache."""
+    names = (*CACHE_HEADERS, *headers)
     return {
-        "operationId": name,
-        "tags": ["about the service"],
-        "summary": summary,
-        **conditions,
-        "responses": {
-            "200": answer,
-            **not_modified,
-            **{status: reference("responses", status) for status in problems},
-        },
+        "200": response(description, (*names, "Content-Encoding"), {type: {"schema": schema}}),
+        "304": response(NOT_MODIFIED, names),
     }
 
 
-def download_operation() -> dict[str, Any]:
-    """The operation of `/racedata.db`."""
+def of_database() -> dict[str, Any]:
+    """The responses of `/racedata.db`."""
     content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # in OpenAPI 3.1: any bytes
     names = ("Last-Modified", "Cache-Control", "Link", *RATE_LIMIT_HEADERS)
     answers = {
@@ -284,40 +264,44 @@ def download_operation() -> dict[str, Any]:
     }
     for answer in answers.values():
         answer["headers"]["ETag"] = reference("headers", "ETag-of-file")
+    broken = problem("Something has written into the file.", "Retry-After")
+    return {**answers, **COUNTED, "503": broken}
+
+
+def outside(name: str, summary: str, responses: Mapping[str, Any]) -> dict[str, Any]:
+    """An operation outside the base address."""
     return {
-        "operationId": "get_database",
+        "operationId": name,
         "tags": ["about the service"],
-        "summary": "The database, as an SQLite file",
-        "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
-        "responses": {
-            **answers,
-            **{status: reference("responses", status) for status in COUNTED},
-            "503": problem("Something has written into the file.", "Retry-After"),
-        },
+        "summary": summary,
+        **({"parameters": references(*CONDITION_PARAMETERS)} if "304" in responses else {}),
+        "responses": responses,
     }
 
 
-def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
+def outside_base(offers_download: bool) -> dict[str, dict[str, Any]]:
     """The operations outside the base address."""
-    of_page = ("A page.", "text/html", {"type": "string"}, (*CACHE_HEADERS, *PAGE_HEADERS))
+    health = {"application/json": {"schema": reference("schemas", "Health")}}
+    of_health = {"200": response("The service answers.", COMMON_HEADERS, health)}
+    of_description = cacheable(
+        "An OpenAPI document.",
+        "application/json",
+        {"type": "object", "required": ["openapi", "info", "paths"]},
+        *RATE_LIMIT_HEADERS,
+    )
+    of_page = cacheable("A page.", "text/html", {"type": "string"}, *PAGE_HEADERS, *COMMON_HEADERS)
+    of_page |= NOT_COUNTED
     operations = {
         "/healthz": outside(
             "get_healthz",
             "Which database is served. This request does not count towards the rate limits",
-            "The service answers.",
-            "application/json",
-            reference("schemas", "Health"),
+            of_health | NOT_COUNTED,
         ),
-        "/openapi.json": outside(
-            "get_description",
-            "This description",
-            "An OpenAPI document.",
-            "application/json",
-            {"type": "object", "required": ["openapi", "info", "paths"]},
-            (*CACHE_HEADERS, *RATE_LIMIT_HEADERS),
-            COUNTED,
-        ),
-        "/": outside("get_page", "A page for people: the weekend and the season", *of_page),
-        "/docs": outside("get_docs", "A page for people: how to request data", *of_page),
+        "/openapi.json": outside("get_description", "This description", of_description | COUNTED),
+        "/": outside("get_page", "A page for people: the weekend and the season", of_page),
+        "/docs": outside("get_docs", "A page for people: how to request data", of_page),
     }
-    return operations | ({download.PATH: download_operation()} if offers_download else {})
+    if offers_download:
+        summary = "The database, as an SQLite file"
+        operations[download.PATH] = outside("get_database", summary, of_database())
+    return operations
