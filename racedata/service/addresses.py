@@ -12,7 +12,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from racedata import model
 from racedata.values import DIGITS, ROUND, SEASON, Parser
@@ -124,6 +124,8 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     ),
     **{f"fp{number}": ("practice", str(number)) for number in (1, 2, 3)},
 }
+# Season and round at the front of a path.
+FRONT = re.compile(f"/(current|{SEASON})(?:/(last|next|{ROUND}))?(?=/|\\Z)")
 
 
 class Grammar:
@@ -142,16 +144,14 @@ class Grammar:
                 f"{ending[:50]!r} is not an ending; expected {JSON}, {CSV}, {ICS} for races or "
                 f"{ATOM} for changes"
             )
-        segments = path.split("/")[1:]
-        season, round, rest = split_front(segments)
+        season, round, front, rest = split_front(path)
         if not rest:
             self.check_ending("races", ending)
-            path = "/".join([*segments, "races"])
-            return Address(path, "races", season, round, ending=ending)
+            return Address(f"{front}/races"[1:], "races", season, round, ending=ending)
         if rest[0].isdigit():  # no filter or endpoint is a number
             what = "season" if season is None else "round" if round is None else "filter"
             raise self.unknown(f"{rest[0][:50]!r} is not a {what}")
-        front, rest = segments[: len(segments) - len(rest)], without_spellings(rest)
+        rest = without_spellings(rest)
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         for word in ("last", "next"):
@@ -164,8 +164,7 @@ class Grammar:
         filters = self.parse_filters(endpoint, rest)
         self.check_ending(endpoint, ending)
         self.check(endpoint, season, filters)
-        path = "/".join([*front, *rest])
-        return Address(path, endpoint, season, round, filters=filters, ending=ending)
+        return Address("/".join([front, *rest])[1:], endpoint, season, round, filters, ending)
 
     def parse_filters(self, endpoint: str, segments: list[str]) -> dict[str, Value]:
         """The values of filters by name. If a filter appears twice, the last one applies."""
@@ -254,24 +253,13 @@ def split_ending(path: str) -> tuple[str, str]:
     return path[: match.start()], match[0]
 
 
-def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[str]]:
-    """Season and round at the front, and the segments after them."""
-    if not segments:
-        return None, None, []
-    season: Season | None = None
-    if segments[0] == "current":
-        season = "current"
-    elif re.fullmatch(SEASON, segments[0]):
-        season = int(segments[0])
-    if season is None or len(segments) == 1:
-        return season, None, segments[1:] if season else segments
-    if segments[1] == "last":
-        return season, "last", segments[2:]
-    if segments[1] == "next":
-        return season, "next", segments[2:]
-    if re.fullmatch(ROUND, segments[1]):
-        return season, int(segments[1]), segments[2:]
-    return season, None, segments[1:]
+def split_front(path: str) -> tuple[Season | None, Round | None, str, list[str]]:
+    """Season and round, the front that has them, and the segments after it."""
+    match = FRONT.match(path)
+    words: Sequence[Any] = match.groups() if match else (None, None)
+    season, round = (int(word) if word and word.isdigit() else word for word in words)
+    end = match.end() if match else 0
+    return season, round, path[:end], path[end:].split("/")[1:]
 
 
 def without_spellings(segments: Sequence[str]) -> list[str]:

@@ -140,15 +140,13 @@ class RequestParser:
             ending = address.ending
             accepted = accepted_parameters(self.grammar.endpoints[address.endpoint], ending)
             refuse(given, ending, accepted)
-            base_url = self.base_url(scheme, host) if ending in (JSON, ATOM) else ""
+            own_url = f"{scheme}://{host}{self.settings.base_address}"
+            base_url = (self.settings.base_url or own_url) if ending in (JSON, ATOM) else ""
             return with_parameters(address, given, accepted, self.settings, base_url)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         except (AddressError, ParameterError) as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
-
-    def base_url(self, scheme: str, host: str) -> str:
-        return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
 
 def with_parameters(
