@@ -92,23 +92,24 @@ class Validators:
             ("vary", "Accept-Encoding"),
         ]
 
-    def match(self, env: dict[str, Any]) -> bool:
-        """Whether the client has the answer."""
-        return has_known(env, self.tag, self.last_modified)
+    def send_if_known(self, req: falcon.Request, resp: falcon.Response) -> bool:
+        """Answers 304 if the client has the answer; returns whether it has."""
+        is_known = has_known(req.env, self.tag, self.last_modified)
+        if is_known:
+            resp.status = falcon.HTTP_304
+            resp.set_headers(self.headers)
+        return is_known
 
     def send(
-        self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
+        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str
     ) -> None:
-        """Answers 200 with `body`, plain or compressed."""
+        """Answers 200 with what `compressed` returned: in its plain form if the client wants it."""
+        content = body if accepts_gzip(req.env) else decompressed(body)
         headers = [("content-type", content_type), *self.headers]
-        if body.startswith(MAGIC):
+        if content.startswith(MAGIC):
             headers.append(("content-encoding", "gzip"))
         resp.set_headers(headers)
-        resp.data = body
-
-    def send_not_modified(self, resp: falcon.Response) -> None:
-        resp.status = falcon.HTTP_304
-        resp.set_headers(self.headers)
+        resp.data = content
 
 
 def has_known(env: dict[str, Any], tag: str, last_modified: str) -> bool:
@@ -176,8 +177,7 @@ class CachedAnswers:
         With ONLY_CACHED, sets MUST_WAIT instead of making it. Raises HTTPServiceUnavailable if too
         many answers wait already.
         """
-        if self.validators.match(req.env):
-            self.validators.send_not_modified(resp)
+        if self.validators.send_if_known(req, resp):
             return
         body = self.cache.find(key)
         if body is None and ONLY_CACHED in req.env:
@@ -194,23 +194,18 @@ class CachedAnswers:
             self.cache.put(key, body)
         if body.total is not None:
             resp.set_header("x-total-count", str(body.total))
-        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
-        self.validators.send(resp, content, content_type)
+        self.validators.send(req, resp, body.content, content_type)
 
 
 class Document:
     """A resource whose body is made once per database, such as `/openapi.json`."""
 
     def __init__(self, validators: Validators, body: bytes, content_type: str) -> None:
-        self.validators, self.content_type, self.body = validators, content_type, body
-        self.compressed = compressed(body)
+        self.validators, self.body, self.content_type = validators, compressed(body), content_type
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if self.validators.match(req.env):
-            self.validators.send_not_modified(resp)
-        else:
-            body = self.compressed if accepts_gzip(req.env) else self.body
-            self.validators.send(resp, body, self.content_type)
+        if not self.validators.send_if_known(req, resp):
+            self.validators.send(req, resp, self.body, self.content_type)
 
     on_head = on_get
 
