@@ -23,7 +23,7 @@ from racedata.database import DatabaseError, default_path
 from racedata.service.addresses import CSV, ENDINGS, ICS, after_base
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import ENDPOINTS, RULES
+from racedata.service.endpoints import RULES
 from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
@@ -88,7 +88,7 @@ class Site:
     def __init__(self, settings: Settings, data: Snapshot) -> None:
         self.settings, self.data = settings_of_copy(settings), data
         self.app: App = create_app(self.settings, data)
-        self.left_out: list[str] = []  # addresses of lists that are too long
+        self.left_out: set[str] = set()  # lists that are too long: addresses without an ending
 
     def ask(self, address: str, query: str = "") -> Answer:
         environ: dict[str, Any] = {
@@ -111,30 +111,24 @@ class Site:
 
     # The endpoints.
 
-    def addresses(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """The addresses of all endpoints after the base address, with their endings."""
-        catalogue = Catalogue(self.data)
+    def lists(self) -> Iterator[str]:
+        """The addresses of the files of all endpoints, with their endings."""
+        base, catalogue = self.settings.base_address, Catalogue(self.data)
         fronts = ["", *(f"/{word}" for word in WORDS)]
         for season, rounds in catalogue.rounds.items():
             fronts += [f"/{season}", *(f"/{season}/{round}" for round in rounds)]
-        for endpoint in ENDPOINTS:
-            endings = [*endpoint.rules.endings]
+        for name, rules in RULES.items():
             for front in fronts:
-                if front or not endpoint.rules.needs_season:
-                    yield f"{front}/{endpoint.name}", endings
-                if endpoint.name == "races":  # the only endpoint that needs no name
-                    yield front, endings
+                if front or not rules.needs_season:
+                    yield from (f"{base}{front}/{name}{ending}" for ending in rules.endings)
+                if name == "races":  # the only endpoint that needs no name
+                    yield from (f"{base}{front}{ending}" for ending in rules.endings)
         for kind, names in BY_ID.items():
             for id in catalogue.ids[kind]:
                 for name in names:
                     rest = "" if name == kind else f"/{name}"
-                    yield f"/{kind}/{id}{rest}", [*RULES[name].endings]
-
-    def lists(self) -> Iterator[str]:
-        """The addresses of the files of all endpoints, with their endings."""
-        base = self.settings.base_address
-        for address, endings in self.addresses():
-            yield from (f"{base}{address}{ending}" for ending in endings)
+                    for ending in RULES[name].endings:
+                        yield f"{base}/{kind}/{id}{rest}{ending}"
 
     # Everything else.
 
@@ -189,7 +183,7 @@ class Site:
         for address in lists:
             answer = self.ask(address, f"limit={LIMIT}")
             if answer.total > LIMIT:
-                self.left_out.append(address)
+                self.left_out.add(address.rpartition(".")[0])
             elif answer.status == 200:
                 for name in files_of(address, False):
                     folder.put(name, answer.body)
@@ -206,13 +200,12 @@ class Site:
         return "\n".join([*lines, "/healthz", "  Content-Type: application/json", ""])
 
     def readme(self) -> str:
-        lists = sorted({each.rpartition(".")[0] for each in self.left_out})
         return README_TEXT.format(
             version=__version__,
             built=self.data.build()["builtAt"],
             licence=self.data.licence(),
             limit=f"{LIMIT:,}",
-            lists="\n".join(f"    {each}" for each in lists) or "    none",
+            lists="\n".join(f"    {each}" for each in sorted(self.left_out)) or "    none",
         )
 
 
@@ -260,11 +253,10 @@ def export(settings: Settings, path: str) -> str:
     with site_folder(path) as folder:
         site.write(folder)
         deleted = folder.finish()
-    left_out = len({each.rpartition(".")[0] for each in site.left_out})
     return (
         f"{path}: {len(folder.kept):,} files, {folder.size:,} bytes; {folder.written:,} written, "
         f"{deleted:,} deleted in {time.monotonic() - begun:.0f} seconds\n"
-        f"{left_out:,} lists have more than {LIMIT:,} records and no file; see {README}\n"
+        f"{len(site.left_out):,} lists have more than {LIMIT:,} records and no file; see {README}\n"
     )
 
 
