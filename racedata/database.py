@@ -141,23 +141,25 @@ def is_missing(path: Path) -> bool:
 
 def is_replaceable(path: Path) -> bool:
     """Whether the file at `path` is empty or a racedata database: any version, even damaged."""
-    return path.is_file() and (is_missing(path) or version_of(path) is not None)
+    return version_of(path) is not None or (path.is_file() and is_missing(path))
 
 
 def is_older(path: Path) -> bool:
     """Whether an earlier version of racedata built the file at `path`. It may be damaged."""
-    version = version_of(path) if path.is_file() else None
+    version = version_of(path)
     return version is not None and version < SCHEMA_VERSION
 
 
 def can_be_built_again(path: Path) -> bool:
     """Whether an earlier version built the file at `path`, and this one knows its tables."""
-    version = version_of(path) if path.is_file() else None
+    version = version_of(path)
     return version is not None and OLDEST_VERSION <= version < SCHEMA_VERSION
 
 
 def version_of(path: Path) -> int | None:
     """The schema version of the file at `path`; None if it is not a database of racedata."""
+    if not path.is_file():
+        return None
     with path.open("rb") as file:
         header = Header.parse(file.read(HEADER_BYTES))
     return header.version if header and header.application_id == APPLICATION_ID else None

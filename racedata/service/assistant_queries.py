@@ -35,7 +35,7 @@ def sources(data: Snapshot, kinds: Collection[str], races: Races) -> list[Row]:
     found = data.rows(
         f"""SELECT name, licence FROM sources
             WHERE sourceId IN (SELECT sourceId FROM origins{where}) ORDER BY sourceId""",
-        tuple(where.values),
+        where.values,
     )
     return found or data.rows(SOURCES)
 
@@ -44,7 +44,7 @@ def corrected_values(data: Snapshot, kinds: Collection[str], races: Races) -> in
     """How many values of the records are corrected."""
     where = where_about("tableName", kinds, races)
     count: int
-    (count,) = data.row(f"SELECT count(*) FROM corrections{where}", tuple(where.values))
+    (count,) = data.row(f"SELECT count(*) FROM corrections{where}", where.values)
     return count
 
 
@@ -60,7 +60,7 @@ def provisional_races(data: Snapshot, kinds: Collection[str], races: Races) -> l
                 sources.name AS source
             FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId){where}
             GROUP BY raceId ORDER BY year DESC, round DESC""",
-        tuple(where.values),
+        where.values,
     )
 
 
@@ -85,7 +85,7 @@ def disputed_columns(
     return data.rows(
         f"""SELECT columnName, count(*) AS count FROM discrepancies{where}
             GROUP BY columnName ORDER BY count DESC, columnName""",
-        tuple(where.values),
+        where.values,
     )
 
 

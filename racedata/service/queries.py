@@ -140,7 +140,7 @@ class RecordTable:
         # each race is numbered from 1, the race is no filter.
         is_unfiltered = [*wanted] == (["race"] if self.kind.is_numbered_by_race else [])
         count = "ifnull(max(record), 0)" if is_unfiltered else "count(*)"
-        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
+        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", where.values)
         if limit == 0 or offset >= total:
             return total, []
         if is_unfiltered:
@@ -170,7 +170,7 @@ class RecordTable:
         last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
         sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
-        for race, count in data.rows(sql, tuple(calendar.values)):
+        for race, count in data.rows(sql, calendar.values):
             before, left = max(offset - total, 0), limit - len(rows)
             of_race = {**others, "race": race}
             if others:
@@ -285,7 +285,7 @@ def status_counts(data: Snapshot, wanted: Wanted) -> list[tuple[int, int]]:
     where = where_results(wanted)
     where.add("statusId IS NOT NULL", [])
     rows = data.rows(
-        f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values)
+        f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", where.values
     )
     return [(id, count) for id, count in rows]
 
@@ -305,7 +305,7 @@ def notes(
 ) -> tuple[int, list[Row]]:
     """How many `corrections`, `changes` or `discrepancies` match, and one page of them."""
     where = where_notes(wanted)
-    (total,) = data.row(f"SELECT count(*) FROM {table}{where}", tuple(where.values))
+    (total,) = data.row(f"SELECT count(*) FROM {table}{where}", where.values)
     sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
     if limit == 0 or offset >= total:
         return total, []
@@ -331,7 +331,7 @@ def values_of_sources(data: Snapshot, discrepancies: Iterable[Row]) -> dict[int,
     rows = data.rows(
         f"""SELECT record, source, value FROM discrepancy_values
             WHERE record IN ({", ".join("?" * len(records))}) ORDER BY record, place""",
-        tuple(records),
+        records,
     )
     return {record: list(found) for record, found in groupby(rows, lambda row: row["record"])}
 
@@ -352,7 +352,7 @@ def discrepancy_counts(
     groups = f"FROM discrepancies{where} GROUP BY kind, year, state"
     rows = data.rows(
         f"SELECT kind, year, state, count(*) AS count {groups} ORDER BY kind, year, state",
-        tuple(where.values),
+        where.values,
     )
     return len(rows), rows[offset : offset + limit]
 
@@ -385,7 +385,5 @@ def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
     """The values of a column of numbers in the rows that match."""
     return {
         value
-        for (value,) in data.rows(
-            f"SELECT DISTINCT {column} FROM {table}{where}", tuple(where.values)
-        )
+        for (value,) in data.rows(f"SELECT DISTINCT {column} FROM {table}{where}", where.values)
     }

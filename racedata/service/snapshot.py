@@ -6,7 +6,7 @@ format of the file is in database.py, the queries of endpoints are in queries.py
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from racedata import database
@@ -66,12 +66,12 @@ class Snapshot:
         """Notes why the file that is now at the path cannot replace this one."""
         self.rejection = fault
 
-    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
         with self._lock:
             return self._connection.execute(sql, values).fetchall()
 
-    def row(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Row:
+    def row(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Row:
         """The single row of a query that returns exactly one."""
         return self.rows(sql, values)[0]
 

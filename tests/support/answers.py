@@ -3,7 +3,7 @@
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Counted(Snapshot):
 
     queries = 0
 
-    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self.queries += 1
         return super().rows(sql, values)
 
