@@ -17,6 +17,7 @@ from dataclasses import replace
 from html import unescape
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
+from wsgiref.util import setup_testing_defaults
 
 from racedata import __version__
 from racedata.database import DatabaseError, default_path
@@ -92,19 +93,13 @@ class Site:
 
     def ask(self, address: str, query: str = "") -> Answer:
         environ: dict[str, Any] = {
-            "REQUEST_METHOD": "GET",
-            "SCRIPT_NAME": "",
             "PATH_INFO": address,
             "QUERY_STRING": query,
-            "SERVER_NAME": "localhost",
-            "SERVER_PORT": "80",
-            "SERVER_PROTOCOL": "HTTP/1.1",
             "HTTP_HOST": "localhost",
             "HTTP_ACCEPT": "text/html",
-            "wsgi.url_scheme": "http",
-            "wsgi.input": None,
             "wsgi.errors": sys.stderr,
         }
+        setup_testing_defaults(environ)  # adds what else a server would
         started: list[Any] = []
         body = b"".join(self.app(environ, lambda *given: started.extend(given)))  # type: ignore[arg-type]
         return Answer(int(started[0].split()[0]), dict(started[1]), body)
