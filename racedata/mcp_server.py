@@ -23,6 +23,7 @@ from racedata.settings import (
     SharedSettings,
     argument,
     host_name,
+    in_url,
     whole_number,
 )
 from racedata.statements import views
@@ -150,20 +151,21 @@ def serve_http(
 
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again once it has ended
         signal.signal(number, lambda number, frame: sys.exit())
-    in_url = f"[{host}]" if ":" in host else host
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        sys.exit(f"racedata mcp: cannot listen on {in_url}:{port}: {os.strerror(error.errno or 0)}")
+        sys.exit(
+            f"racedata mcp: cannot listen on {in_url(host)}:{port}: {os.strerror(error.errno or 0)}"
+        )
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,  # a client keeps its tools when the server starts again
         max_request_body_size=MAX_REQUEST,
-        transport_security=security_of([*dict.fromkeys([*LOCAL, in_url, *names])], port),
+        transport_security=security_of([*dict.fromkeys([*LOCAL, in_url(host), *names])], port),
     )
-    print(f"racedata mcp: http://{in_url}:{port}{PATH}", file=sys.stderr, flush=True)
+    print(f"racedata mcp: http://{in_url(host)}:{port}{PATH}", file=sys.stderr, flush=True)
 
     class Server(uvicorn.Server):
         def handle_exit(self, number: int, frame: FrameType | None) -> None:

@@ -83,6 +83,11 @@ def host_name(text: str) -> str:
         return name
 
 
+def in_url(host: str) -> str:
+    """A host as URLs have it: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 def on_or_off(text: str) -> bool:
     if text not in ("on", "off"):
         raise ValueError("on or off")
@@ -285,7 +290,7 @@ class Settings(SharedSettings):
         """The URL at which this machine reaches the service's health report."""
         # These listen on all addresses.
         local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
+        return f"http://{in_url(local)}:{self.port}/healthz"
 
 
 def settings_in(half: type[SharedSettings]) -> "list[Field[Any]]":

@@ -24,7 +24,7 @@ from racedata.service.app import application
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.reload import ReloadingApp
 from racedata.service.worker import STOP_SIGNALS, Worker
-from racedata.settings import SettingError, Settings, stop
+from racedata.settings import SettingError, Settings, in_url, stop
 
 SPARE_FILES = 50  # open files of a worker other than its connections
 
@@ -106,9 +106,7 @@ class Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
 def config(settings: Settings) -> Mapping[str, Any]:
     """The configuration of gunicorn, which options of gunicorn after `--` can change."""
     return {
-        "bind": f"[{settings.host}]:{settings.port}"
-        if ":" in settings.host
-        else f"{settings.host}:{settings.port}",
+        "bind": f"{in_url(settings.host)}:{settings.port}",
         "worker_class": Worker,
         "logger_class": Log,
         "on_starting": on_starting,
