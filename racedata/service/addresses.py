@@ -266,13 +266,9 @@ def without_spellings(segments: Sequence[str]) -> list[str]:
     """Names and values in turn, with the names that this module uses."""
     names_and_values: list[str] = []
     while segments:
-        one, two = segments[0], "/".join(segments[:2])
         # Only a name has other spellings: `drivers/fp1` is a driver.
-        is_name = len(names_and_values) % 2 == 0
-        if is_name and two in SPELLINGS:
-            names_and_values += SPELLINGS[two]
-            segments = segments[2:]
-        else:
-            names_and_values += SPELLINGS.get(one, (one,)) if is_name else (one,)
-            segments = segments[1:]
+        spellings = {} if len(names_and_values) % 2 else SPELLINGS
+        count = 2 if "/".join(segments[:2]) in spellings else 1
+        word, segments = "/".join(segments[:count]), segments[count:]
+        names_and_values += spellings.get(word, (word,))
     return names_and_values
