@@ -16,13 +16,7 @@ import orjson
 
 from racedata.service import download, openapi
 from racedata.service.addresses import Grammar
-from racedata.service.answers import (
-    Cache,
-    CachedAnswers,
-    Document,
-    Resource,
-    Validators,
-)
+from racedata.service.answers import Cache, CachedAnswers, Document, Resource, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
@@ -117,8 +111,8 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
     app.add_route("/healthz", Health(data, settings))
     described = Validators(settings, data, "the description", max_age=settings.max_age)
-    document = openapi.document(served, grammar).encode()
-    app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
+    document = Document(described, openapi.document(served, grammar), falcon.MEDIA_JSON)
+    app.add_route("/openapi.json", document)
     if settings.download:
         app.add_route(download.PATH, download.Download(data, answers.validators.last_modified))
     Pages(Ask(served), grammar, cache).add_to(app)

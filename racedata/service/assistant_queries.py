@@ -43,9 +43,7 @@ def sources(data: Snapshot, kinds: Collection[str], races: Races) -> list[Row]:
 def corrected_values(data: Snapshot, kinds: Collection[str], races: Races) -> int:
     """How many values of the records are corrected."""
     where = where_about("tableName", kinds, races)
-    count: int
-    (count,) = data.row(f"SELECT count(*) FROM corrections{where}", where.values)
-    return count
+    return int(data.value(f"SELECT count(*) FROM corrections{where}", where.values))
 
 
 def provisional_races(data: Snapshot, kinds: Collection[str], races: Races) -> list[Row]:
@@ -91,6 +89,5 @@ def disputed_columns(
 
 def first_change(data: Snapshot) -> str | None:
     """When a build first altered a value; None if none has."""
-    time: str | None
-    (time,) = data.row("SELECT min(changedAt) FROM changes")
+    time: str | None = data.value("SELECT min(changedAt) FROM changes")
     return time

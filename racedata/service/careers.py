@@ -60,7 +60,7 @@ def poles(data: Snapshot, driver: int) -> list[int]:
 
 def points(data: Snapshot, column: str, id: int) -> float:
     """All points of a driver or constructor, in races and sprints."""
-    (total,) = data.row(
+    total = data.value(
         f"""SELECT total(points) FROM (
                 SELECT CAST(points AS REAL) AS points FROM results WHERE {column} = ?1
                 UNION ALL SELECT CAST(points AS REAL) FROM sprint_results WHERE {column} = ?1)""",

@@ -51,8 +51,8 @@ WITH_FILTER = {
 ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
 
-def document(served: Served, grammar: Grammar) -> str:
-    """The OpenAPI document of a service, as JSON text."""
+def document(served: Served, grammar: Grammar) -> bytes:
+    """The OpenAPI document of a service, as JSON."""
     settings = served.settings
     content = orjson.loads(orjson.dumps(OPENAPI))  # a copy
     content["info"]["version"] = __version__
@@ -77,7 +77,7 @@ def document(served: Served, grammar: Grammar) -> str:
     limit = content["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
     limit["schema"]["default"] = settings.usual_limit
-    return orjson.dumps(content).decode()
+    return orjson.dumps(content)
 
 
 def accepted_filters(rules: Rules) -> str:

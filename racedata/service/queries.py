@@ -140,7 +140,7 @@ class RecordTable:
         # each race is numbered from 1, the race is no filter.
         is_unfiltered = [*wanted] == (["race"] if self.kind.is_numbered_by_race else [])
         count = "ifnull(max(record), 0)" if is_unfiltered else "count(*)"
-        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", where.values)
+        total: int = data.value(f"SELECT {count} FROM {self.name}{where}", where.values)
         if limit == 0 or offset >= total:
             return total, []
         if is_unfiltered:
@@ -246,7 +246,7 @@ CONSTRUCTOR_STANDINGS = RecordTable(
 def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> int | None:
     """The time of the first row of a classification in milliseconds; gaps are from it."""
     sql = f"SELECT milliseconds FROM {classification.name} WHERE raceId = ? ORDER BY record LIMIT 1"
-    time: int | None = data.row(sql, (race_id,))["milliseconds"]
+    time: int | None = data.value(sql, (race_id,))
     return time
 
 
@@ -305,7 +305,7 @@ def notes(
 ) -> tuple[int, list[Row]]:
     """How many `corrections`, `changes` or `discrepancies` match, and one page of them."""
     where = where_notes(wanted)
-    (total,) = data.row(f"SELECT count(*) FROM {table}{where}", where.values)
+    total: int = data.value(f"SELECT count(*) FROM {table}{where}", where.values)
     sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
     if limit == 0 or offset >= total:
         return total, []

@@ -75,6 +75,10 @@ class Snapshot:
         """The single row of a query that returns exactly one."""
         return self.rows(sql, values)[0]
 
+    def value(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """The single value of such a row."""
+        return self.row(sql, values)[0]
+
     def build(self) -> sqlite3.Row:
         """Facts about the file: the row of `build`, and its `schemaVersion`."""
         return self.row(
@@ -149,11 +153,8 @@ class Snapshot:
 
     def last_date_with_results(self) -> str:
         """The date of the last race that has results."""
-        date: str
-        (date,) = self.row(
-            "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
-        )
-        return date
+        of_results = "SELECT raceId FROM results"
+        return str(self.value(f"SELECT max(date) FROM races WHERE raceId IN ({of_results})"))
 
 
 def is_path_of_database(name: str) -> bool:
