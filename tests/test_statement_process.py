@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.processes import has_ended, own_memory, until
+from support.processes import has_ended, limited, own_memory, until
 
 from racedata.database import file_state
 from racedata.statement_process import MAX_HEAP, StatementProcess
@@ -163,13 +163,8 @@ def test_a_process_that_cannot_start_is_one_line_and_the_next_question_is_answer
     sample_database,
 ):
     statements = StatementProcess(str(sample_database), BOUNDS, seconds=60)
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # below those that are open
-        with pytest.raises(StatementError) as refused:
-            races(statements)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    with limited(resource.RLIMIT_NOFILE, 3), pytest.raises(StatementError) as refused:
+        races(statements)
     assert str(refused.value) == (
         "no process for statements can start (Too many open files); ask again later"
     )

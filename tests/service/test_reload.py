@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import webtest
 from support import ROOT, spoiling
-from support.processes import open_files
+from support.processes import limited, open_files
 
 from racedata.database import CHECKSUM_BYTES, SCHEMA
 from racedata.service.app import create_app
@@ -237,14 +237,10 @@ def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(
 ):
     before = town(service)
     replace(path, other_database)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # nothing can be opened now
-    try:
+    with limited(resource.RLIMIT_NOFILE, 3):  # nothing can be opened now
         for _ in range(3):
             later(service)
             assert town(service) == before
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert len(caplog.records) == 1 and "cannot be read (Too many open files)" in caplog.text
     later(service)
     assert town(service)[0] == "Zeltweg"
@@ -272,14 +268,10 @@ def test_a_file_that_needs_too_much_memory_is_served_once_memory_is_free(
     (used,) = [
         int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData:")
     ]
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     os.replace(large_database, path)
-    resource.setrlimit(resource.RLIMIT_DATA, (used + megabytes * 1_000_000, hard))
-    try:
+    with limited(resource.RLIMIT_DATA, used + megabytes * 1_000_000):
         later(service)
         assert town(service) == before
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
     assert len(caplog.records) == 1 and "needs more memory" in caplog.text
     later(service)
     assert town(service)[1] != before[1]

@@ -6,6 +6,7 @@ The benchmarks use it too.
 
 import os
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -249,6 +250,17 @@ def service(
         yield running
 
 
+@contextmanager
+def limited(what: int, most: int) -> Iterator[None]:
+    """This process with a lower limit of `resource`, such as of open files."""
+    soft, hard = resource.getrlimit(what)
+    resource.setrlimit(what, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(what, (soft, hard))
+
+
 def nginx_sockets(folder: Path) -> list[Path]:
     """The sockets that deploy/nginx.conf names, in another folder."""
     return [folder / name for name in sorted({*re.findall("unix:/run/racedata/([^ ;]+)", SITE)})]
@@ -263,6 +275,16 @@ def replaced(configuration: str, *changes: tuple[str, str]) -> str:
     return configuration
 
 
+def moved(site: str, address: Site, *changes: tuple[str, str]) -> str:
+    """A configuration of nginx for another address, with these texts replaced by others."""
+    return replaced(
+        site,
+        *changes,
+        ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
+        ("listen [::]:80 default_server;", ""),
+    )
+
+
 @contextmanager
 def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     """nginx with deploy/nginx.conf, in front of `nginx_sockets(folder)`; yields its (host, port).
@@ -271,12 +293,11 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     `access.log` and `error.log` in the folder.
     """
     address = ("127.0.0.1", free_port())
-    site = replaced(
+    site = moved(
         SITE,
+        address,
         *changes,
         ("unix:/run/racedata/", f"unix:{folder}/"),
-        ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
-        ("listen [::]:80 default_server;", ""),
         ("/var/log/nginx/racedata.log", f"{folder}/access.log"),
         ("/var/www/racedata", f"{folder}/files"),
     )
@@ -306,12 +327,8 @@ def logged(folder: Path, requests: int) -> list[str]:
 def nginx_with_copy(folder: Path, copy: Path) -> Iterator[Site]:
     """nginx with deploy/nginx-static.conf over a static copy; yields its (host, port)."""
     address = ("127.0.0.1", free_port())
-    site = replaced(
-        (ROOT / "deploy" / "nginx-static.conf").read_text(encoding="utf-8"),
-        ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
-        ("    listen [::]:80 default_server;\n", ""),
-        ("root /var/www/f1;", f"root {copy};"),
-    )
+    deployed = (ROOT / "deploy" / "nginx-static.conf").read_text(encoding="utf-8")
+    site = moved(deployed, address, ("root /var/www/f1;", f"root {copy};"))
     user = "user root;" if os.geteuid() == 0 else ""
     configuration = (
         f"{user} events {{ }} http {{ access_log off; {temporary_paths(folder)} "
