@@ -63,7 +63,7 @@ def needed_at(path: str) -> str:
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
             # as provide() does
-            is_open = LoaderSettings.read(os.environ).licence == "open"
+            is_open = LoaderSettings.read(os.environ).is_only_open
             return (
                 "the database does not exist yet: building one from "
                 f"{'its sources' if is_open else 'the sample'}"

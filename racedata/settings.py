@@ -218,6 +218,11 @@ class LoaderSettings(SharedSettings):
     corrections: str = setting("", str, "a file of corrections, none or default; empty for the last choice", variable="CORRECTIONS")
     jolpica_token: str = setting("", TOKEN, "your token for Jolpica-F1's latest dump; it is sent only to Jolpica's own host", variable="JOLPICA_TOKEN", is_secret=True)
 
+    @property
+    def is_only_open(self) -> bool:
+        """Whether only sources under CC BY or CC0 may be used."""
+        return self.licence == "open"
+
 
 @dataclass(frozen=True)
 class Settings(SharedSettings):
@@ -243,7 +248,8 @@ class Settings(SharedSettings):
     # fmt: on
 
     # These two are no settings, because the command says them.
-    follows: bool = False  # whether this service also loads and follows its sources
+    # whether this service also loads and follows its sources: the page at / says how to, if not
+    follows: bool = field(default=False, metadata={"affects": "the HTML pages"})
     is_static: bool = False  # whether answers become the files of a static copy, which ignore parameters
 
     @property
@@ -271,13 +277,12 @@ class Settings(SharedSettings):
         return [each for each in (self.burst_limit, self.sustained_limit) if each]
 
     def values_that_affect(self, *shown: Affected) -> list[Any]:
-        """The values of the settings that affect every answer, or one of these."""
-        # the page at / tells users to load sources only if the service does not
-        follows = [self.follows] if "the HTML pages" in shown else []
-        return follows + [
+        """The values of the fields that affect every answer, or one of these."""
+        affecting = ("every answer", *shown)
+        return [
             getattr(self, each.name)
-            for each in settings_in(type(self))
-            if each.metadata["affects"] in ("every answer", *shown)
+            for each in fields(self)
+            if each.metadata.get("affects") in affecting
         ]
 
     @property
@@ -295,7 +300,7 @@ class Settings(SharedSettings):
 
 def settings_in(half: type[SharedSettings]) -> "list[Field[Any]]":
     """The fields that are settings, in order."""
-    return [each for each in fields(half) if each.metadata]
+    return [each for each in fields(half) if "parse" in each.metadata]
 
 
 def variable_of(declared: "Field[Any]") -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from racedata.colours import newest_colour
 from racedata.database import SCHEMA, write_checksum
 from racedata.formats import abridged, counted
-from racedata.loader.allowed import check_licence, is_only_open
+from racedata.loader.allowed import check_licence
 from racedata.loader.choose import Choice, choose
 from racedata.loader.compare.changes import ChangeFinder, fill_changes, put_found_changes
 from racedata.loader.compare.discrepancies import fill_discrepancies
@@ -77,9 +77,10 @@ def build_database(
     lines: Sequence[Line],
     progress: Progress,
     old: ExistingDatabase | None = None,
+    only_open: bool = False,
 ) -> Report:
     """Builds the database at `path` from what counts in the store, with corrections. Raises
-    LoadError, sqlite3.Error or OSError.
+    LoadError, also if all sources must be open and one is not; sqlite3.Error; or OSError.
 
     Into the store, it writes the ids of statuses; the state that `fix_state` gives it; and what
     differs from the `old` database, which this one will replace. It drops all changes from the
@@ -96,14 +97,14 @@ def build_database(
         db.execute("BEGIN")  # only now: no database can be attached in a transaction
         filling = Filling(stage, store, choice, corrected, build_time())
         for source in filling.sources:
-            check_licence(source.address, source.licence)
+            check_licence(source.address, source.licence, only_open)
         applied = fill_and_correct(filling)
         copy_tables(stage)
         for sql in indexes:
             db.execute(sql)
         fix_state(store, corrected.corrections, old.state[0] if old and not old.is_sample else None)
         describe(db, store, filling.base.is_sample)
-        put_what_changed(filling, old)
+        put_what_changed(filling, old, only_open)
         amounts = fill_comparisons(filling)
         check_required(db)
         report = report_of(db, choice, applied, amounts)
@@ -169,12 +170,12 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     return applied
 
 
-def put_what_changed(filling: Filling, old: ExistingDatabase | None) -> None:
+def put_what_changed(filling: Filling, old: ExistingDatabase | None, only_open: bool) -> None:
     """Puts into the store what differs between the finished database and the old one."""
     store, db = filling.store, filling.db
     # The sample has no history: it has the same bytes on all machines. Where all sources must be
     # open, the changes must not show a value of one that is not.
-    if is_only_sample(store) or (is_only_open() and names_others(store, filling.sources, old)):
+    if is_only_sample(store) or (only_open and names_others(store, filling.sources, old)):
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         filling.stage.progress("noting what has changed")

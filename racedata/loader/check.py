@@ -9,6 +9,7 @@ nothing.
 """
 
 import argparse
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -24,7 +25,6 @@ from racedata.loader.compare.differences import GROUPS, Group
 from racedata.loader.compare.ids import IDENTIFIED
 from racedata.loader.corrections import (
     HEADER,
-    REMEMBERED,
     CorrectedRows,
     corrections_at,
     corrections_file,
@@ -41,6 +41,7 @@ from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
 from racedata.model import KINDS, TABLE_OF
+from racedata.settings import LoaderSettings
 
 ROWS_SHOWN = 10
 
@@ -150,9 +151,10 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
         temporary_folder("racedata-", path.name) as folder,
     ):
         with read([source], progress) as group, store.transaction():
-            lines = corrections_at(corrections_file(store, REMEMBERED))
+            lines = corrections_at(corrections_file(store))
             names = put_last(store, group, CorrectedRows(lines), progress)
-            built = build_database(folder / path.name, store, lines, progress)
+            only_open = LoaderSettings.read(os.environ).is_only_open
+            built = build_database(folder / path.name, store, lines, progress, only_open=only_open)
         with closing(open_read_only(folder / path.name)) as db:
             found = differences_from(db, [public_name(name) for name in names])
     compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]

@@ -26,11 +26,13 @@ class Copy(NamedTuple):
     etag: str  # its entity tag there; empty if it has none
 
 
-def install_copy(copy: Copy, new: Path, existing: ExistingDatabase | None) -> None:
-    """Writes the copy to `new`. Raises Refused if it may not replace the existing database."""
+def install_copy(copy: Copy, new: Path, existing: ExistingDatabase | None, only_open: bool) -> None:
+    """Writes the copy to `new`. Raises Refused if it may not replace the existing database, and
+    LoadError if its sources must be open and one is not.
+    """
     with closing(open_read_only(copy.path)) as db:
         for name, licence in db.execute(SOURCES):
-            check_licence(f"{without_query(copy.address)}: {name}", licence)
+            check_licence(f"{without_query(copy.address)}: {name}", licence, only_open)
     if existing:
         check_age(copy, existing)
     with copy.path.open("rb") as source, new.open("wb") as target:

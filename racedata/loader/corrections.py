@@ -9,7 +9,7 @@ from argparse import ArgumentParser
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from racedata.database import FileState, file_state
 from racedata.loader.correction_lines import DRIVER, Correction, Line
@@ -39,9 +39,7 @@ FIELDS = [
 HEADER = ",".join(field.name for field in FIELDS)
 
 
-# The value of `--corrections`: None for the word none, empty for what the store remembers.
-Named = Path | Literal[""] | None
-REMEMBERED: Literal[""] = ""
+# What `--corrections` may be instead of a path. Empty means the last choice, which the store has.
 WORDS: dict[str, Path | None] = {"none": None, "default": CORRECTIONS}
 KEY_OF_FILE = "corrections"  # where the store remembers it
 
@@ -51,42 +49,30 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--corrections",
         metavar="FILE",
-        default=file_in_settings(),
-        type=file_named,
+        default=LoaderSettings.read(os.environ).corrections,
         help="a file that lists known errors in sources and what is right; the word default means "
         "the project's own, and none leaves the data as it is. It is used until a later command "
         "names another (CORRECTIONS; default: the one that is used)",
     )
 
 
-def file_named(text: str) -> Named:
-    return WORDS.get(text, Path(text)) if text else REMEMBERED
-
-
-def file_in_settings() -> Named:
-    return file_named(LoaderSettings.read(os.environ).corrections)
-
-
-def corrections_file(store: Store, named: Named) -> Path | None:
-    """The file that a command names, or else the one that the store remembers.
+def corrections_file(store: Store, named: str = "") -> Path | None:
+    """The file that a command names, or else the one that the store remembers; None for none.
 
     Raises LoadError if that is gone.
     """
-    if named != REMEMBERED:
-        return named
-    text = str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default"))
+    text = named or str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default"))
     path = WORDS.get(text, Path(text))
-    if path and not path.exists():
+    if path and not named and not path.exists():
         what = "no such file, but corrections were read from it before; name another: --corrections"
         raise LoadError(f"{path}: {what} FILE, default (the project's own) or none")
     return path
 
 
-def remember_corrections(store: Store, named: Named) -> None:
+def remember_corrections(store: Store, named: str) -> None:
     """Remembers the file that a command names, for later commands."""
-    if named != REMEMBERED:
-        words = {path: text for text, path in WORDS.items()}
-        text = words.get(named) or os.path.abspath(str(named))
+    if named:
+        text = named if named in WORDS else os.path.abspath(named)
         store.remember(OF_NO_SOURCE, {KEY_OF_FILE: text})
 
 

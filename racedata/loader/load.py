@@ -12,18 +12,13 @@ from pathlib import Path
 
 from racedata.database import can_be_built_again, default_path, is_missing, store_path
 from racedata.formats import without_query
-from racedata.loader.allowed import add_licence_argument, set_licence
+from racedata.loader.allowed import add_licence_argument
 from racedata.loader.copies import install_copy
-from racedata.loader.corrections import (
-    CorrectedRows,
-    Named,
-    add_corrections_argument,
-    file_in_settings,
-)
+from racedata.loader.corrections import CorrectedRows, add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.memory import clear_for_copy, copied_from
-from racedata.loader.program import add_database_argument, run
+from racedata.loader.program import add_database_argument, run, settings_of
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import (
     Condition,
@@ -45,33 +40,31 @@ from racedata.loader.source_list import (
 )
 from racedata.loader.sources import PUBLISHED, Source, sources_named, whole_database
 from racedata.loader.store import Store, opened_store
-from racedata.settings import argument
+from racedata.settings import LoaderSettings, argument
 
 
 def load(
     sources: Sequence[str],
-    database: str,
-    corrections: Named,
+    settings: LoaderSettings,
     progress: Progress,
     *,
     replace: bool = False,
     only: bool = False,
-    has_options: bool = False,
 ) -> list[str]:
-    """Reads sources into the store, and builds `database` from it. A whole database is copied
-    instead, unless the command `has_options` for a build. Returns a report.
+    """Reads sources into the store, and builds the database from it. A whole database is copied
+    instead. Returns a report.
 
     The sources replace the dumps in the list; with `only`, they are the whole list. Without
     sources, it reads the dumps of the last load, or the sample. It may `replace` a database that
     cannot be read. Raises LoadError, sqlite3.Error or OSError.
     """
+    database = settings.database
     if whole := whole_database(sources):
-        check_unchanged(whole, has_options)
-        return load_whole(whole, database, progress, replace)
+        return load_whole(whole, settings, progress, replace)
     with new_database(database, may_replace=replace) as new, ExitStack() as reading:
         loaded = loaded_before(Path(database), new.existing)
         # without APIs: an address of an API may also be a zip
-        check_licences(dumps_in(sources or loaded))
+        check_licences(dumps_in(sources or loaded), settings.is_only_open)
         first, *others = sources_read_together(sources or loaded)
         # If one of the others fails, what it said at the last load counts. The base must not fail.
         groups = [
@@ -89,7 +82,7 @@ def load(
             put_all_read(store, groups, corrected, progress)
             put_source_list(store, sources if only else list_after(store, sources or loaded))
 
-        report = new.build_from_store(corrections, progress, edit)
+        report = new.build_from_store(settings, progress, edit)
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
     return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
@@ -101,22 +94,22 @@ def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
     return [*addresses, SAMPLE] if [*loaded] == [SAMPLE] else after_load(addresses, loaded)
 
 
-def check_unchanged(
-    whole: Source, has_options: bool, expected: str = "neither --only nor --corrections"
-) -> None:
-    """Raises LoadError if a whole database comes with options that could only change it."""
-    if has_options:
-        what = f"a database is copied unchanged; expected {expected}"
-        raise LoadError(f"{without_query(whole.address)}: {what}")
+def unwanted_option(whole: Source, expected: str) -> LoadError:
+    """The error for a whole database with an option that could only change it."""
+    what = f"a database is copied unchanged; expected {expected}"
+    return LoadError(f"{without_query(whole.address)}: {what}")
 
 
-def load_whole(source: Source, database: str, progress: Progress, replace: bool) -> list[str]:
-    """Replaces `database` with another one, as it is, unless that is older. Returns a report."""
-    path = Path(database)
+def load_whole(
+    source: Source, settings: LoaderSettings, progress: Progress, replace: bool
+) -> list[str]:
+    """Replaces the database with another one, as it is, unless that is older. Returns a report."""
+    database, path = settings.database, Path(settings.database)
     if os.path.realpath(source.address) == os.path.realpath(database):
         raise LoadError(f"{database}: is the database itself; expected another file")
     with source.copied(progress) as copy, new_database(database, may_replace=replace) as new:
-        install_copy(copy, new.path, None if replace else new.existing)
+        existing = None if replace else new.existing
+        install_copy(copy, new.path, existing, settings.is_only_open)
     clear_for_copy(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]
@@ -135,9 +128,10 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
     return [SAMPLE]
 
 
-def load_unread(path: str, corrections: Named, progress: Progress) -> str:
+def load_unread(settings: LoaderSettings, progress: Progress) -> str:
     """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
-    with store_of(Path(path), may_write=True) as store:
+    path = Path(settings.database)
+    with store_of(path, may_write=True) as store:
         addresses = wanted_list(store)
         dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded
@@ -148,43 +142,37 @@ def load_unread(path: str, corrections: Named, progress: Progress) -> str:
             with store.transaction():
                 put_source_list(store, addresses)
     if is_unread:
-        make_default_folder(path)
-        return load(dumps, path, corrections, progress)[-1]
-    if has_changed and not is_missing(Path(path)):
-        reason = "the list of sources has changed"
-        return replace_from_store(path, corrections, progress, reason)[-1]
+        make_default_folder(settings.database)
+        return load(dumps, settings, progress)[-1]
+    if has_changed and not is_missing(path):
+        return replace_from_store(settings, progress, "the list of sources has changed")[-1]
     return ""
 
 
-def load_or_rebuild(
-    database: str, corrections: Named, progress: Progress, has_options: bool = False
-) -> list[str]:
+def load_or_rebuild(settings: LoaderSettings, progress: Progress) -> list[str]:
     """Reads the sources of the last load again, or copies its whole database. If that fails and an
     earlier version built the database, builds it from the store. Returns a report. Raises what
     `load` does.
     """
-    if whole := whole_database(copied_from(Path(database))):
-        check_unchanged(whole, has_options)
+    path = Path(settings.database)
     try:
-        if whole:
-            return load_whole(whole, database, progress, replace=False)
-        return load([], database, corrections, progress)
+        return load(copied_from(path), settings, progress)
     except (LoadError, OSError) as error:
-        if not can_be_built_again(Path(database)):
+        if not can_be_built_again(path):
             raise
-        return replace_from_store(database, corrections, progress, f"its source failed: {error}")
+        return replace_from_store(settings, progress, f"its source failed: {error}")
 
 
-def bring_into_step(database: str, corrections: Named, progress: Progress) -> str:
+def bring_into_step(settings: LoaderSettings, progress: Progress) -> str:
     """Builds the database again if it is lost, of an earlier version, or behind its store. Returns
     what it did.
     """
-    condition = condition_at(Path(database))
+    condition = condition_at(Path(settings.database))
     if condition is Condition.OLDER:
         # its sources may have tables that the earlier version of racedata did not load
-        return load_or_rebuild(database, corrections, progress)[-1]
+        return load_or_rebuild(settings, progress)[-1]
     if condition in (Condition.LOST, Condition.BEHIND):
-        return replace_from_store(database, corrections, progress, condition.value)[-1]
+        return replace_from_store(settings, progress, condition.value)[-1]
     return ""
 
 
@@ -225,25 +213,19 @@ def main(arguments: Sequence[str]) -> None:
     add_corrections_argument(parser)
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
-    set_licence(parsed.licence)
+    settings = settings_of(parsed)
     sources = [address for named in parsed.sources for address in named]
     if not sources and (parsed.only or parsed.replace):
         parser.error(f"--{'only' if parsed.only else 'replace'}: expected a SOURCE too")
 
     def work(progress: Progress) -> list[str]:
-        make_default_folder(parsed.database)
-        database, corrections = parsed.database, parsed.corrections
-        has_options = parsed.only or corrections != file_in_settings()
+        make_default_folder(settings.database)
+        has_options = parsed.only or parsed.corrections != parser.get_default("corrections")
+        whole = whole_database(sources or copied_from(Path(settings.database)))
+        if whole and has_options:
+            raise unwanted_option(whole, "neither --only nor --corrections")
         if not sources:
-            return load_or_rebuild(database, corrections, progress, has_options)
-        return load(
-            sources,
-            database,
-            corrections,
-            progress,
-            replace=parsed.replace,
-            only=parsed.only,
-            has_options=has_options,
-        )
+            return load_or_rebuild(settings, progress)
+        return load(sources, settings, progress, replace=parsed.replace, only=parsed.only)
 
     run("load", parsed.database, work)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
-from racedata.loader.corrections import CORRECTIONS, REMEMBERED, corrections_file
+from racedata.loader.corrections import CORRECTIONS, corrections_file
 from racedata.loader.existing import checksum_at_end, open_read_only
 from racedata.loader.store import NotAStore, Store, UnknownStore, opened_store
 
@@ -68,9 +68,8 @@ def clear_for_copy(database: Path, name: str, etag: str) -> None:
 
 def remembered_corrections(database: Path) -> Path | None:
     """The file of corrections that the store remembers; the project's own without a store."""
-
     without_store: Path | None = CORRECTIONS
-    return ask_store(database, lambda store: corrections_file(store, REMEMBERED), without_store)
+    return ask_store(database, corrections_file, without_store)
 
 
 def copied_from(database: Path) -> list[str]:

@@ -4,9 +4,10 @@ import errno
 import os
 import sqlite3
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from racedata.formats import printable
@@ -26,6 +27,13 @@ def add_database_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--database", type=argument(FILE), default=default, metavar="FILE", help=help
     )
+
+
+def settings_of(parsed: Namespace) -> LoaderSettings:
+    """The settings, with the options of a command that has some of these."""
+    names = {"database", "corrections", "licence"} & {*vars(parsed)}
+    settings = LoaderSettings.read(os.environ)
+    return replace(settings, **{name: getattr(parsed, name) for name in names})
 
 
 def progress_of_terminal() -> Progress:

@@ -8,13 +8,13 @@ no other has been.
 import os
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing
-from racedata.loader.allowed import is_only_open
 from racedata.loader.build import build_database
 from racedata.loader.correction_lines import Line
-from racedata.loader.corrections import CorrectedRows, corrections_at, file_in_settings
+from racedata.loader.corrections import CorrectedRows, corrections_at
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.load import list_after, load
@@ -27,6 +27,7 @@ from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import configured, put_source_list
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
+from racedata.settings import LoaderSettings
 
 
 def provide(database: str) -> None:
@@ -34,29 +35,30 @@ def provide(database: str) -> None:
 
     If the sample is not allowed, it loads the sources in RACEDATA_SOURCES.
     """
+    settings = replace(LoaderSettings.read(os.environ), database=database)
 
     def work(progress: Progress) -> list[str]:
         path = Path(os.path.realpath(database))
         path.parent.mkdir(parents=True, exist_ok=True)
-        if is_missing(path) and is_only_open():
-            return load_open_sources(database, progress)
-        build_without_lock(path, progress)
+        if is_missing(path) and settings.is_only_open:
+            return load_open_sources(settings, progress)
+        build_without_lock(path, settings.is_only_open, progress)
         return []
 
     run("serve", database, work, replaces=False)
 
 
-def load_open_sources(database: str, progress: Progress) -> list[str]:
+def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]:
     addresses = configured()
     if not addresses:
         raise LoadError(
             "RACEDATA_LICENCE=open does not allow the sample; expected RACEDATA_SOURCES with "
             "sources under CC BY or CC0"
         )
-    return load(addresses, database, file_in_settings(), progress)
+    return load(addresses, settings, progress)
 
 
-def build_without_lock(path: Path, progress: Progress) -> None:
+def build_without_lock(path: Path, only_open: bool, progress: Progress) -> None:
     before = identity_of_file(str(path))
     lines = corrections_at(remembered_corrections(path))
     with (
@@ -68,7 +70,7 @@ def build_without_lock(path: Path, progress: Progress) -> None:
         else:
             with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
                 take_apart(existing, store)
-        build_database(folder / path.name, store, lines, progress)
+        build_database(folder / path.name, store, lines, progress, only_open=only_open)
         # If the file has changed, a load has ended, and its data is better.
         if identity_of_file(str(path)) == before:
             replace_file(folder / path.name, path)

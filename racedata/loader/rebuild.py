@@ -17,7 +17,6 @@ from racedata.loader.build import Report, build_database
 from racedata.loader.compare.changes import take_changes
 from racedata.loader.corrections import (
     CorrectedRows,
-    Named,
     corrections_at,
     corrections_file,
     remember_corrections,
@@ -34,6 +33,7 @@ from racedata.loader.stage import sources_in
 from racedata.loader.store import IN_MEMORY, Store, opened_store
 from racedata.loader.threads import Sleep
 from racedata.loader.update import put_whole
+from racedata.settings import LoaderSettings
 
 Edit = Callable[[Store, CorrectedRows], None]
 
@@ -53,7 +53,7 @@ class NewDatabase:
 
     def build_from_store(
         self,
-        corrections: Named,
+        settings: LoaderSettings,
         progress: Progress,
         edit: Edit = lambda store, corrected: None,
         may_stay: bool = False,
@@ -69,12 +69,14 @@ class NewDatabase:
             if self.existing and condition_of(store, self.existing) is Condition.APART:
                 take_apart(self.existing, store)
             store.count_build()
-            lines = corrections_at(corrections_file(store, corrections))
+            lines = corrections_at(corrections_file(store, settings.corrections))
             edit(store, CorrectedRows(lines))
-            remember_corrections(store, corrections)
+            remember_corrections(store, settings.corrections)
             # before a fault rolls the store back: that frees space
             with full_disk_named(self.path.parent):
-                report = build_database(self.path, store, lines, progress, self.existing)
+                report = build_database(
+                    self.path, store, lines, progress, self.existing, settings.is_only_open
+                )
             if self.existing and may_stay:
                 report = report._replace(differences=self.differences(progress, *others))
                 self.is_new = bool(report.differences)
@@ -109,16 +111,17 @@ def new_database(
             raise NothingNew
 
 
-def replace_from_store(
-    database: str, corrections: Named, progress: Progress, reason: str
-) -> list[str]:
-    """Builds `database` from the store, without a request. Returns a report.
+def replace_from_store(settings: LoaderSettings, progress: Progress, reason: str) -> list[str]:
+    """Builds the database from the store, without a request. Returns a report.
 
     If the store is lost, the database is taken apart.
     """
-    with new_database(database) as new:
-        report = new.build_from_store(corrections, progress)
-    return [*report.lines, f"{database}: {report.seasons} from its store, because {reason}"]
+    with new_database(settings.database) as new:
+        report = new.build_from_store(settings, progress)
+    return [
+        *report.lines,
+        f"{settings.database}: {report.seasons} from its store, because {reason}",
+    ]
 
 
 # The store and the database in step.

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from racedata.formats import timestamp, utc_now, without_query
+from racedata.loader.allowed import check_licence
 from racedata.loader.copies import Copy, install_copy
-from racedata.loader.corrections import CorrectedRows, Named
+from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
@@ -34,6 +35,7 @@ from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
 from racedata.loader.threads import Sleep
 from racedata.loader.update import CANCELLED_AFTER, put_news
+from racedata.settings import LoaderSettings
 
 Say = Callable[[str], object]  # prints a line
 
@@ -42,10 +44,9 @@ Say = Callable[[str], object]  # prints a line
 class Refresh:
     """A refresh of a database from sources: `run` asks all of them, and `ask` one."""
 
-    database: str
+    settings: LoaderSettings
     addresses: Sequence[str]  # of the sources
     season: int | None  # the only one to bring, with all details of its races
-    corrections: Named
     progress: Progress
     new_pace: Callable[[], Pace] = Pace  # makes the pace of the requests to a source
     # With it, a refresh does not fail if another program or thread is replacing the database: it
@@ -54,7 +55,7 @@ class Refresh:
     is_named: bool = True  # whether the command names the sources
 
     def __post_init__(self) -> None:
-        self.path = Path(self.database)
+        self.path = Path(self.settings.database)
         self.sources = [source_at(address, self.new_pace()) for address in self.addresses]
 
     def run(self, say: Say) -> bool:
@@ -75,7 +76,7 @@ class Refresh:
                 say(str(error))
                 was_refused = True
             except FAULTS as error:
-                faults.append(fault_text(error, self.database))
+                faults.append(fault_text(error, self.settings.database))
         if faults:
             raise LoadError("; ".join(faults))
         return was_refused
@@ -84,7 +85,7 @@ class Refresh:
         """Raises LoadError, before any request, if the database is missing or damaged. First builds
         one that is of an earlier version, or that lacks what the store has.
         """
-        if line := bring_into_step(self.database, self.corrections, self.progress):
+        if line := bring_into_step(self.settings, self.progress):
             say(line)
         ExistingDatabase(self.path).close()
 
@@ -169,13 +170,15 @@ class SourceRefresh:
         Raises LoadError if another program has stored records of this source since it was asked,
         perhaps newer ones.
         """
-        refresh, source = self.refresh, self.source
+        refresh, settings, source = self.refresh, self.refresh.settings, self.source
+        given = delivery.source
         remarks: list[str] = []
 
         def edit(store: Store, corrected: CorrectedRows) -> None:
             if as_read(store, source) != self.known_reading:
                 what = f"another program has stored records from {source.address} in the meantime"
                 raise LoadError(f"{refresh.path}: {what}; try again")
+            check_licence(given.address, given.licence, settings.is_only_open)
             remarks.extend(
                 put_news(
                     store,
@@ -190,11 +193,9 @@ class SourceRefresh:
             put_source_list(store, addresses, is_read=False)
             store.remember(source.name, delivery.notes)
 
-        with new_database(refresh.database, refresh.sleep) as new:
-            report = new.build_from_store(
-                refresh.corrections, refresh.progress, edit, may_stay=True
-            )
-            self.known_reading = delivery.source.read_at, delivery.source.checksum
+        with new_database(settings.database, refresh.sleep) as new:
+            report = new.build_from_store(settings, refresh.progress, edit, may_stay=True)
+            self.known_reading = given.read_at, given.checksum
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)
         self.is_new |= new.is_new
@@ -203,8 +204,8 @@ class SourceRefresh:
         """Replaces the database with a copy of another one, if they differ."""
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
-            with new_database(refresh.database, refresh.sleep) as new:
-                install_copy(copy, new.path, new.existing)
+            with new_database(refresh.settings.database, refresh.sleep) as new:
+                install_copy(copy, new.path, new.existing, refresh.settings.is_only_open)
                 differences = new.differences(refresh.progress)
             for line in differences:
                 self.say(line)

@@ -14,14 +14,20 @@ from pathlib import Path
 
 from racedata import values
 from racedata.database import OLDEST_VERSION
-from racedata.loader.allowed import add_licence_argument, set_licence
-from racedata.loader.corrections import add_corrections_argument, file_in_settings
+from racedata.loader.allowed import add_licence_argument
+from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
-from racedata.loader.load import bring_into_step, check_unchanged, load, load_unread
+from racedata.loader.load import bring_into_step, load, load_unread, unwanted_option
 from racedata.loader.memory import remember_followed
-from racedata.loader.program import add_database_argument, progress_of_terminal, run, say
+from racedata.loader.program import (
+    add_database_argument,
+    progress_of_terminal,
+    run,
+    say,
+    settings_of,
+)
 from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.same_bytes import SAMPLE
@@ -35,23 +41,22 @@ from racedata.loader.sources import (
     whole_database,
 )
 from racedata.loader.threads import Sleep
-from racedata.settings import argument
+from racedata.settings import LoaderSettings, argument
 
 
 def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     """A function that follows sources until a signal, or until a pipe closes, of which it gets the
     reading end. Raises LoadError if the sources are wrong.
     """
-    path, corrections = parsed.database, parsed.corrections
+    settings, path = settings_of(parsed), Path(parsed.database)
     addresses = addresses_of(parsed)
     names = [source_at(address).name for address in addresses]
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
         refresh = Refresh(
-            database=path,
+            settings=settings,
             addresses=addresses,
             season=None,
-            corrections=corrections,
             progress=lambda text: sleep(0),  # which ends it if the program is to end
             new_pace=partial(Pace, sleep=sleep),
             sleep=sleep,
@@ -67,19 +72,19 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
             show(text)
 
         if whole_database(addresses):
-            if not has_more_than_the_sample(Path(path)):
-                line = load(addresses, path, corrections, progress)[-1]
+            if not has_more_than_the_sample(path):
+                line = load(addresses, settings, progress)[-1]
         elif not parsed.addresses:
-            line = load_unread(path, corrections, progress)
-        line = line or bring_into_step(path, corrections, progress)
+            line = load_unread(settings, progress)
+        line = line or bring_into_step(settings, progress)
         progress("")
-        remember_followed(Path(path), names)
+        remember_followed(path, names)
         return line
 
     # At first, all are due at once. They are asked in the order of Refresh.run.
     sources = [partial(make, number) for number in reversed(range(len(addresses)))]
-    can_follow = partial(has_more_than_the_sample, Path(path))
-    return partial(follow_in_threads, path, sources, Preparation(prepare, can_follow))
+    can_follow = partial(has_more_than_the_sample, path)
+    return partial(follow_in_threads, parsed.database, sources, Preparation(prepare, can_follow))
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:
@@ -87,9 +92,11 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
     wrong or not allowed, or if a whole database is not the only one.
     """
     addresses: list[str] = parsed.addresses or listed_at(parsed.database)
-    if whole := whole_database(addresses):
-        check_unchanged(whole, parsed.corrections != file_in_settings(), "no --corrections")
-    check_licences(addresses)
+    settings = settings_of(parsed)
+    whole = whole_database(addresses)
+    if whole and settings.corrections != LoaderSettings.read(os.environ).corrections:
+        raise unwanted_option(whole, "no --corrections")
+    check_licences(addresses, settings.is_only_open)
     return addresses
 
 
@@ -127,21 +134,20 @@ def main(arguments: Sequence[str]) -> None:
             sys.exit(f"racedata refresh: {error}")
         return
 
-    was_refused = False
+    settings, was_refused = settings_of(parsed), False
 
     def work(progress: Progress) -> list[str]:
         nonlocal was_refused
         faults: list[str] = []
         addresses = addresses_of(parsed)
         is_listed = not (parsed.addresses or parsed.season or whole_database(addresses))
-        if is_listed and (line := load_unread(parsed.database, parsed.corrections, progress)):
+        if is_listed and (line := load_unread(settings, progress)):
             faults.append(say(line))
         refresh = Refresh(
-            database=parsed.database,
+            settings=settings,
             addresses=addresses,
             is_named=bool(parsed.addresses),
             season=parsed.season,
-            corrections=parsed.corrections,
             progress=progress,
         )
         was_refused = refresh.run(lambda line: faults.append(say(line)))
@@ -194,7 +200,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add_corrections_argument(parser)
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
-    set_licence(parsed.licence)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected only one of them")
     parsed.addresses = [address for named in parsed.addresses for address in named]

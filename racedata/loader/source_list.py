@@ -94,11 +94,11 @@ def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
     return sorted(joined, key=lambda address: source_at(address).is_provisional)
 
 
-def check_licences(addresses: Sequence[str]) -> None:
+def check_licences(addresses: Sequence[str], only_open: bool) -> None:
     """Raises LoadError if one of these sources is known not to be allowed, before it is asked."""
     for address in addresses:
         if licence := source_at(address).licence:
-            check_licence(address, licence)
+            check_licence(address, licence, only_open)
 
 
 def dumps_in(addresses: Sequence[str]) -> list[str]:

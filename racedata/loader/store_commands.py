@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from racedata.database import is_missing
@@ -11,16 +12,14 @@ from racedata.formats import counted
 from racedata.loader.choose import Choice, choose
 from racedata.loader.corrections import (
     CorrectedRows,
-    Named,
     add_corrections_argument,
     corrections_at,
     corrections_file,
-    file_in_settings,
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import PARTS
-from racedata.loader.program import add_database_argument, run
+from racedata.loader.program import add_database_argument, run, settings_of
 from racedata.loader.rebuild import (
     Condition,
     condition_at,
@@ -30,15 +29,17 @@ from racedata.loader.rebuild import (
 )
 from racedata.loader.source_list import list_that_counts, names_at, put_source_list, wanted_list
 from racedata.loader.store import Store, StoredPart
+from racedata.settings import LoaderSettings
 
 
-def replace_if_different(database: str, corrections: Named, progress: Progress) -> list[str]:
+def replace_if_different(settings: LoaderSettings, progress: Progress) -> list[str]:
     """Builds the database from its store, without a request, and replaces it if it differs."""
+    database = settings.database
     condition = condition_at(Path(database))
     if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
-        return replace_from_store(database, corrections, progress, condition.value)
+        return replace_from_store(settings, progress, condition.value)
     with new_database(database) as new:
-        report = new.build_from_store(corrections, progress, may_stay=True, others=["corrections"])
+        report = new.build_from_store(settings, progress, may_stay=True, others=["corrections"])
     if not report.differences:
         return [*report.misfits, f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons}"]
@@ -65,7 +66,7 @@ def source_lines(database: str) -> Iterator[str]:
                 yield f"-  {source.name}: read {source.read_at}; {why}"
 
 
-def remove(database: str, name: str, corrections: Named, progress: Progress) -> list[str]:
+def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
 
     def edit(store: Store, corrected: CorrectedRows) -> None:
@@ -78,15 +79,15 @@ def remove(database: str, name: str, corrections: Named, progress: Progress) -> 
         if not store.sources():
             raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
 
-    with new_database(database) as new:
-        report = new.build_from_store(corrections, progress, edit)
-    return [*report.lines, f"{database}: {report.seasons}, without {name}"]
+    with new_database(settings.database) as new:
+        report = new.build_from_store(settings, progress, edit)
+    return [*report.lines, f"{settings.database}: {report.seasons}, without {name}"]
 
 
 RACE = re.compile("([0-9]{4})/([0-9]{1,2})")
 
 
-def part_lines(database: str, race: str, kind: str, corrections: Named) -> Iterator[str]:
+def part_lines(settings: LoaderSettings, race: str, kind: str) -> Iterator[str]:
     """What each source says about a kind of a race: as CSV, what counts first."""
     match = RACE.fullmatch(race)
     if not match:
@@ -94,9 +95,8 @@ def part_lines(database: str, race: str, kind: str, corrections: Named) -> Itera
     if kind not in PARTS:
         raise LoadError(f"{kind!r}: expected one of {', '.join(PARTS)}")
     season, round = map(int, match.groups())
-    with store_of(Path(database)) as store:
-        file = corrections_file(store, corrections)
-        corrected = CorrectedRows(corrections_at(file))
+    with store_of(Path(settings.database)) as store:
+        corrected = CorrectedRows(corrections_at(corrections_file(store, settings.corrections)))
         choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
         parts = list(parts_in(choice, season, round, kind))
         if not parts:
@@ -132,12 +132,8 @@ def parser_of(command: str, description: str) -> argparse.ArgumentParser:
 
 def build_command(arguments: Sequence[str]) -> None:
     description = "Build the database again from what its sources have said, without a request."
-    parsed = parser_of("build", description).parse_args(arguments)
-    run(
-        "build",
-        parsed.database,
-        lambda progress: replace_if_different(parsed.database, parsed.corrections, progress),
-    )
+    settings = settings_of(parser_of("build", description).parse_args(arguments))
+    run("build", settings.database, partial(replace_if_different, settings))
 
 
 def sources_command(arguments: Sequence[str]) -> None:
@@ -149,12 +145,12 @@ def sources_command(arguments: Sequence[str]) -> None:
         help="take a source from the list: what it has said stays stored, but does not count",
     )
     parsed = parser.parse_args(arguments)
-    if parsed.remove is None and parsed.corrections != file_in_settings():
+    if parsed.remove is None and parsed.corrections != parser.get_default("corrections"):
         parser.error("--corrections: expected --remove too")
 
     def work(progress: Progress) -> list[str]:
         if parsed.remove is not None:
-            return remove(parsed.database, parsed.remove, parsed.corrections, progress)
+            return remove(settings_of(parsed), parsed.remove, progress)
         return list(source_lines(parsed.database))
 
     run("sources", parsed.database, work, replaces=parsed.remove is not None)
@@ -166,11 +162,5 @@ def parts_command(arguments: Sequence[str]) -> None:
     parser.add_argument("race", metavar="RACE", help="a season and a round, such as 2023/18")
     parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(PARTS)}")
     parsed = parser.parse_args(arguments)
-    run(
-        "parts",
-        parsed.database,
-        lambda progress: list(
-            part_lines(parsed.database, parsed.race, parsed.kind, parsed.corrections)
-        ),
-        replaces=False,
-    )
+    lines = part_lines(settings_of(parsed), parsed.race, parsed.kind)
+    run("parts", parsed.database, lambda progress: list(lines), replaces=False)

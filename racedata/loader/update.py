@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any
 
 from racedata.formats import abridged
-from racedata.loader.allowed import check_licence
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
@@ -112,7 +111,6 @@ def put_news(
     What is shorter than before, because it has fewer races or entrants, is not added, unless it
     `may_be_shorter`. `are_cancelled` gets the times since when a calendar has lacked races.
     """
-    check_licence(delivery.source.address, delivery.source.licence)
     source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
     shorter: list[str] = []

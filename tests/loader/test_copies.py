@@ -10,6 +10,7 @@ from support.loads import (
     assert_refused,
     built,
     changed,
+    loader_settings,
     next_version,
     racedata,
     refused,
@@ -41,7 +42,7 @@ def other(sample_database, tmp_path):
 
 
 def loaded(source, database, **options):
-    return load([str(source)], str(database), CORRECTIONS, lambda text: None, **options)
+    return load([str(source)], loader_settings(database, CORRECTIONS), lambda text: None, **options)
 
 
 # Loading.
@@ -55,7 +56,7 @@ def test_a_database_is_loaded_byte_for_byte(tmp_path, other, source):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     other.write_bytes(built(source, tmp_path / "new.db").read_bytes())
     # It is what the next load without sources takes.
-    assert load_or_rebuild(str(database), CORRECTIONS, lambda text: None) == [report]
+    assert load_or_rebuild(loader_settings(database, CORRECTIONS), lambda text: None) == [report]
     assert database.read_bytes() == other.read_bytes()
 
 
@@ -71,7 +72,7 @@ def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(databas
     loaded(other, database)
     refreshed(database, str(SAMPLE))
     assert database.read_bytes() != other.read_bytes()
-    report = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
+    report = load_or_rebuild(loader_settings(database, CORRECTIONS), lambda text: None)
     assert report[-1].endswith(f" from {other.parent / 'dump'}")  # of which the other was built
 
 
@@ -227,7 +228,7 @@ def test_a_database_at_a_url_is_compared(database, other):
 
 
 def has_news(database, url):
-    refresh = Refresh(str(database), [url], None, None, lambda text: None, hurried)
+    refresh = Refresh(loader_settings(database), [url], None, lambda text: None, hurried)
     return refresh.has_news(refresh.sources[0], [])
 
 
@@ -251,7 +252,7 @@ class FollowedServer:
             pace.now = lambda: 1_700_000_000 + self.clock
             return pace
 
-        self.refresh = Refresh(str(database), [server.url], None, None, str, new_pace)
+        self.refresh = Refresh(loader_settings(database), [server.url], None, str, new_pace)
         self.followed = followed_source(self.refresh, self.refresh.sources[0])
 
     def check(self):

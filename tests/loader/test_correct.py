@@ -5,7 +5,16 @@ import random
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built, edited, facts_of, file_of_corrections, rows_of, select, with_ids
+from support.loads import (
+    built,
+    edited,
+    facts_of,
+    file_of_corrections,
+    loader_settings,
+    rows_of,
+    select,
+    with_ids,
+)
 
 from racedata.database import store_path
 from racedata.loader.correct import apply_corrections, note_corrections
@@ -440,14 +449,14 @@ def test_corrections_that_are_taken_back_leave_no_trace(tmp_path, uncorrected, s
     database = built(SAMPLE, tmp_path / "x.db", lines)
     told = select(database, TOLD)
     assert len({name for _, _, name, *_ in told}) > 3
-    replace_if_different(str(database), None, nothing)
+    replace_if_different(loader_settings(database), nothing)
     assert rows_of(database) == rows_of(uncorrected)
     ids = "SELECT resultId, raceId, driverId, number FROM results"
     assert select(database, ids) == select(uncorrected, ids)
-    replace_if_different(str(database), lines, nothing)
+    replace_if_different(loader_settings(database, lines), nothing)
     assert select(database, TOLD) == told
     facts = facts_of(database)
     store_path(database).unlink()
-    replace_if_different(str(database), None, nothing)
+    replace_if_different(loader_settings(database), nothing)
     assert facts_of(database) == facts
     assert select(database, TOLD) == told

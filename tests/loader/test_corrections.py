@@ -18,6 +18,7 @@ from support.loads import (
     edit,
     edited,
     file_of_corrections,
+    loader_settings,
     racedata,
     run_loader,
     select,
@@ -27,7 +28,7 @@ from support.loads import (
 from racedata.database import store_path
 from racedata.formats import counted
 from racedata.loader.correction_lines import Correction, Line
-from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED, corrections_at
+from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
 from racedata.loader.errors import LoadError
 from racedata.loader.rebuild import replace_from_store
 from racedata.loader.refresh import Refresh
@@ -255,7 +256,7 @@ def test_a_file_is_used_by_later_commands_until_another_is_named(tmp_path, monke
     ):
         said(database, command, *arguments)
         assert [row[-2] for row in told(database)] == ["7"], command
-    refresh_from(SAMPLE, database, REMEMBERED, outcome="nothing new")
+    refresh_from(SAMPLE, database, "", outcome="nothing new")
     file_of_corrections(tmp_path, f"{VERSTAPPEN},grid,6,7,a better test")
     assert "corrections" in said(database, "build")
     assert [row[-1] for row in told(database)] == ["a better test"]
@@ -503,7 +504,7 @@ def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path):
     database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
     store_path(database).unlink()
     for path in (corrections, None):
-        replace_from_store(str(database), path, lambda text: None, "a test")
+        replace_from_store(loader_settings(database, path), lambda text: None, "a test")
         assert told(database) == [TOLD_GRID]
     assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 
@@ -573,7 +574,7 @@ def refresh_from(source, database, corrections, outcome="new data"):
     api, said = built(source, database.parent / "api.db", None), []
     with served(answers_of(client(api))) as server:
         refresh = Refresh(
-            str(database), [server.url], 2023, corrections, lambda text: None, hurried
+            loader_settings(database, corrections), [server.url], 2023, lambda text: None, hurried
         )
         refresh.run(said.append)
     assert said[-1].startswith(f"{database}: {outcome} after ")

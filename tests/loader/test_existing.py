@@ -16,6 +16,7 @@ from support.apis import answers_of, served
 from support.loads import (
     assert_refused,
     changed,
+    loader_settings,
     racedata,
     refused,
     rows_as_before,
@@ -138,7 +139,7 @@ def test_a_shared_car_without_a_number_stays(database):
     twice = "SELECT raceId, driverId FROM results GROUP BY 1, 2 HAVING count(*) > 1"
     changed(database, f"UPDATE results SET number = NULL WHERE (raceId, driverId) IN ({twice})")
     before = rows_of(database)
-    replace_from_store(str(database), None, lambda text: None, "a test")
+    replace_from_store(loader_settings(database), lambda text: None, "a test")
     assert rows_of(database) == before
 
 

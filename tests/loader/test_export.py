@@ -23,6 +23,7 @@ from support.loads import (
     changed,
     csv_rows,
     file_of_corrections,
+    loader_settings,
     racedata,
     run_loader,
     select,
@@ -87,7 +88,7 @@ def assert_comes_back(database, folder, corrections=None):
     """
     dump, rest, again = (folder / name for name in ("dump.zip", "more.zip", "again.db"))
     sources = [str(exported(database, dump, rest)), str(rest)]
-    lines = load(sources, str(again), corrections, lambda text: None)
+    lines = load(sources, loader_settings(again, corrections), lambda text: None)
     before, after = tables_of(database), tables_of(again)
     assert before.keys() == after.keys()
     assert [name for name in before if before[name] != after[name]] == []

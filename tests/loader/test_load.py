@@ -20,6 +20,7 @@ from support.loads import (
     built,
     edit,
     expected_lines,
+    loader_settings,
     refused,
     rows_of,
     run_loader,
@@ -186,7 +187,7 @@ def test_the_report_says_which_tables_are_absent(source, tmp_path):
     names = {path.stem for path in source.glob("*.csv")} - {*REQUIRED}
     for name in names:
         (source / f"{name}.csv").unlink()
-    lines = load([str(source)], str(tmp_path / "x.db"), None, lambda text: None)
+    lines = load([str(source)], loader_settings(tmp_path / "x.db"), lambda text: None)
     rows = rows_of(tmp_path / "x.db")
     assert rows["seasons"] == [(year, None) for year in sorted({row[1] for row in rows["races"]})]
     for name in names - {"seasons"}:
@@ -261,6 +262,6 @@ def test_the_remarks_of_every_source_are_reported(source, tmp_path):
         path.write_text(path.read_text().replace(",code,", ",kode,", 1))
         return str(dump)
 
-    said = load([without_codes("a"), without_codes("b")], str(tmp_path / "x.db"), None, print)
+    said = load([without_codes("a"), without_codes("b")], loader_settings(tmp_path / "x.db"), print)
     remark = "drivers.csv: no column code, so it is unknown in all rows"
     assert said.count(remark) == 2

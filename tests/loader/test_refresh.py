@@ -13,7 +13,17 @@ import pytest
 from support import SAMPLE, spoiling
 from support.answers import client
 from support.apis import FAULTS, answers_of, refreshed, served
-from support.loads import RECORDS, built, changed, edited, race_ids, remember, rows_of, select
+from support.loads import (
+    RECORDS,
+    built,
+    changed,
+    edited,
+    loader_settings,
+    race_ids,
+    remember,
+    rows_of,
+    select,
+)
 from support.refreshes import (
     DAY,
     F1DB,
@@ -256,7 +266,7 @@ def test_the_command_ends_with_1_and_a_line_if_anything_fails(api, behind, capsy
 
 def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(current, tmp_path):
     folder = shutil.copytree(F1DB, tmp_path / "f1db")
-    refresh = Refresh(str(current), [str(folder)], None, None, lambda text: None)
+    refresh = Refresh(loader_settings(current), [str(folder)], None, lambda text: None)
     shutil.rmtree(folder)
     said = []
     with pytest.raises(LoadError, match="not found"):
@@ -372,10 +382,9 @@ def test_the_requests_of_a_refresh_count_for_the_next_one(api, behind):
     for _ in range(2):
         slept = []
         refresh = Refresh(
-            str(behind),
+            loader_settings(behind, CORRECTIONS),
             [api.url],
             None,
-            CORRECTIONS,
             lambda text: None,
             partial(pace_with_limit, slept),
         )
@@ -390,7 +399,7 @@ def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(
     with served(answers_of(client(with_a_penalty(finished, tmp_path, 9)))) as server:
         refreshed(behind, server.url, now=datetime(2099, 1, 1, tzinfo=UTC).timestamp())
     assert rows_of(behind)["results"] != rows_of(complete)["results"]
-    load([str(finished)], str(behind), CORRECTIONS, lambda text: None)
+    load([str(finished)], loader_settings(behind, CORRECTIONS), lambda text: None)
     assert rows_of(behind)["results"] == rows_of(complete)["results"]
     assert "2099" not in str(
         select(behind, "SELECT readAt FROM sources UNION ALL SELECT fetchedAt FROM origins")

@@ -21,6 +21,7 @@ from support.loads import (
     csv_rows,
     edit,
     edited,
+    loader_settings,
     race_ids,
     rows_of,
     run_loader,
@@ -68,7 +69,7 @@ def lacking(folder, *tables, **edits):
 
 def load(database, *sources):
     """Loads from several sources. Returns the lines of the report."""
-    return load_dumps([str(each) for each in sources], str(database), None, lambda text: None)
+    return load_dumps([str(each) for each in sources], loader_settings(database), lambda text: None)
 
 
 @pytest.mark.parametrize("tables", [["results"], RECORDS], ids="-".join)

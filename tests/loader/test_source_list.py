@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
-from support.loads import built, changed, rows_of, run_loader, select, without
+from support.loads import built, changed, loader_settings, rows_of, run_loader, select, without
 from support.processes import following
 from support.refreshes import F1DB, assert_ends_at_once
 
@@ -68,7 +68,7 @@ def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkey
 
     def unread(*sources):
         monkeypatch.setenv("RACEDATA_SOURCES", " ".join(map(str, sources)))
-        return load_unread(str(database), None, lambda text: None)
+        return load_unread(loader_settings(database), lambda text: None)
 
     assert unread(F1DB).endswith(f" from {F1DB}")
     assert unread(F1DB) == ""
@@ -83,7 +83,7 @@ def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkey
 def test_a_dump_stays_ahead_of_an_api_that_is_behind_it_in_the_list(tmp_path, monkeypatch):
     database = tmp_path / "x.db"
     monkeypatch.setenv("RACEDATA_SOURCES", f"{F1DB} {API}")
-    load_unread(str(database), None, lambda text: None)
+    load_unread(loader_settings(database), lambda text: None)
     with closing(Store(store_path(database))) as store:
         assert source_list.list_that_counts(store) == [str(F1DB), API]
 
@@ -92,7 +92,9 @@ def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path,
     database = built(F1DB, tmp_path / "x.db", None)
     before = rows_of(database)
     monkeypatch.setenv("RACEDATA_SOURCES", f"{API} openf1")
-    assert "the list of sources has changed" in load_unread(str(database), None, lambda text: None)
+    assert "the list of sources has changed" in load_unread(
+        loader_settings(database), lambda text: None
+    )
     assert rows_of(database) == before
     with closing(Store(store_path(database))) as store:
         assert source_list.wanted_list(store) == [API, str(F1DB), "openf1"]
@@ -101,9 +103,9 @@ def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path,
 def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, monkeypatch):
     monkeypatch.setattr(source_list, "DEFAULT_LIST", [JOLPICA, str(F1DB), OPENF1])
     database = built(SAMPLE, tmp_path / "x.db")
-    assert load_unread(str(database), None, lambda text: None).endswith(f" from {F1DB}")
+    assert load_unread(loader_settings(database), lambda text: None).endswith(f" from {F1DB}")
     assert select(database, "SELECT isSample FROM build") == [(0,)]
-    assert load_unread(str(database), None, lambda text: None) == ""
+    assert load_unread(loader_settings(database), lambda text: None) == ""
 
 
 @pytest.mark.parametrize("content", [b"?", None], ids=["no database", "a newer version"])
@@ -118,7 +120,7 @@ def test_a_file_that_cannot_be_understood_is_never_replaced(database, content, m
         with pytest.raises(
             LoadError, match=r"is not an SQLite database|has schema version 12, which is newer"
         ):
-            load_unread(str(database), None, lambda text: None)
+            load_unread(loader_settings(database), lambda text: None)
     assert (database.read_bytes(), database.stat().st_ino) == before
 
 

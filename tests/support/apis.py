@@ -17,6 +17,7 @@ import webtest
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.refresh import Refresh
 from racedata.loader.sources import Pace
+from support.loads import loader_settings
 
 Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]
@@ -173,6 +174,8 @@ def refreshed(
     """Refreshes a database without waiting. Returns its messages and the number of requests."""
     said: list[str] = []
     new_pace = partial(hurried, time.time if now is None else lambda: now)
-    refresh = Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, new_pace)
+    refresh = Refresh(
+        loader_settings(database, CORRECTIONS), addresses, season, lambda text: None, new_pace
+    )
     refresh.run(said.append)
     return said, sum(source.pace.requests for source in refresh.sources)

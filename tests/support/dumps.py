@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from racedata.loader.load import load
-from support.loads import select
+from support.loads import loader_settings, select
 
 
 class ChangedDump:
@@ -49,7 +49,7 @@ class ChangedDump:
             path = self.folder / f"{self.prefix}{name}.csv"
             with path.open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows(rows)
-        return load([str(self.folder)], str(self.database), None, lambda text: None)
+        return load([str(self.folder)], loader_settings(self.database), lambda text: None)
 
     def stored(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query, from the database that is built from the dump."""

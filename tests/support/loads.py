@@ -30,6 +30,7 @@ from racedata.loader.stage import staged
 from racedata.loader.store import Store
 from racedata.loader.update import put_whole
 from racedata.model import RECORDS
+from racedata.settings import LoaderSettings
 from support import EXPECTED, PACKAGE, ROOT, SAMPLE
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
@@ -72,8 +73,16 @@ def built(
 ) -> Path:
     """The path of a database built from one source or several: in this process, which is faster."""
     sources = [source] if isinstance(source, Path | str) else source
-    load.load([str(each) for each in sources], str(database), corrections, lambda text: None)
+    addresses = [str(each) for each in sources]
+    load.load(addresses, loader_settings(database, corrections), lambda text: None)
     return database
+
+
+def loader_settings(database: Path, corrections: Path | str | None = None) -> LoaderSettings:
+    """The settings of the loader for a database, with a file of corrections or none."""
+    words: dict[Path | str | None, str] = {None: "none", CORRECTIONS: "default"}
+    named = words.get(corrections, str(corrections))
+    return LoaderSettings(database=str(database), corrections=named)
 
 
 def file_of_corrections(folder: Path, *lines: str) -> Path:

@@ -23,6 +23,7 @@ from racedata.loader.sources import Pace, Source
 from racedata.loader.sources.api_client import JOLPICA_LIMITS
 from racedata.model import KINDS, RECORDS
 from support.apis import Answer
+from support.loads import loader_settings
 
 Key = tuple[int, str, str]  # round, session and kind
 
@@ -346,7 +347,7 @@ def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str
             return expected_records(db)
 
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
-    refresh = Refresh(str(database), [address], None, None, lambda text: None, new_pace)
+    refresh = Refresh(loader_settings(database), [address], None, lambda text: None, new_pace)
     source = followed_source(refresh, refresh.sources[0])
     with suppress(SeasonOver):
         CheckLoop(

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from support.answers import client
-from support.loads import select
+from support.loads import loader_settings, select
 
 from racedata.loader.load import load
 
@@ -53,7 +53,7 @@ FASTEST_LAPS = {
 def both(dump, f1db, tmp_path_factory):
     """A database of the dump and what f1db adds."""
     database = tmp_path_factory.mktemp("both") / "racedata.db"
-    load([str(dump), str(f1db)], str(database), None, lambda text: None)
+    load([str(dump), str(f1db)], loader_settings(database), lambda text: None)
     return database
 
 

@@ -20,6 +20,7 @@ from support.loads import (
     edited,
     facts_of,
     is_whole,
+    loader_settings,
     race_ids,
     rows_of,
     select,
@@ -292,7 +293,7 @@ def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     said = []
     limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
-        refresh = Refresh(str(database), [url], None, CORRECTIONS, said.append)
+        refresh = Refresh(loader_settings(database, CORRECTIONS), [url], None, said.append)
         refresh.run(said.append)
     assert rows_of(database) == rows_of(complete)
     assert refresh.sources[0].pace.requests == 29

@@ -13,7 +13,7 @@ from contextlib import closing
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built, changed, edited, race_ids, select, without
+from support.loads import built, changed, edited, loader_settings, race_ids, select, without
 from support.three_sources import season_of_three
 
 from racedata.database import store_path
@@ -22,7 +22,7 @@ from racedata.loader import store
 from racedata.loader.choose import ChosenRace
 from racedata.loader.compare import changes
 from racedata.loader.compare.changes import ChangeFinder, facts_of
-from racedata.loader.corrections import CORRECTIONS, HEADER, REMEMBERED
+from racedata.loader.corrections import CORRECTIONS, HEADER
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store
 from racedata.loader.store import StoredCalendar
@@ -236,8 +236,8 @@ def test_a_correction_that_is_added_or_taken_back_is_the_reason(finished, tmp_pa
     corrections = tmp_path / "corrections.csv"
     corrections.write_text(f"{HEADER}\nresults,2023/18/sainz,grid,4,5,A test and another\n")
     built(finished, database)
-    replace_from_store(str(database), corrections, print, "")
-    replace_from_store(str(database), CORRECTIONS, print, "")
+    replace_from_store(loader_settings(database, corrections), print, "")
+    replace_from_store(loader_settings(database, CORRECTIONS), print, "")
     assert noted(database, "key, oldValue, value, reason") == [
         ("2023/18/sainz", "5", "4", "a correction was taken back"),
         ("2023/18/sainz", "4", "5", "corrected: A test and another"),
@@ -249,10 +249,10 @@ def test_changes_survive_a_lost_store_and_a_lost_database(two_dumps, tmp_path):
     for dump in two_dumps:
         built(dump, database)
     store_path(database).unlink()
-    replace_from_store(str(database), REMEMBERED, print, "")
+    replace_from_store(loader_settings(database, ""), print, "")
     assert [row[1:] for row in noted(database)] == [PENALTY]
     database.unlink()
-    replace_from_store(str(database), REMEMBERED, print, "")
+    replace_from_store(loader_settings(database, ""), print, "")
     assert [row[1:] for row in noted(database)] == [PENALTY]
 
 
@@ -264,7 +264,7 @@ def test_a_change_whose_database_was_never_put_in_place_is_noted_once(two_dumps,
     served = database.read_bytes()
     built(after, database)
     database.write_bytes(served)
-    replace_from_store(str(database), REMEMBERED, print, "")
+    replace_from_store(loader_settings(database, ""), print, "")
     assert [row[1:] for row in noted(database)] == [PENALTY]
 
 

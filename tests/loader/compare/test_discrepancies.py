@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support import EXPECTED, PACKAGE, SAMPLE
-from support.loads import changed, edit, planted, racedata, select
+from support.loads import changed, edit, loader_settings, planted, racedata, select
 from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.loader.build import build_database
@@ -46,7 +46,7 @@ def compared(database, source):
 def merged(tmp_path_factory):
     """A database with all kinds of records: the sample and what f1db adds."""
     path = tmp_path_factory.mktemp("merged") / "merged.db"
-    load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
+    load([str(SAMPLE), str(F1DB)], loader_settings(path, CORRECTIONS), lambda text: None)
     return path
 
 
@@ -463,7 +463,7 @@ def test_the_constructor_in_the_qualifying_counts_if_a_source_has_no_results(sto
 
 def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):
     path = tmp_path / "merged.db"
-    load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
+    load([str(SAMPLE), str(F1DB)], loader_settings(path, CORRECTIONS), lambda text: None)
     fact = discrepancies(path)["results", "2023/9/bottas", "grid"]
     with (PACKAGE / "loader" / "not_corrected.csv").open(newline="", encoding="utf-8") as file:
         lines = {(row["table"], row["key"]): row for row in csv.DictReader(file)}
@@ -520,7 +520,7 @@ def test_the_same_store_has_the_same_discrepancies(merged, tmp_path):
     tables = ("discrepancies", "discrepancy_values", "ids")
     path = Path(shutil.copytree(merged.parent, tmp_path / "again")) / merged.name
     before = [select(path, f"SELECT * FROM {table}") for table in tables]
-    replace_if_different(str(path), CORRECTIONS, lambda text: None)
+    replace_if_different(loader_settings(path, CORRECTIONS), lambda text: None)
     assert [select(path, f"SELECT * FROM {table}") for table in tables] == before
 
 
@@ -528,7 +528,7 @@ def test_a_database_is_replaced_if_only_its_discrepancies_differ(tmp_path):
     path = tmp_path / "racedata.db"
     other = shutil.copytree(SAMPLE, tmp_path / "other")
     edit(other / "drivers.csv", ",Norris,", ",Noris,")
-    load([str(SAMPLE), str(other)], str(path), None, lambda text: None)
+    load([str(SAMPLE), str(other)], loader_settings(path), lambda text: None)
     assert discrepancies(path)["drivers", "norris", "surname"]["said"]["other"] == "Noris"
     lines = remove(str(path), str(other), None, lambda text: None)
     assert lines and discrepancies(path) == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import EXPECTED, SAMPLE
-from support.loads import select
+from support.loads import loader_settings, select
 
 from racedata.database import store_path
 from racedata.loader.load import load
@@ -19,7 +19,7 @@ IDS = "SELECT kind, reference, source, id FROM ids ORDER BY record"
 @pytest.fixture(scope="module")
 def merged(tmp_path_factory):
     path = tmp_path_factory.mktemp("merged") / "merged.db"
-    load([str(SAMPLE), str(F1DB)], str(path), None, lambda text: None)
+    load([str(SAMPLE), str(F1DB)], loader_settings(path), lambda text: None)
     return path
 
 
@@ -49,7 +49,7 @@ def test_a_database_whose_store_is_lost_keeps_the_ids(merged, tmp_path):
     path = Path(shutil.copy(merged, tmp_path / "copy.db"))
     assert not store_path(path).exists()
     before = select(path, IDS)
-    load([str(F1DB)], str(path), None, lambda text: None)
+    load([str(F1DB)], loader_settings(path), lambda text: None)
     with closing(sqlite3.connect(store_path(path))) as db:
         (stored,) = db.execute("SELECT count(*) FROM lists WHERE name = 'ids'").fetchone()
     assert stored >= len([row for row in before if row[2] == "f1db"])

@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 from support import SAMPLE
+from support.loads import loader_settings
 
 from racedata.loader.errors import LoadError
 from racedata.loader.files import archives
@@ -31,7 +32,7 @@ def zipped(path, inside="", **names):
 def build(source):
     """Builds a database from a dump. Returns the report."""
     with tempfile.TemporaryDirectory() as folder:
-        return load([str(source)], f"{folder}/racedata.db", None, lambda text: None)
+        return load([str(source)], loader_settings(f"{folder}/racedata.db"), lambda text: None)
 
 
 def refused(*said):

@@ -13,6 +13,7 @@ from support.loads import (
     built,
     csv_rows,
     edited,
+    loader_settings,
     race_ids,
     rows_of,
     without,
@@ -173,7 +174,9 @@ def test_a_followed_api_has_news_until_it_is_stored_and_again_if_a_result_change
     api, behind, complete, finished, tmp_path
 ):
     def asked(url, kind, is_stored):
-        refresh = Refresh(str(behind), [url], None, CORRECTIONS, lambda text: None, hurried)
+        refresh = Refresh(
+            loader_settings(behind, CORRECTIONS), [url], None, lambda text: None, hurried
+        )
         expected = Expected(2023, 18, "race", kind, datetime(2023, 10, 22, tzinfo=UTC), is_stored)
         return refresh.has_news(refresh.sources[0], [expected])
 
@@ -201,7 +204,11 @@ def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
     pace.limits = JOLPICA_LIMITS
     with served(answers_of(client(complete, max_limit=limit))) as server:
         refresh = Refresh(
-            str(before), [server.url], None, CORRECTIONS, lambda text: None, lambda: pace
+            loader_settings(before, CORRECTIONS),
+            [server.url],
+            None,
+            lambda text: None,
+            lambda: pace,
         )
         refresh.run(said.append)
     about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))

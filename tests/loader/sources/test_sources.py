@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
+from support.loads import loader_settings
 
 from racedata.loader import sources
 from racedata.loader.delivery import delivery_of
@@ -59,7 +60,7 @@ class InventedSource(Source):
 def test_a_source_of_a_new_type_needs_only_its_line_in_the_list(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "SOURCE_TYPES", (InventedSource, *sources.SOURCE_TYPES))
     database = tmp_path / "racedata.db"
-    assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(
+    assert load([INVENTED], loader_settings(database), lambda text: None)[-1].endswith(
         f" from {INVENTED}"
     )
     refreshed(database, INVENTED)

@@ -9,7 +9,7 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.apis import FAULTS, answers_of, refreshed, served
-from support.loads import changed, remembered, rows_of
+from support.loads import changed, loader_settings, remembered, rows_of
 from support.openf1 import (
     GIVEN,
     RACE,
@@ -78,7 +78,7 @@ def test_it_replaces_nothing_that_another_source_gave(database, openf1, rows):
 
 
 def test_a_load_of_another_source_replaces_it(copied, sample_database):
-    load([str(SAMPLE)], str(copied), CORRECTIONS, lambda text: None)
+    load([str(SAMPLE)], loader_settings(copied, CORRECTIONS), lambda text: None)
     assert provisional(copied) == {}
     assert rows_of(copied) == rows_of(sample_database)
 
@@ -145,7 +145,9 @@ def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
     slept: list[float] = []
     pace = Pace(clock=lambda: 0, sleep=slept.append, now=lambda: SUNDAY)
     url = f"openf1:{openf1.url}"
-    refresh_of_season = Refresh(str(lacking), [url], 2023, None, lambda text: None, lambda: pace)
+    refresh_of_season = Refresh(
+        loader_settings(lacking), [url], 2023, lambda text: None, lambda: pace
+    )
     refresh_of_season.run(lambda line: None)
     assert slept.count(7 if header else 60) >= 2
     assert rounds_with(lacking, "results") == {9, 18}
@@ -203,7 +205,7 @@ def test_the_service_says_which_records_are_provisional(copied, sample_api):
 
 def test_load_refuses_it(tmp_path):
     with pytest.raises(LoadError, match="openf1: has no calendar and no history; use it with"):
-        load(["openf1"], str(tmp_path / "racedata.db"), None, lambda text: None)
+        load(["openf1"], loader_settings(tmp_path / "racedata.db"), lambda text: None)
 
 
 HTML = {"Content-Type": "text/html"}

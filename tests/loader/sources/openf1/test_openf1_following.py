@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import select
+from support.loads import loader_settings, select
 from support.openf1 import (
     GIVEN,
     RECORDS,
@@ -112,7 +112,7 @@ class Weekend:
 
         def following(number):
             refresh = Refresh(
-                str(self.database), addresses, None, None, lambda text: None, new_pace
+                loader_settings(self.database), addresses, None, lambda text: None, new_pace
             )
             return followed_source(refresh, refresh.sources[number])
 
@@ -214,7 +214,7 @@ def test_its_limits_are_kept(lacking, rows):
     limited = LimitedApi(time, OpenF1Server(rows).answer, LIMITS, TOO_MANY)
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
     with served(limited.answer) as server:
-        refresh = Refresh(str(lacking), [f"openf1:{server.url}"], 2023, None, print, new_pace)
+        refresh = Refresh(loader_settings(lacking), [f"openf1:{server.url}"], 2023, print, new_pace)
         for _ in range(4):
             refresh.run(print)
     assert len(limited.answered) > 30
