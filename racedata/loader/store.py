@@ -25,7 +25,7 @@ from racedata.formats import printable
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
-from racedata.loader.sql import column_names, insertion
+from racedata.loader.sql import insert
 from racedata.values import Value
 
 STORE = Path(__file__).with_name("store.sql").read_text(encoding="utf-8")
@@ -344,10 +344,9 @@ class Store:
         """The rows of `changes`: the values that builds have altered, the oldest first."""
         return self.db.execute("SELECT * FROM changes ORDER BY number").fetchall()
 
-    def put_changes(self, changes: Iterable[Sequence[Value]]) -> None:
-        """Adds such rows, without their numbers. The oldest go if there are too many."""
-        columns = tuple(column_names(self.db, "changes")[1:])
-        self.db.executemany(insertion("changes", columns), changes)
+    def put_changes(self, changes: Iterable[Mapping[str, Value]]) -> None:
+        """Adds such rows, by column, without their numbers. The oldest go if there are too many."""
+        insert(self.db, "changes", *changes)
         self.db.execute(
             "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
             (MAX_CHANGES,),

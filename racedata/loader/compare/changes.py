@@ -72,9 +72,10 @@ FILL = """
     ORDER BY revision DESC, season DESC, stored.round DESC, stored.number"""
 
 TAKE = """
-    SELECT revision, changedAt, kind, year, round, raceName, driverRef, constructorRef, circuitRef,
+    SELECT revision, changedAt, kind, year AS season, round, raceName AS race,
+        driverRef AS driver, constructorRef AS constructor, circuitRef AS circuit,
         iif(year IS NULL OR kind = 'seasons', key,
-            ltrim(substr(key, 1 + length(year || ifnull('/' || round, ''))), '/')),
+            ltrim(substr(key, 1 + length(year || ifnull('/' || round, ''))), '/')) AS key,
         columnName, oldValue, value, oldSource, source, reason
     FROM changes LEFT JOIN drivers USING (driverId) LEFT JOIN constructors USING (constructorId)
         LEFT JOIN circuits USING (circuitId)
@@ -85,7 +86,7 @@ Rows = dict[Key, dict[Value, Facts]]
 
 
 class About(NamedTuple):
-    """What a change is about, by reference."""
+    """What a change is about, by reference: columns of the store, by their names."""
 
     season: int | None = None
     round: int | None = None  # None if it is not about a race, or if the calendar lacks that now
@@ -110,11 +111,19 @@ class Change(NamedTuple):
     reason: str = ""
 
     @property
-    def row(self) -> tuple[Value, ...]:
+    def row(self) -> dict[str, Value]:
         """The columns of the store that have it."""
-        texts = (None if value is None else str(value) for value in (self.old, self.new))
-        fact = (self.kind, *self.about, self.key, self.column)
-        return (*fact, *texts, self.old_source, self.source, self.reason)
+        return {
+            "kind": self.kind,
+            **self.about._asdict(),
+            "key": self.key,
+            "columnName": self.column,
+            "oldValue": None if self.old is None else str(self.old),
+            "value": None if self.new is None else str(self.new),
+            "oldSource": self.old_source,
+            "source": self.source,
+            "reason": self.reason,
+        }
 
 
 class Race(NamedTuple):
@@ -146,7 +155,7 @@ def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, in
     # If there are too many, the changes of the oldest races go.
     changes.sort(key=lambda change: (change.about.season or 0, change.about.round or 0))
     now, revision = build_time(), store.state[1]
-    store.put_changes((revision, now, *change.row) for change in changes)
+    store.put_changes({"revision": revision, "changedAt": now, **each.row} for each in changes)
 
 
 def summed(changes: Sequence[Change]) -> list[Change]:
@@ -193,7 +202,9 @@ def fill_changes(store: Store, db: sqlite3.Connection) -> None:
 def take_changes(db: sqlite3.Connection, store: Store) -> None:
     """Replaces the changes of the store with a database's."""
     store.drop_changes()
-    store.put_changes(db.execute(TAKE))
+    found = db.execute(TAKE)
+    names = [name for name, *_ in found.description]
+    store.put_changes(dict(zip(names, row)) for row in found)
 
 
 class ChangeFinder:

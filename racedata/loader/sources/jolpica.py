@@ -155,11 +155,14 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
         id: (race, driver) for id, race, driver in db.execute(entries)
     }
     file = CsvFile(files["lap"], list(fields_of(stage, "lap", files)), stage.progress)
-    statement = insertion("temp.lap", tuple(field.name for field in file.fields))
+    names = tuple(field.name for field in file.fields)
+    statement = insertion("temp.lap", names)
     stage.insert("lap_times", LAP_TIMES, [])
     for batch in file.batches():
-        ids, entry_ids, numbers, positions, times, _, fastest, _ = batch
-        needed = [bool(fast) or id in with_stop for id, fast in zip(ids, fastest)]
+        laps = dict(zip(names, batch))
+        entry_ids, fastest = laps["session_entry_id"], laps["is_entry_fastest_lap"]
+        numbers, positions, times = laps["number"], laps["position"], laps["time"]
+        needed = [bool(fast) or id in with_stop for id, fast in zip(laps["id"], fastest)]
         # A fastest lap without a position is not from a list of all laps.
         listed = [
             number is not None and entry in in_race and (position is not None or not fast)
