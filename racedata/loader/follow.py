@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Never
+from typing import Never
 
 from racedata.loader.errors import FAULTS, NotYet
 from racedata.loader.existing import open_read_only
@@ -54,11 +54,8 @@ class FollowedSource:
     is_refused: bool = False  # whether the last check was refused
 
 
-class Preparation(NamedTuple):
-    """The step before sources can be followed, repeated if the database vanishes."""
-
-    prepare: Callable[[Sleep], str]  # returns what it did, in one line, or raises one of FAULTS
-    is_enough: Callable[[], bool]  # whether the sources can be followed even if it fails
+# Prepares the database. Returns what it did, in one line, or raises one of FAULTS.
+Prepare = Callable[[Sleep], str]
 
 
 @dataclass
@@ -81,19 +78,21 @@ class CheckLoop:
         while 0 < (seconds := (due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
 
-    def prepare(self, preparation: Preparation, begin: Callable[[], object]) -> Never:
-        """Prepares the database, again and again. Calls `begin` once when sources can be
-        followed.
+    def prepare(
+        self, prepare: Prepare, is_enough: Callable[[], bool], begin: Callable[[], object]
+    ) -> Never:
+        """Prepares the database, again and again. Calls `begin` once when sources can be followed;
+        `is_enough` says whether they can even if it fails.
         """
         failures, has_begun = 0, False
         while True:
             try:
-                if done := preparation.prepare(self.wait):
+                if done := prepare(self.wait):
                     self.report(done)
                 failures, wait, is_ready = 0, PREPARED_AGAIN, True
             except Exception as error:
                 failures += 1
-                wait, is_ready = retry_wait(failures), preparation.is_enough()
+                wait, is_ready = retry_wait(failures), is_enough()
                 self.complain(error, self.clock() + wait)
             due = self.clock() + wait
             if is_ready and not has_begun:
@@ -156,13 +155,14 @@ class CheckLoop:
 def follow_in_threads(
     database: str,
     sources: Sequence[Callable[[Sleep], FollowedSource]],
-    preparation: Preparation,
+    prepare: Prepare,
+    is_enough: Callable[[], bool],
     parent: int | None = None,
 ) -> None:
     """Follows the sources until a signal, or until the process `parent` ends.
 
     Both leave the database intact. `sources` has functions that make them; each gets a function to
-    sleep.
+    sleep. `prepare` and `is_enough` are as in CheckLoop.prepare.
     """
 
     def expected() -> list[Expected]:
@@ -183,7 +183,7 @@ def follow_in_threads(
 
     threads = Threads(parent)
     loop = CheckLoop(expected, utc, threads.sleep, say, complain)
-    threads.start(partial(loop.prepare, preparation, begin))
+    threads.start(partial(loop.prepare, prepare, is_enough, begin))
     threads.wait()
 
 

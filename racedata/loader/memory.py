@@ -104,11 +104,8 @@ def remembered_requests(database: Path, name: str) -> list[int]:
     return [each for each in found if type(each) is int] if isinstance(found, list) else []
 
 
-def remember_followed(database: Path, names: Collection[str]) -> bool:
-    """Remembers which sources are followed, and since when, for monitors.
-
-    Returns false if that cannot be written.
-    """
+def remember_followed(database: Path, names: Collection[str]) -> None:
+    """Remembers which sources are followed, and since when, for monitors."""
     now = utc_now()
     with suppress(OSError, sqlite3.Error, UnknownStore):
         database.stat()  # without a database, there is nothing to remember
@@ -119,5 +116,3 @@ def remember_followed(database: Path, names: Collection[str]) -> bool:
                 believed = isinstance(since, str) and "" < since <= now
                 fact = (since if believed else now) if name in names else None
                 store.remember(name, {"followedSince": fact})
-        return True
-    return False

@@ -5,13 +5,13 @@ the store, and a new database, built from that, replaces the old one. If nothing
 old one stays. sources/ decides what to ask each source for, and choose.py what counts.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from racedata.formats import timestamp, utc_now, without_query
+from racedata.formats import utc_now, without_query
 from racedata.loader.allowed import check_licence
 from racedata.loader.copies import Copy, install_copy
 from racedata.loader.corrections import CorrectedRows
@@ -34,7 +34,7 @@ from racedata.loader.source_list import after_refresh, list_that_counts, put_sou
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
 from racedata.loader.threads import Sleep
-from racedata.loader.update import CANCELLED_AFTER, put_news
+from racedata.loader.update import is_cancelled, put_news
 from racedata.settings import LoaderSettings
 
 Say = Callable[[str], object]  # prints a line
@@ -106,7 +106,8 @@ class Refresh:
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
         with self.limits_remembered(source):
-            return source.has_news(expected, self.history_of(source), self.progress)
+            history = History(self.path, source.name)
+            return source.has_news(expected, history, self.progress)
 
     @contextmanager
     def limits_remembered(self, source: Source) -> Iterator[None]:
@@ -128,9 +129,6 @@ class Refresh:
             if ends := source.pace.counted_requests():
                 remember(self.path, source.name, {"requests": ends})
 
-    def history_of(self, source: Source) -> History:
-        return History(self.path, source.name)
-
 
 class SourceRefresh:
     """What a refresh stores from one source. The source calls `deliver` for each delivery."""
@@ -150,13 +148,13 @@ class SourceRefresh:
         self.is_new = False  # whether a new database was stored
 
     def task(self) -> Task:
-        refresh = self.refresh
+        refresh, now = self.refresh, self.source.pace.time()
         return Task(
-            history=refresh.history_of(self.source),
+            history=History(refresh.path, self.source.name),
             season=refresh.season,
             first=self.first,
             is_named=refresh.is_named,
-            lacks_cancelled=any(map(self.is_long_ago, self.lacked_before)),
+            lacks_cancelled=any(is_cancelled(since, now) for since in self.lacked_before),
             progress=refresh.progress,
             say=self.say,
             deliver=self.deliver,
@@ -185,8 +183,7 @@ class SourceRefresh:
                     delivery,
                     corrected,
                     may_be_shorter=bool(refresh.season),
-                    are_cancelled=self.are_cancelled,
-                    now=timestamp(source.pace.time()),
+                    now=source.pace.time(),
                 )
             )
             addresses = after_refresh(list_that_counts(store), refresh.addresses)
@@ -211,13 +208,6 @@ class SourceRefresh:
                 self.say(line)
             self.is_new = True
         clear_for_copy(refresh.path, self.source.name, copy.etag)
-
-    def are_cancelled(self, since: Collection[str]) -> bool:
-        """Whether races count as cancelled, by the times since when a source has lacked them."""
-        return all(map(self.is_long_ago, since))
-
-    def is_long_ago(self, time: str) -> bool:
-        return time <= timestamp(self.source.pace.time() - CANCELLED_AFTER)
 
 
 def as_read(store: Store, source: Source) -> tuple[str, str | None] | None:

@@ -18,7 +18,7 @@ from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.follow import FollowedSource, Preparation, follow_in_threads
+from racedata.loader.follow import FollowedSource, follow_in_threads
 from racedata.loader.load import bring_into_step, load, load_unread, unwanted_option
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import (
@@ -84,7 +84,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     # At first, all are due at once. They are asked in the order of Refresh.run.
     sources = [partial(make, number) for number in reversed(range(len(addresses)))]
     can_follow = partial(has_more_than_the_sample, path)
-    return partial(follow_in_threads, parsed.database, sources, Preparation(prepare, can_follow))
+    return partial(follow_in_threads, parsed.database, sources, prepare, can_follow)
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:

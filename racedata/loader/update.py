@@ -4,11 +4,11 @@ load.py reads sources whole, and refresh.py asks them for news; both use this mo
 builds the database.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
-from racedata.formats import abridged
+from racedata.formats import abridged, timestamp
 from racedata.loader.choose import ChosenRace, choose
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
@@ -103,13 +103,12 @@ def put_news(
     delivery: Delivery,
     corrected: CorrectedRows,
     may_be_shorter: bool,
-    are_cancelled: Callable[[Collection[str]], bool],
-    now: str,
+    now: datetime,
 ) -> list[str]:
     """Adds to what a source has said. Returns lines that say what was not added.
 
     What is shorter than before, because it has fewer races or entrants, is not added, unless it
-    `may_be_shorter`. `are_cancelled` gets the times since when a calendar has lacked races.
+    `may_be_shorter`.
     """
     source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
@@ -124,7 +123,7 @@ def put_news(
         keys |= {(new.season, int(race["round"])): race["key"] for race in new.races}
         if calendar.may_count and not may_be_shorter:
             lost = lost_races(new, served.get(new.season, []))
-            new = unless_lost(new, before, lost, are_cancelled, now)
+            new = unless_lost(new, before, lost, now)
             if held := [race.name for race in lost if "results" in race.parts]:
                 shorter.append(f"the calendar of {new.season}, which lacks {held[0]}")
             missing += [f"{new.season} {name}" for name in new.lacks]
@@ -204,8 +203,7 @@ def unless_lost(
     new: StoredCalendar,
     before: StoredCalendar | None,
     lost: Sequence[ChosenRace],
-    are_cancelled: Callable[[Collection[str]], bool],
-    now: str,
+    now: datetime,
 ) -> StoredCalendar:
     """The new calendar of a source. If it has lost races, the one before still counts: for good if
     one has results; otherwise until they are cancelled, and then it notes since when it lacks them.
@@ -215,10 +213,16 @@ def unless_lost(
     earlier = new._replace(counting=before and before.counting)
     if any("results" in race.parts for race in lost):
         return earlier
-    noted = before.lacks if before else {}
+    noted, today = before.lacks if before else {}, timestamp(now)
     # the clock may have been ahead
-    lacks = {race.name: min(noted.get(race.name, now), now) for race in lost}
-    return new if are_cancelled(lacks.values()) else earlier._replace(lacks=lacks)
+    lacks = {race.name: min(noted.get(race.name, today), today) for race in lost}
+    are_cancelled = all(is_cancelled(since, now) for since in lacks.values())
+    return new if are_cancelled else earlier._replace(lacks=lacks)
+
+
+def is_cancelled(since: str, now: datetime) -> bool:
+    """Whether a race counts as cancelled that sources have lacked since a time."""
+    return since <= timestamp(now - CANCELLED_AFTER)
 
 
 def without_shorter(

@@ -30,7 +30,7 @@ from support.season import (
 from racedata.database import SCHEMA_VERSION, store_path
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.follow import CheckLoop, FollowedSource, Preparation
+from racedata.loader.follow import CheckLoop, FollowedSource
 from racedata.loader.replacement import locked
 from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
 from racedata.loader.signals import END_SIGNALS
@@ -258,10 +258,9 @@ def test_the_database_is_prepared_until_that_succeeds_and_then_every_ten_minutes
         lines.append(f"{clock.now:%H:%M} {text}" + (f" {due:%H:%M}" if due else ""))
 
     work = failing(2)
-    preparation = Preparation(lambda sleep: work(), lambda: is_enough)
     with pytest.raises(KeyboardInterrupt):
         loop = CheckLoop(lambda: [], lambda: clock.now, clock.wait, say, say)
-        loop.prepare(preparation, lambda: say("begins"))
+        loop.prepare(lambda sleep: work(), lambda: is_enough, lambda: say("begins"))
     begins = lines.pop(lines.index("12:00 begins" if is_enough else "12:15 begins"))
     assert begins and lines == ["12:00 down 12:05", "12:05 down 12:15"] + [
         f"12:{minute} new" for minute in (15, 25)

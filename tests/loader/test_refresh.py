@@ -427,8 +427,8 @@ def followed(monkeypatch):
     found = []
 
     def followed(database, *arguments):
-        def follow_in_threads(path, sources, preparation, parent):
-            found[:] = [make(lambda seconds: None) for make in sources], preparation.prepare
+        def follow_in_threads(path, sources, prepare, can_follow, parent):
+            found[:] = [make(lambda seconds: None) for make in sources], prepare
 
         monkeypatch.setattr(refresh_command, "follow_in_threads", follow_in_threads)
         refresh_command.main(["--follow", "--database", str(database), *arguments])

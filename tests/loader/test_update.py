@@ -1,6 +1,7 @@
 """racedata.loader.update: what news of a source change in the store, and what they may not."""
 
 import shutil
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,6 @@ from racedata.loader.errors import LoadError
 from racedata.loader.update import keyed, put_news
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
-NEVER, ALWAYS = (lambda since: False), (lambda since: True)
 DUMP = a_source("dump", has_ids=True)
 API = an_api("api", read_at=NOW)
 RACES = [a_race(1, raceId=1), a_race(2, raceId=2), a_race(3, raceId=3)]
@@ -34,10 +34,10 @@ CALENDAR = a_calendar(*RACES)
 SAID = [CALENDAR, results(1, "hill", "clark"), results(2, "clark", "hill")]
 
 
-def news(store, delivery, may_be_shorter=False, are_cancelled=NEVER, now=NOW, corrections=()):
+def news(store, delivery, may_be_shorter=False, now=NOW, corrections=()):
     """Puts news. Returns the lines that say what was not added."""
     corrected = CorrectedRows(corrections)
-    said = put_news(store, delivery, corrected, may_be_shorter, are_cancelled, now)
+    said = put_news(store, delivery, corrected, may_be_shorter, datetime.fromisoformat(now))
     in_order(store, delivery.source.name)
     return said
 
@@ -160,7 +160,8 @@ def counting(store, source="api"):
 
 def test_a_calendar_that_lacks_a_race_with_results_never_counts_and_is_named(store):
     news(store, a_delivery(API, *SAID))
-    said = news(store, a_delivery(API, lacking(2)), are_cancelled=ALWAYS)
+    news(store, a_delivery(API, lacking(2)), now=EARLIER)
+    said = news(store, a_delivery(API, lacking(2)))
     what = "fewer records than the database has; not used"
     assert said == [f"the calendar of 2023, which lacks Grand Prix 2: {what}"]
     assert counting(store) == [1, 2, 3]
@@ -181,14 +182,10 @@ def test_a_calendar_that_lacks_a_race_counts_when_the_race_is_cancelled(store):
         assert [line[: len(begins)] for line in said] == [begins] * lacks
         assert counting(store) == [1, 2, 3]
         assert store.calendar("api", 2023).lacks == ({"Grand Prix 3": since} if since else {})
-    asked = []
-
-    def are_cancelled(since):
-        asked.extend(since)
-        return True
-
-    assert news(store, a_delivery(API, lacking(3)), are_cancelled=are_cancelled) == []
-    assert asked == [EARLIER] and counting(store) == [1, 2]
+    assert len(news(store, a_delivery(API, lacking(3)), now="2023-12-23T17:59:59Z")) == 1
+    assert counting(store) == [1, 2, 3]
+    assert news(store, a_delivery(API, lacking(3)), now="2023-12-23T18:00:00Z") == []
+    assert counting(store) == [1, 2]
     assert store.calendar("api", 2023).lacks == {}
 
 
