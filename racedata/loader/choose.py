@@ -218,9 +218,8 @@ def chosen_races(
         calendar = calendars.get(name)
         if not calendar:
             continue
-        if name == chosen.source:
-            races_by_key = {race["key"]: own[race["key"]] for race in chosen.counting}
-            theirs: Races = chosen.counting
+        if calendar is chosen:
+            races_by_key, theirs = own, chosen.counting
         else:
             theirs = calendar.races
             matched = match_across_sources(
@@ -242,17 +241,13 @@ def take_times(race: ChosenRace, facts: Mapping[str, Any], calendar: StoredCalen
         is_own
         or (
             dates
-            and not has_dates(race)
+            and not any(session["date"] for session in race.sessions)
             and all(days_between(day, race.facts["date"]) <= DAYS_FROM_RACE for day in dates)
         )
     ):
         race.sessions, race.sessions_from = facts["sessions"], calendar
     if race.facts["time"] is None and facts["date"] == race.facts["date"]:
         race.facts["time"] = facts["time"]
-
-
-def has_dates(race: ChosenRace) -> bool:
-    return any(session["date"] for session in race.sessions)
 
 
 def choose_parts(

@@ -15,7 +15,7 @@ from pathlib import Path
 from racedata import database
 from racedata.formats import counted, plural
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.parts import Tables
+from racedata.loader.parts import REFERENCE, Tables
 from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage, sources_in
@@ -109,8 +109,8 @@ class ExistingDatabase:
         return []
 
     def references(self, name: str) -> set[Value]:
-        """The references in a list, such as all driverRefs."""
-        reference = TABLE_BY_NAME[name].key[0]
+        """What other rows call those of a list, such as all driverRefs."""
+        reference = REFERENCE[TABLE_BY_NAME[name].names[0]]
         return {text for (text,) in self.db.execute(f"SELECT {reference} FROM {name}")}
 
     def newest(self) -> str:
@@ -202,9 +202,6 @@ class ExistingDatabase:
     def provisional(self, kinds: Collection[str]) -> set[int]:
         """The races that have provisional records of one of these kinds."""
         return {race for race, kind in self.db.execute(PROVISIONAL) if kind in kinds}
-
-    def statuses(self) -> set[Value]:
-        return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
     def differences(self, path: Path, progress: Progress, *others: str) -> list[str]:
         """A line for each table that has other rows in the database at `path`.

@@ -274,12 +274,6 @@ class Exchange(Thread):
                 self.socket.shutdown(SHUT_RDWR)
             self.done.wait(1)  # so that it writes nothing more into the file
 
-    def hold(self, socket: Any) -> None:
-        """Notes the socket on which it begins to read."""
-        self.socket = socket
-        if self.is_given_up:
-            raise ConnectionAbortedError
-
 
 # urllib3 does not say on which socket a request waits for its answer. So its connections, of which
 # a pool makes the right type, tell the Exchange, which can then shut the socket down.
@@ -304,9 +298,12 @@ class HttpsPool(HTTPSConnectionPool):
 
 
 def hold(socket: Any) -> None:
+    """Notes the socket on which the Exchange of this thread begins to read."""
     exchange = current_thread()
     assert isinstance(exchange, Exchange)
-    exchange.hold(socket)
+    exchange.socket = socket
+    if exchange.is_given_up:
+        raise ConnectionAbortedError
 
 
 def proxy_of(url: str) -> str | None:

@@ -275,7 +275,7 @@ class SeasonFetch:
             if endpoint in race.records
             for row in self.rows(race, endpoint)
         }
-        new = used - self.old.statuses() - {None}
+        new = used - self.old.references("status") - {None}
         if not new:
             return {}
         statuses = [status for (status,) in self.api.records(f"{self.year}/status")]

@@ -10,10 +10,9 @@ from typing import IO, Self
 
 from racedata.database import OLDEST_VERSION, is_replaceable
 from racedata.formats import HTTP, is_timestamp, timestamp, without_query
-from racedata.loader.copies import Copy
+from racedata.loader.copies import EXPECTED, Copy, Refused, check_copied
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
-from racedata.loader.foreign import EXPECTED, Refused, check_foreign
 from racedata.loader.http import DOWNLOAD_SECONDS, Request
 from racedata.loader.memory import recalled, remember
 from racedata.loader.schedule import Expected
@@ -73,7 +72,7 @@ class DatabaseSource(Source):
             with path.open("wb") as file:
                 self.fetch(file, etags, progress)
             progress("checking the database")
-            check_foreign(path, without_query(self.address))
+            check_copied(path, without_query(self.address))
             yield Copy(path, self.address, self.etag)
 
     def fetch(

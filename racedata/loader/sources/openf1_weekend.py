@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
+from racedata.loader.sources.openf1_laps import Laps, fastest_laps, lap_rows, laps_of, stop_rows
 from racedata.loader.sources.openf1_rows import (
     Entrants,
     Entry,
@@ -136,19 +136,17 @@ class Weekend:
         """Adds the rows of a session's result. Returns the omitted values."""
         if kind == "practice":
             rows, remark = practice_rows(results, entries)
-            self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
-            return remark
+            rows = [{"session": int(name[-1]), **row} for row in rows]
         elif kind in ("qualifying", "sprint_qualifying"):
-            self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying"))
+            rows, remark = qualifying_rows(results, entries, kind == "sprint_qualifying"), ""
         else:
-            grid = self.grid_of("sq" if name == "sprint" else "quali", results)
             of_sprint = name == "sprint"
+            grid = self.grid_of("sq" if of_sprint else "quali", results)
             rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint)
             if of_sprint:
                 self.add_fastest_laps_of_sprint(rows, results, entries)
-            self.add(kind, rows)
-            return remark
-        return ""
+        self.add(kind, rows)
+        return remark
 
     def add_stops(self, name: str, drivers: int, entries: Mapping[int, Entry]) -> None:
         """Adds the pit stops of a race."""
@@ -207,10 +205,8 @@ class Weekend:
             label = f"{self.race.label}, fastest laps (sprint)"
             self.remarks.append(f"{label} left out: {why}")
             return
-        fastest = fastest_laps(laps) if laps else {}
-        of_driver = {entries[number].driver: row for number, row in fastest.items()}
-        for row in rows:
-            row |= of_driver.get(int(str(row["driverId"])), {})
+        if laps:
+            join_fastest_laps(rows, laps, entries)
 
     def add_laps(
         self, name: str, results: Sequence[OpenF1Row], entries: Mapping[int, Entry]
@@ -228,10 +224,17 @@ class Weekend:
             places = self.rows_of("position", key) if laps.ends else []
             self.add("lap_times", lap_rows(laps, places, entries))
         if "fastest_laps" in self.race.kinds:
-            fastest = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
             if "results" not in self.rows:
                 grid = self.grid_of("quali", results)
                 found, _ = result_rows(results, entries, grid, self.race.year, False)
                 self.add("results", found)
-            for row in self.rows["results"]:
-                row |= fastest.get(int(str(row["driverId"])), {})
+            join_fastest_laps(self.rows["results"], laps, entries)
+
+
+def join_fastest_laps(
+    rows: Sequence[dict[str, Value]], laps: Laps, entries: Mapping[int, Entry]
+) -> None:
+    """Adds the fastest laps of drivers to the rows of their results."""
+    of_drivers = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
+    for row in rows:
+        row |= of_drivers.get(int(str(row["driverId"])), {})

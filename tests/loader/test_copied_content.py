@@ -1,4 +1,4 @@
-"""racedata.loader.foreign: a whole database of this version is accepted, and nothing else."""
+"""racedata.loader.copies: a whole database of this version is accepted, and nothing else."""
 
 import re
 import sqlite3
@@ -8,14 +8,14 @@ import pytest
 from support.loads import changed
 
 from racedata.database import CHECKSUM_BYTES, read, write_checksum
-from racedata.loader.foreign import Refused, check_foreign, tokens
+from racedata.loader.copies import Refused, check_copied, tokens
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
 
 
 def assert_refused(database, fault):
     with pytest.raises(Refused) as raised:
-        check_foreign(database, "https://example.org/racedata.db")
+        check_copied(database, "https://example.org/racedata.db")
     said = str(raised.value)
     assert re.fullmatch(
         f"https://example.org/racedata.db:? {fault}; expected an unmodified racedata database .*",
@@ -53,7 +53,7 @@ def with_schema(database, table, change, *statements):
 
 
 def test_a_database_that_racedata_has_built_is_accepted(sample_database):
-    check_foreign(sample_database, "")
+    check_copied(sample_database, "")
 
 
 def test_statements_with_the_same_words_are_the_same_whatever_the_comments_and_spaces():
@@ -147,4 +147,4 @@ def test_rows_that_break_a_rule_of_the_schema_are_refused(database, make, fault)
 
 
 def test_a_full_database_is_accepted(full_database):
-    check_foreign(full_database, "")
+    check_copied(full_database, "")
