@@ -30,7 +30,7 @@ class ReadSources(NamedTuple):
 def sources_read_together(addresses: Sequence[str]) -> list[list[Source]]:
     """The sources that are read together. An export and its rest have the same ids."""
     first, *others = [source_at(address) for address in addresses]
-    rests = [source for source in others if source.is_rest()]
+    rests = [source for source in others if source.is_rest]
     return [[first, *rests], *([source] for source in others if source not in rests)]
 
 

@@ -224,7 +224,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     for number, source in sources:
         put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
     loaded = [source.address for _, source in sources if source.is_loaded]
-    # A provisional source is given by its name and address: see Source.at of its type.
+    # A provisional source is given by its name and address: see Source.accepts.
     asked = [
         f"{source.name}:{source.address}" if source.is_provisional else source.address
         for _, source in sources

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from racedata.loader.allowed import check_licence
-from racedata.loader.sources import DEFAULT_LIST, addresses_in, source_at
+from racedata.loader.sources import DEFAULT_LIST, addresses_in, source_at, type_at
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 
@@ -24,13 +24,9 @@ def wanted_list(store: Store) -> list[str]:
     own = configured()
     if own and own != store.recalled(OF_NO_SOURCE).get("configured"):
         # A list without a dump only names the sources to ask. The dumps that were read stay.
-        return own if any(map(has_history, own)) else after_load(own, dumps_read(store))
+        has_history = any(type_at(each).is_dump or type_at(each).is_whole for each in own)
+        return own if has_history else after_load(own, dumps_read(store))
     return list_that_counts(store)
-
-
-def has_history(address: str) -> bool:
-    source = source_at(address)
-    return source.is_dump or source.is_whole
 
 
 def dumps_read(store: Store) -> list[str]:
@@ -73,12 +69,12 @@ def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
     if [*loaded] == dumps_in(addresses):
         return [*addresses]
     ahead = list(takewhile(is_api, addresses))
-    kept = [address for address in addresses[len(ahead) :] if not source_at(address).is_dump]
+    kept = [address for address in addresses[len(ahead) :] if not type_at(address).is_dump]
     return [*(each for each in ahead if each not in loaded), *loaded, *kept]
 
 
 def is_api(address: str) -> bool:
-    return source_at(address).is_api
+    return type_at(address).is_api
 
 
 def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
@@ -91,7 +87,7 @@ def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
         new = [address for address in new if source_at(address).name not in known]
     apis = list(filter(is_api, new))
     joined = [*apis, *addresses, *(address for address in new if address not in apis)]
-    return sorted(joined, key=lambda address: source_at(address).is_provisional)
+    return sorted(joined, key=lambda address: type_at(address).is_provisional)
 
 
 def check_licences(addresses: Sequence[str], only_open: bool) -> None:
@@ -103,4 +99,4 @@ def check_licences(addresses: Sequence[str], only_open: bool) -> None:
 
 def dumps_in(addresses: Sequence[str]) -> list[str]:
     """The dumps among these sources."""
-    return [address for address in addresses if source_at(address).is_dump]
+    return [address for address in addresses if type_at(address).is_dump]

@@ -38,6 +38,7 @@ __all__ = [
     "second_opinion",
     "source_at",
     "sources_named",
+    "type_at",
     "whole_database",
     "write_dump",
 ]
@@ -94,10 +95,14 @@ def sources_named(text: str) -> list[str]:
     raise ValueError("the name, the path or the URL of a source")
 
 
+def type_at(address: str) -> type[Source]:
+    """The type of the source at an address, which may be one of PUBLISHED."""
+    return next(type for type in SOURCE_TYPES if type.accepts(address))
+
+
 def source_at(address: str, pace: Pace | None = None) -> Source:
-    """The source at an address, which may be one of PUBLISHED."""
-    pace = pace or Pace()
-    return next(source for type in SOURCE_TYPES if (source := type.at(address, pace)))
+    """The source at an address."""
+    return type_at(address)(address, pace or Pace())
 
 
 def whole_database(addresses: Sequence[str]) -> Source | None:
@@ -105,11 +110,11 @@ def whole_database(addresses: Sequence[str]) -> Source | None:
 
     Raises LoadError for one that is named beside other sources.
     """
-    whole = next((source for source in map(source_at, addresses) if source.is_whole), None)
+    whole = next((address for address in addresses if type_at(address).is_whole), None)
     if whole and len(addresses) > 1:
         what = "is a whole database, which replaces the existing one"
-        raise LoadError(f"{without_query(whole.address)} {what}; expected no other source")
-    return whole
+        raise LoadError(f"{without_query(whole)} {what}; expected no other source")
+    return source_at(whole) if whole else None
 
 
 def second_opinion(text: str) -> Source:

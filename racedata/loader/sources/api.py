@@ -5,7 +5,6 @@ ask for.
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
-from typing import Self
 from urllib.parse import urlsplit
 
 from racedata import values
@@ -34,9 +33,8 @@ class ApiSource(Source):
     is_api = True
 
     @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
-        is_zip = without_query(address).endswith(".zip")
-        return cls(address, pace) if HTTP.match(address) and not is_zip else None
+    def accepts(cls, address: str) -> bool:
+        return HTTP.match(address) is not None and not without_query(address).endswith(".zip")
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.rstrip("/"), pace)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 from racedata.database import OLDEST_VERSION, is_replaceable
 from racedata.formats import HTTP, is_timestamp, timestamp, without_query
@@ -44,16 +44,16 @@ class DatabaseSource(Source):
         self.refused = "", ""  # the entity tag of a database that cannot be used, and why
 
     @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
+    def accepts(cls, address: str) -> bool:
         if HTTP.match(address):
-            return cls(address, pace) if without_query(address).endswith(SUFFIX) else None
-        path, is_database = Path(address), False
+            return without_query(address).endswith(SUFFIX)
+        path = Path(address)
         with suppress(OSError):  # a source that cannot be read is reported later
-            is_database = not path.is_dir() and (
+            return not path.is_dir() and (
                 path.suffix == SUFFIX
                 or (path.is_file() and path.stat().st_size > 0 and is_replaceable(path))
             )
-        return cls(address, pace) if is_database else None
+        return False
 
     @contextmanager
     def opened(self, progress: Progress) -> Iterator[ReadInto]:

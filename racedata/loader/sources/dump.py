@@ -1,11 +1,12 @@
 """Dumps: folders of CSV files, zips of them and URLs of such zips, in any of the layouts."""
 
+import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from functools import cached_property, partial
-from typing import NamedTuple, Self
+from functools import partial
+from typing import NamedTuple
 
 from racedata.formats import HTTP, timestamp, without_query
 from racedata.loader.delivery import delivery_of
@@ -54,26 +55,20 @@ class DumpSource(Source):
     # a dump that serves a refresh has no laps
     kinds = tuple(kind for kind in RECORDS if kind != "lap_times")
 
-    @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
-        return cls(address, pace)
-
-    @cached_property
-    def name(self) -> str:
+    def __init__(self, address: str, pace: Pace) -> None:
+        """The files of a dump on this machine may say what it is."""
+        super().__init__(address, pace)
         named = {published: name for name, published in PUBLISHED.items()}
-        if self.address in named:
-            return named[self.address]
-        if not HTTP.match(self.address):
+        self.name = named.get(address, address)
+        if os.path.isabs(address):
+            # a source that cannot be read is reported later
             with suppress(LoadError, OSError), self.dump(lambda text: None) as dump:
-                return next((layout.name for layout in found_in(dump) if layout.name), self.address)
-        return self.address
+                self.name = next((each.name for each in found_in(dump) if each.name), address)
+                self.is_rest = ergast.is_rest(dump)
 
-    def is_rest(self) -> bool:
-        if HTTP.match(self.address):
-            return False
-        with suppress(LoadError, OSError), self.dump(lambda text: None) as dump:
-            return ergast.is_rest(dump)
-        return False
+    @classmethod
+    def accepts(cls, address: str) -> bool:
+        return True
 
     def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
         """Opens it. Raises LoadError."""

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from racedata.formats import HTTP, counted
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
@@ -41,15 +40,12 @@ class F1dbRelease(DumpSource):
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)
+        self.name = "f1db"
         self.unusable = Unusable("", 0, 0)
 
     @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
-        return cls(address, pace) if HTTP.match(address) and address.endswith(f"/{FILE}") else None
-
-    @cached_property
-    def name(self) -> str:
-        return "f1db"
+    def accepts(cls, address: str) -> bool:
+        return HTTP.match(address) is not None and address.endswith(f"/{FILE}")
 
     def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
         expected = (self.release(progress), f"{CHECKSUMS} next to it")

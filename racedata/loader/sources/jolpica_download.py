@@ -8,8 +8,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
-from typing import Self
 
 from racedata.formats import HTTP
 from racedata.loader.errors import LoadError, Progress
@@ -29,16 +27,13 @@ class JolpicaDump(DumpSource):
 
     licence = jolpica.LICENCE
 
+    def __init__(self, address: str, pace: Pace) -> None:
+        super().__init__(address, pace)
+        self.name = PUBLISHED["jolpica"]
+
     @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
-        return cls(address, pace) if address.partition(":")[0] == PUBLISHED["jolpica"] else None
-
-    @cached_property
-    def name(self) -> str:
-        return PUBLISHED["jolpica"]
-
-    def is_rest(self) -> bool:
-        return False
+    def accepts(cls, address: str) -> bool:
+        return address.partition(":")[0] == PUBLISHED["jolpica"]
 
     @contextmanager
     def dump(self, progress: Progress) -> Iterator[Dump]:

@@ -6,8 +6,7 @@ It decides when to ask, and what for. openf1_rows.py knows the meaning of the ro
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import datetime, timedelta
-from functools import cached_property, partial
-from typing import Self
+from functools import partial
 
 from racedata.formats import counted
 from racedata.loader.delivery import Delivery
@@ -62,11 +61,12 @@ class OpenF1(Source):
     after_end = timedelta(minutes=15)
 
     @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
-        return cls(address, pace) if address.partition(":")[0] == NAME else None
+    def accepts(cls, address: str) -> bool:
+        return address.partition(":")[0] == NAME
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.partition(":")[2].rstrip("/") or OPENF1, pace)
+        self.name = NAME
         pace.limits = LIMITS
         # The sessions by season, and when they were fetched.
         self.meetings: dict[int, tuple[float, list[OpenF1Row]]] = {}
@@ -74,10 +74,6 @@ class OpenF1(Source):
         # stops, by endpoint.
         self.seen: dict[int, str] = {}
         self.found: dict[str, set[int]] = {"laps": set(), "pit": set()}
-
-    @cached_property
-    def name(self) -> str:
-        return NAME
 
     def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
         what = "has no calendar and no history; use it with: racedata refresh --from openf1"

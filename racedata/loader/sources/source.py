@@ -3,9 +3,8 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from racedata.loader.copies import Copy
 from racedata.loader.delivery import Delivery
@@ -56,7 +55,7 @@ class Source:
 
     - A dump has a checksum. A source without one is taken for an API, unless it is provisional: its
       parts may be short or outdated, and its facts about drivers and the like replace a dump's.
-    - The function `at` of a provisional source accepts `name:address`.
+    - A provisional source accepts the address `name:address`.
 
     The lists of a provisional source, such as drivers, repeat ours. So sides.py does not compare
     them, and no driver gets his permanent number from them.
@@ -82,22 +81,17 @@ class Source:
     # the licence of its data, if that is known before it is read
     licence: str | None = None
 
+    # whether it is the rest of an export, whose rows have the ids of the base
+    is_rest: bool = False
+
     def __init__(self, address: str, pace: Pace) -> None:
         self.address, self.pace = address, pace
+        self.name = address  # in the table `sources`
 
     @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
-        """The source at an address; None if this type of source cannot have such an address."""
+    def accepts(cls, address: str) -> bool:
+        """Whether this type of source may have such an address."""
         raise NotImplementedError
-
-    @cached_property
-    def name(self) -> str:
-        """Its name in the table `sources`. For the name of a dump, opens the file."""
-        return self.address
-
-    def is_rest(self) -> bool:
-        """Whether it is the rest of an export, whose rows have the ids of the base. Opens it."""
-        return False
 
     def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
         """Opens the source to be read whole: gives the function that fills a Stage."""

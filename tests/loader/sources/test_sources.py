@@ -32,8 +32,8 @@ class InventedSource(Source):
     """A source of a type of its own. It has the sample."""
 
     @classmethod
-    def at(cls, address, pace):
-        return cls(address, pace) if address == INVENTED else None
+    def accepts(cls, address):
+        return address == INVENTED
 
     @contextmanager
     def opened(self, progress):
