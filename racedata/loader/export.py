@@ -37,24 +37,6 @@ def is_our_zip(path: Path) -> bool:
         return False
 
 
-@contextmanager
-def adding_to_zip(new: Path) -> Iterator[Add]:
-    """Writes a zip, the same for the same files."""
-    with new.open("wb") as file:
-        with zipfile.ZipFile(file, "w") as archive:
-
-            def add(name: str, parts: Iterable[str]) -> None:
-                info = zipfile.ZipInfo(name)  # dated 1 January 1980
-                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-                with archive.open(info, "w") as member:
-                    for part in parts:
-                        member.write(part.encode())
-
-            yield add
-        file.flush()
-        os.fsync(file.fileno())
-
-
 class Target:
     """A place where an export writes: nothing is replaced before the export is complete."""
 
@@ -72,14 +54,21 @@ class Target:
 
     @contextmanager
     def adding(self, new: Path) -> Iterator[Add]:
-        """Writes the zip at `new`."""
+        """Writes the zip at `new`, the same for the same files."""
+        with self.named_in_errors(), new.open("wb") as file:
+            with zipfile.ZipFile(file, "w") as archive:
 
-        def add_named(name: str, parts: Iterable[str]) -> None:
-            with self.named_in_errors():
-                add(name, parts)
+                def add(name: str, parts: Iterable[str]) -> None:
+                    info = zipfile.ZipInfo(name)  # dated 1 January 1980
+                    info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                    # not the other zip, which may be open too
+                    with self.named_in_errors(), archive.open(info, "w") as member:
+                        for part in parts:
+                            member.write(part.encode())
 
-        with self.named_in_errors(), adding_to_zip(new) as add:
-            yield add_named
+                yield add
+            file.flush()
+            os.fsync(file.fileno())
 
     @contextmanager
     def named_in_errors(self) -> Iterator[None]:

@@ -38,11 +38,9 @@ def settings_of(parsed: Namespace) -> LoaderSettings:
 
 def progress_of_terminal() -> Progress:
     """A function that shows progress if stderr is a terminal, and else does nothing."""
-    return show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
-
-
-def show_progress(text: str) -> None:
-    print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    if sys.stderr and sys.stderr.isatty():
+        return lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    return lambda text: None
 
 
 def run(

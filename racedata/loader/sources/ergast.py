@@ -95,7 +95,8 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     if not has_sessions and not is_the_rest:
         stage.db.execute(SPRINT_GRID)
         if not is_export:
-            drop_rank_zero(stage)
+            stage.db.execute(NO_FASTEST_LAP.format("results", "fastestLapSpeed = NULL,"))
+            stage.db.execute(NO_FASTEST_LAP.format("sprint_results", ""))
     elif corrections.is_file():
         note_corrections(stage, corrections_in(corrections, stage.progress))
     is_published = dump.address.startswith(TRACINGINSIGHTS)
@@ -109,12 +110,6 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         remarks=remarks,
         has_ids=True,
     )
-
-
-def drop_rank_zero(stage: Stage) -> None:
-    """Makes the columns of the fastest lap unknown where Ergast says that no lap counts."""
-    stage.db.execute(NO_FASTEST_LAP.format("results", "fastestLapSpeed = NULL,"))
-    stage.db.execute(NO_FASTEST_LAP.format("sprint_results", ""))
 
 
 def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
