@@ -530,5 +530,5 @@ def test_a_database_is_replaced_if_only_its_discrepancies_differ(tmp_path):
     edit(other / "drivers.csv", ",Norris,", ",Noris,")
     load([str(SAMPLE), str(other)], loader_settings(path), lambda text: None)
     assert discrepancies(path)["drivers", "norris", "surname"]["said"]["other"] == "Noris"
-    lines = remove(str(path), str(other), None, lambda text: None)
+    lines = remove(loader_settings(path), str(other), lambda text: None)
     assert lines and discrepancies(path) == {}
