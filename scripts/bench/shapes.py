@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long answers take to make, by endpoint and by format.
+"""How long answers and pages take to make, by endpoint and by format.
 
 `shapes.py DATABASE [--per-shape N] [--seed S]`
 
@@ -9,6 +9,7 @@ requests the same addresses over HTTP.
 """
 
 import argparse
+import gzip
 import json
 import random
 import sys
@@ -134,11 +135,11 @@ def pages(app: App) -> Iterator[tuple[str, str]]:
         yield from ((path, f"limit=100&offset={offset}") for offset in range(0, total, 100))
 
 
-def request(app: App, path: str, query: str) -> tuple[float, bytes]:
+def request(app: App, path: str, query: str, base: str = BASE) -> tuple[float, bytes]:
     """Milliseconds, and the body of the answer. Raises SystemExit if it is not a 200."""
     environ = {
         "REQUEST_METHOD": "GET",
-        "PATH_INFO": BASE + path,
+        "PATH_INFO": base + path,
         "QUERY_STRING": query,
         "HTTP_HOST": "localhost",
         "SERVER_NAME": "localhost",
@@ -219,6 +220,28 @@ def print_formats(app: App, data: Snapshot) -> None:
         print(f"| {what} | {percentile(times, 0.5):.1f} ms | {times[-1]:.1f} ms | {again:.1f} ms |")
 
 
+def print_pages(data: Snapshot) -> None:
+    """Prints how long HTML pages take: the first answer of a service, later ones of the same page
+    without a cache, and those from the cache.
+    """
+    season, round = page_queries.example_race(data)
+    print("\n| page | first | later | cached | compressed |")
+    print("|---|---|---|---|---|")
+    for path in (
+        *("/", f"/{season}", f"/{season}/{round}", "/drivers/alonso", "/constructors/ferrari"),
+        *("/circuits/monza", "/seasons", "/records", "/drivers", "/find?q=alonso"),
+        *("/discrepancies", "/changes", "/data", "/docs"),
+    ):
+        path, _, query = path.partition("?")
+        app = create_app(Settings(cache_size=0), data)
+        first, body = request(app, path, query, "")
+        later = min(request(app, path, query, "")[0] for _ in range(3))
+        app = create_app(Settings(), data)
+        cached = min(request(app, path, query, "")[0] for _ in range(4))
+        size = len(gzip.compress(body, 3))
+        print(f"| `{path}` | {first:.1f} ms | {later:.1f} ms | {cached:.2f} ms | {size:,} bytes |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description="Measure how long answers take to make, by endpoint."
@@ -263,6 +286,7 @@ def main() -> None:
         )
         print(f"| `{path}` | {total:,} | {first:.2f} ms | {last:.2f} ms | {last / first:.2f} |")
     print_formats(app, data)
+    print_pages(data)
 
 
 if __name__ == "__main__":
