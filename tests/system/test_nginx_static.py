@@ -1,11 +1,10 @@
 """A static copy behind a real nginx with deploy/nginx-static.conf."""
 
 import gzip
-import http.client
-from contextlib import closing
 
 import pytest
 from support.processes import nginx_with_copy, run_racedata
+from support.traffic import get
 
 
 @pytest.fixture(scope="module")
@@ -17,31 +16,16 @@ def copy(sample_database, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def connection(copy):
-    with (
-        nginx_with_copy(copy.parent, copy) as address,
-        closing(http.client.HTTPConnection(*address, timeout=10)) as connection,
-    ):
-        yield connection
+def site(copy):
+    with nginx_with_copy(copy.parent, copy) as address:
+        yield address
 
 
-@pytest.fixture(scope="module")
-def get(connection):
-    def get(path, **headers):
-        """The response to a request and its body. `_` in names of headers means `-`."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request("GET", path, headers=sent)
-        response = connection.getresponse()
-        return response, response.read()
-
-    return get
-
-
-def test_each_file_is_served_whatever_the_parameters(copy, get):
+def test_each_file_is_served_whatever_the_parameters(copy, site):
     names = [path for path in copy.rglob("*") if path.is_file() and path.name[0] not in "._"]
     assert len(names) > 4_000
     for path in names:
-        response, body = get(f"/{path.relative_to(copy)}?limit=2000&offset=0")
+        response, body = get(site, f"/{path.relative_to(copy)}?limit=2000&offset=0")
         assert (response.status, body) == (200, path.read_bytes()), path
 
 
@@ -72,21 +56,21 @@ def test_each_file_is_served_whatever_the_parameters(copy, get):
         ("/manifest.webmanifest", "manifest.webmanifest", "application/manifest+json"),
     ],
 )
-def test_addresses_of_the_service_lead_to_files_with_its_types(copy, get, address, file, type):
-    response, body = get(address)
+def test_addresses_of_the_service_lead_to_files_with_its_types(copy, site, address, file, type):
+    response, body = get(site, address)
     assert (response.status, response.headers["Content-Type"]) == (200, type)
     assert body == (copy / file).read_bytes()
     assert response.headers["Access-Control-Allow-Origin"] == "*"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_answers_are_compressed_and_not_sent_again(copy, get):
+def test_answers_are_compressed_and_not_sent_again(copy, site):
     for name in ("2023/18/laps.json", "2023/18/laps.csv", "current.ics"):
-        response, body = get(f"/ergast/f1/{name}", Accept_Encoding="gzip")
+        response, body = get(site, f"/ergast/f1/{name}", Accept_Encoding="gzip")
         assert response.headers["Content-Encoding"] == "gzip"
         assert gzip.decompress(body) == (copy / "ergast/f1" / name).read_bytes()
         assert len(body) * 3 < (copy / "ergast/f1" / name).stat().st_size
-        again, _ = get(f"/ergast/f1/{name}", If_None_Match=response.headers["ETag"])
+        again, _ = get(site, f"/ergast/f1/{name}", If_None_Match=response.headers["ETag"])
         assert again.status == 304
 
 
@@ -94,5 +78,5 @@ def test_answers_are_compressed_and_not_sent_again(copy, get):
     "address",
     ["/.racedata-site", "/_headers", "/ergast/f1/1949.json", "/2023/99", "/ergast"],
 )
-def test_what_the_copy_does_not_have_is_not_found(get, address):
-    assert get(address)[0].status == 404
+def test_what_the_copy_does_not_have_is_not_found(site, address):
+    assert get(site, address)[0].status == 404
