@@ -96,12 +96,9 @@ def without_cache(path):
 
 
 def etags(database, **settings):
-    """The ETags of an answer and of the page."""
-    app = client(database, **settings)
-    return [
-        app.get(address).headers["ETag"]
-        for address in (f"{settings_of(**settings).base_address}/2023/18", "/")
-    ]
+    """The ETags of an answer, of the page and of the description."""
+    app, base = client(database, **settings), settings_of(**settings).base_address
+    return [app.get(each).headers["ETag"] for each in (f"{base}/2023/18", "/", "/openapi.json")]
 
 
 SHAPING = [
@@ -109,17 +106,18 @@ SHAPING = [
     *({"finish_times": "gap"}, {"max_limit": 50}, {"default_limit": 30}),
 ]
 ON_THE_PAGE = [{"burst_limit": "off"}, {"sustained_limit": "off"}]
+OFFERED = {"download": "on"}
+OTHERS = [{"max_age": 5}, {"cache_size": 0}, {"port": 80}]
 
 
-@pytest.mark.parametrize(
-    "change", [*SHAPING, *ON_THE_PAGE, {"max_age": 5}, {"cache_size": 0}, {"port": 80}]
-)
+@pytest.mark.parametrize("change", [*SHAPING, *ON_THE_PAGE, OFFERED, *OTHERS])
 def test_an_etag_changes_with_each_setting_that_affects_the_answer_and_no_other(
     sample_database, change
 ):
     database = shared_database(sample_database)
     changed = [tag != default for tag, default in zip(etags(database, **change), etags(database))]
-    assert changed == [change in SHAPING, change in SHAPING or change in ON_THE_PAGE]
+    described = [*SHAPING, OFFERED]
+    assert changed == [change in each for each in (SHAPING, [*described, *ON_THE_PAGE], described)]
 
 
 KNOWN = ["{}", "W/{}", '"other", {}', "*", ' "x" ,W/{}']

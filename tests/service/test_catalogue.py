@@ -22,14 +22,6 @@ def test_a_season_without_results_has_no_last_round(catalogue, path):
         catalogue.select(GRAMMAR.parse(path))
 
 
-@pytest.mark.parametrize(("season", "following"), [(2030, 2031), (9998, 9999), (9999, 9999)])
-def test_the_next_race_of_a_season_without_races_is_of_a_season_that_an_address_can_have(
-    catalogue, season, following
-):
-    found = catalogue.select(GRAMMAR.parse(f"/{season}/next/laps"))
-    assert (found.season, found.round, found.wanted) == (following, 1, None)
-
-
 def test_what_comes_is_in_order_and_begins_after_the_last_race_with_results(catalogue):
     rounds = [
         (catalogue.race_rows[id]["year"], catalogue.race_rows[id]["round"])

@@ -38,15 +38,6 @@ def test_the_address_of_the_download_begins_with_that_of_the_service_if_a_settin
     assert app.get("/healthz").json["download"] == "https://example.org/f1/racedata.db"
 
 
-def test_the_description_and_the_page_have_another_etag_if_the_database_is_offered(
-    sample, offering
-):
-    for address in ("/", "/openapi.json"):
-        assert sample.get(address).headers["ETag"] != offering.get(address).headers["ETag"]
-    address = "/ergast/f1/2023/18.json"
-    assert sample.get(address).headers["ETag"] == offering.get(address).headers["ETag"]
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
