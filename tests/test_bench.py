@@ -13,7 +13,7 @@ from racedata.service.endpoints import ENDPOINTS
 
 def run(script, *arguments):
     command = [sys.executable, ROOT / "scripts" / "bench" / script, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.long(4)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 from support import PACKAGE, SAMPLE
 from support.loads import built, changed, edit, racedata
-from support.processes import free_port, listens, run_racedata, until
+from support.processes import free_port, listens, run_racedata, until, wait_for_start
 from support.traffic import get
 
 from racedata import __version__
@@ -79,7 +79,7 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
         socket.socket(AF_UNIX) as client,
     ):
         try:
-            until(lambda: listens(str(path)))
+            wait_for_start(process, str(path))
             client.settimeout(20)
             client.connect(str(path))
             client.sendall(b"GET /f2/2023/18 HTTP/1.0\r\nHost: a\r\n\r\n")
@@ -141,7 +141,7 @@ def test_serve_imports_nothing_from_the_current_folder(sample_database, tmp_path
         "RACEDATA_DATABASE": str(sample_database),
     }
     command = [RACEDATA, "serve", "--", "--certfile", "none"]  # which is refused at the very end
-    assert subprocess.run(command, cwd=tmp_path, env=environ, timeout=60).returncode == 3
+    assert subprocess.run(command, cwd=tmp_path, env=environ).returncode == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -212,8 +212,8 @@ def test_serve_starts_with_the_existing_database_while_a_load_is_running(
         edit(starting.package / "schema.sql", f"{version};", f"{version}1;")
     folder = os.open(starting.database.parent, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    with starting.process():
-        until(lambda: listens(("127.0.0.1", starting.port)))
+    with starting.process() as process:
+        wait_for_start(process, ("127.0.0.1", starting.port))
         _, health = get(("127.0.0.1", starting.port), "/healthz")
         assert json.loads(health)["sources"][0]["name"] == ("dump" if is_older else "sample")
     os.close(folder)
@@ -228,7 +228,7 @@ def test_serve_refuses_a_database_from_before_the_oldest_version_in_one_line(
     shutil.copy(sample_database, starting.database)
     changed(starting.database, f"PRAGMA user_version = {OLDEST_VERSION - 1}")
     with starting.process() as process:
-        said = process.communicate(timeout=20)[1].splitlines()
+        said = process.communicate()[1].splitlines()
     (line,) = said
     assert f"{starting.database} has schema version {OLDEST_VERSION - 1}, which is older" in line
     assert f"load SOURCE --replace --database {starting.database}" in line
@@ -247,7 +247,7 @@ def test_serve_does_not_replace_a_database_that_a_load_has_built_meanwhile(
 def test_a_signal_ends_serve_even_before_it_has_a_database(starting, number):
     with starting.waiting() as process:
         process.send_signal(number)
-        said = process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
+        said = process.communicate()[1].splitlines()[1:]  # after what it does
     assert (process.returncode, said) == (3, ["racedata serve: interrupted"])
     assert [*starting.database.parent.iterdir()] == []
 
@@ -255,7 +255,7 @@ def test_a_signal_ends_serve_even_before_it_has_a_database(starting, number):
 def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting):
     starting.database.parent.symlink_to("/sys/kernel")  # where not even root may write
     with starting.process() as process:
-        said = process.communicate(timeout=20)[1].splitlines()[1:]
+        said = process.communicate()[1].splitlines()[1:]
     (line,) = said
     assert line.startswith("racedata serve: /sys/kernel/.racedata.db.")
     assert line.endswith(f": Operation not permitted; let user {os.geteuid()} write to /sys/kernel")

@@ -14,7 +14,7 @@ from support import ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import without
-from support.processes import OFF, free_port, listens, run_racedata, until
+from support.processes import OFF, free_port, listens, run_racedata, until, wait_for_start
 from support.traffic import get
 
 # as installed: with it, Python imports nothing from this folder
@@ -46,7 +46,8 @@ def service_that_follows(database, output=subprocess.DEVNULL, folder=ROOT, **env
             return [pid for pid in map(int, children.read_text().split()) if os.getsid(pid) == pid]
 
         try:
-            until(lambda: listens(("127.0.0.1", int(environ["PORT"]))) and len(sessions()) == 1, 60)
+            wait_for_start(process, ("127.0.0.1", int(environ["PORT"])))
+            until(lambda: len(sessions()) == 1)
             (session,) = sessions()
             yield process, session
         finally:
@@ -72,8 +73,8 @@ def test_a_service_that_follows_serves_the_sample_and_then_the_data_of_its_sourc
     with served(answers_of(client(sample_database))) as api:
         names = {"PORT": str(port), "RACEDATA_SOURCES": f"{api.url} {dump}"}
         with service_that_follows(database, **names):
-            until(lambda: client(database).get("/healthz").json["sources"][0]["name"] == "dump", 60)
-            until(lambda: any("results" in path for path in api.paths) and results() == "20", 60)
+            until(lambda: client(database).get("/healthz").json["sources"][0]["name"] == "dump")
+            until(lambda: any("results" in path for path in api.paths) and results() == "20")
 
 
 @pytest.mark.long(5)
@@ -134,7 +135,7 @@ def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
         until(lambda: lines() != [])
         ((ended, started),) = lines()
         assert int(ended) == session
-        until(lambda: len(commands_in(int(started))) == 1, 60)
+        until(lambda: len(commands_in(int(started))) == 1)
     until(lambda: commands_in(int(started)) == {})
 
 
@@ -159,7 +160,7 @@ def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database,
 def test_the_follower_ends_with_the_service_however_that_ends(database, number):
     names = {"PORT": str(free_port()), "RACEDATA_SOURCES": "http://127.0.0.1:1/f1"}
     with service_that_follows(database, **names) as (process, session):
-        until(lambda: len(commands_in(session)) == 1, 60)
+        until(lambda: len(commands_in(session)) == 1)
         process.send_signal(number)
         process.wait(timeout=40)
         until(lambda: commands_in(session) == {})

@@ -477,7 +477,7 @@ def test_too_many_statements_are_refused_and_the_others_end_with_stdin(sample_da
         refused = answers[10 + RUNNING + WAITING]
         assert "8 statements wait already; ask again in some seconds" in refused
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait() == 0
         assert process.stderr.read() == ""
 
 

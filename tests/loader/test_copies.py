@@ -131,7 +131,7 @@ def test_a_whole_database_cannot_be_named_with_other_sources(database, other):
     said = f"{other} is a whole database, which replaces the existing one; expected no other source"
     assert_refused(f"{other} f1db", database, said)
     with refused(database), following(database, "--from", str(other), "--from", "f1db") as follow:
-        _, errors = follow.communicate(timeout=20)
+        _, errors = follow.communicate()
     assert (errors, follow.returncode) == (f"racedata refresh: {said}\n", 1)
 
 

@@ -74,7 +74,7 @@ def test_mariadb_loads_an_export_into_ergasts_tables_in_strict_mode(files):
             "--default-character-set=utf8mb4",
             *([database] if database else []),
         ]
-        done = subprocess.run(command, input=sql, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, input=sql, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         return [line.split("\t") for line in done.stdout.splitlines()]
 
@@ -116,9 +116,7 @@ def test_postgresql_loads_an_export_into_ergasts_tables(files):
 
     def program(name, *arguments, **options):
         command = ["runuser", "-u", "postgres", "--", programs / name, *arguments]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=300, cwd="/", **options
-        )
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/", **options)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

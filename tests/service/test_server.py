@@ -22,9 +22,7 @@ OK = b"HTTP/1.1 200 OK"
 def run(command, **environ):
     """`command` in the project's folder, finished."""
     environ = {"PATH": os.environ["PATH"], **environ}
-    return subprocess.run(
-        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60
-    )
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
 
 
 def with_open_files(number):
@@ -71,7 +69,7 @@ def test_it_listens_on_an_ipv6_address_too(one_worker):
     url = f"http://[::1]:{one_worker['PORT']}"
     with running(SERVE, HOST="::1", **one_worker) as lines:
         assert any(f"Listening at: {url}" in line for line in lines)
-        with urllib.request.urlopen(f"{url}/ergast/f1/2023/18.json", timeout=10) as answer:
+        with urllib.request.urlopen(f"{url}/ergast/f1/2023/18.json") as answer:
             assert f'"url":"{url}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
 
 
@@ -124,7 +122,7 @@ def test_it_starts_and_answers_if_no_file_can_be_written(one_worker):
     command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *SERVE]
     with running(command, **one_worker) as lines:
         url = f"http://127.0.0.1:{one_worker['PORT']}/ergast/f1/2023/18.json"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url) as answer:
             assert answer.status == 200
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
 

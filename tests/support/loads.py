@@ -46,7 +46,7 @@ def racedata(*words: Path | str, **options: Any) -> "subprocess.CompletedProcess
     """
     if options:
         command = [sys.executable, "-m", "racedata", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+        return subprocess.run(command, capture_output=True, text=True, **options)
     code: object = 0
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as errors, signals_kept():
         try:

@@ -128,12 +128,12 @@ def started(folder, **options):
     )
 
     def health():
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as answer:
             return json.load(answer)
 
     try:
-        until(lambda: process.poll() is not None or listens(("127.0.0.1", port)), 60)
-        until(lambda: "sample" not in health(), 60)
+        until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
+        until(lambda: "sample" not in health())
         yield health()
     finally:
         process.terminate()

@@ -14,7 +14,7 @@ from racedata.settings import Settings
 
 def run(script, *arguments):
     command = [sys.executable, ROOT / "scripts" / "bench" / script, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.long(40)

@@ -56,7 +56,7 @@ def test_the_sample_is_served_to_tests_and_a_second_service_is_busy(tmp_path, li
         ) as process,
     ):
         try:
-            assert process.wait(timeout=60) == 0
+            assert process.wait() == 0
         finally:
             os.killpg(process.pid, signal.SIGTERM)  # both services
             until(lambda: not any(listens(("127.0.0.1", port)) for port in (8000, 8001)))

@@ -127,13 +127,13 @@ def test_the_command_still_asks_an_api_after_25_49_and_500_hours(sample_database
         following(database, "--from", server.url, **later.environ) as follow,
     ):
         is_asked = asked_since(database, server.url, 0)
-        until(is_asked, 120)
+        until(is_asked)
         for hours in (25, 49, 500):
             is_asked = asked_since(database, server.url, hours)
             later(hours)
-            until(is_asked, 120)
+            until(is_asked)
         follow.terminate()
-        assert follow.communicate(timeout=60)[1] == ""
+        assert follow.communicate()[1] == ""
 
 
 @pytest.mark.long(10)
@@ -144,9 +144,9 @@ def test_while_it_runs_the_command_builds_a_deleted_database_again(tmp_path, lat
         following(database, RACEDATA_SOURCES=f"{server.url} {SAMPLE}", **later.environ) as follow,
     ):
         assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
-        until(lambda: len(server.paths) == 1, 60)
+        until(lambda: len(server.paths) == 1)
         database.unlink()
         later(1)
         assert " from its store, because " in follow.stdout.readline()
         follow.terminate()
-        follow.communicate(timeout=60)
+        follow.communicate()

@@ -68,7 +68,6 @@ def test_no_request_is_lost_and_no_answer_broken_while_workers_end(
                 enough = [count + 2 for count in answers(sent)]
                 until(
                     lambda least=enough: ended.is_set() or all(map(ge, answers(sent), least)),
-                    seconds=60,
                 )
     assert_nothing_lost(*sent)
 

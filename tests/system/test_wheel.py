@@ -150,7 +150,7 @@ def serving(command, folder, *options, **environ):
 
 
 def total(address):
-    with urllib.request.urlopen(address, timeout=10) as answer:
+    with urllib.request.urlopen(address) as answer:
         return str(json.load(answer)["MRData"]["total"])
 
 

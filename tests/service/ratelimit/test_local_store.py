@@ -42,7 +42,7 @@ store = LocalStore(limits, clients=4096, clock=clock)
 allowed = lambda client, n: sum(store.take(client).refused_by is None for _ in range(n))
 """
     done = subprocess.run(
-        [sys.executable, "-c", prelude + code], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", prelude + code], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
     return ast.literal_eval(done.stdout)
