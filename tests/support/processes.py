@@ -76,8 +76,11 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 
 def children_of(process: int) -> list[int]:
     """The ids of the processes that a process has started."""
-    of_threads = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(child) for children in of_threads for child in children.read_text().split()]
+    found: list[int] = []
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # this thread has ended
+            found += map(int, children.read_text().split())
+    return found
 
 
 def has_ended(process: int) -> bool:
