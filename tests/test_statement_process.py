@@ -4,7 +4,6 @@ import resource
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from support.processes import has_ended, limited, own_memory, until
@@ -156,7 +155,7 @@ if __name__ == "__main__":
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     rows, pid = ended.stdout.rsplit(maxsplit=1)
     assert rows == "[{'one': 1}]"
-    until(lambda: not Path(f"/proc/{pid}").exists())
+    until(lambda: has_ended(int(pid)))
 
 
 def test_a_process_that_cannot_start_is_one_line_and_the_next_question_is_answered(
