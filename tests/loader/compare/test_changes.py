@@ -197,6 +197,14 @@ def two_dumps(finished, tmp_path):
     return finished, moved_back(finished, tmp_path / "after")
 
 
+@pytest.fixture
+def penalised(two_dumps, tmp_path):
+    """A database that was built before a penalty, and again after it."""
+    for dump in two_dumps:
+        database = built(dump, tmp_path / "racedata.db")
+    return database
+
+
 PENALTY = ("results", "2023/18/sainz", "points", "15", "14")
 
 
@@ -244,16 +252,11 @@ def test_a_correction_that_is_added_or_taken_back_is_the_reason(finished, tmp_pa
     ]
 
 
-def test_changes_survive_a_lost_store_and_a_lost_database(two_dumps, tmp_path):
-    database = tmp_path / "racedata.db"
-    for dump in two_dumps:
-        built(dump, database)
-    store_path(database).unlink()
-    replace_from_store(loader_settings(database, ""), print, "")
-    assert [row[1:] for row in noted(database)] == [PENALTY]
-    database.unlink()
-    replace_from_store(loader_settings(database, ""), print, "")
-    assert [row[1:] for row in noted(database)] == [PENALTY]
+def test_changes_survive_a_lost_store_and_a_lost_database(penalised):
+    for lost in (store_path(penalised), penalised):
+        lost.unlink()
+        replace_from_store(loader_settings(penalised, ""), print, "")
+        assert [row[1:] for row in noted(penalised)] == [PENALTY]
 
 
 def test_a_change_whose_database_was_never_put_in_place_is_noted_once(two_dumps, tmp_path):
@@ -280,16 +283,12 @@ def test_only_the_latest_are_kept_and_of_one_build_those_of_the_latest_races(
 
 
 def test_very_many_changes_are_those_of_other_sources_and_only_counted(
-    two_dumps, tmp_path, monkeypatch
+    penalised, two_dumps, tmp_path, monkeypatch
 ):
-    before, after = two_dumps
-    database = tmp_path / "racedata.db"
-    built(before, database)
-    built(after, database)
     monkeypatch.setattr(changes, "MANY", 10)
-    grids = edited(after, tmp_path / "grids", results=lambda row: {**row, "grid": "30"})
-    built(grids, database)
-    *others, last = noted(database, "kind, key, columnName, oldValue, value")
+    grids = edited(two_dumps[1], tmp_path / "grids", results=lambda row: {**row, "grid": "30"})
+    built(grids, penalised)
+    *others, last = noted(penalised, "kind, key, columnName, oldValue, value")
     assert last == PENALTY
     assert others[0] == ("results", "2023/18", "values", None, "20")
     assert {row[:1] + row[2:4] for row in others} == {("results", "values", None)}
@@ -367,33 +366,24 @@ def test_a_fact_of_a_list_has_the_source_that_says_so(finished, tmp_path):
     ]
 
 
-def test_changes_follow_a_race_that_gets_another_round(two_dumps, tmp_path):
-    database = tmp_path / "racedata.db"
-    before, after = two_dumps
-    built(before, database)
-    built(after, database)
-
+def test_changes_follow_a_race_that_gets_another_round(penalised, two_dumps, tmp_path):
     def later(row):
         is_later = row["year"] == "2023" and int(row["round"]) >= 18
         return {**row, "round": str(int(row["round"]) + 1)} if is_later else row
 
-    built(edited(after, tmp_path / "later", races=later), database)
-    keys = [key for (key,) in noted(database, "key")]
+    built(edited(two_dumps[1], tmp_path / "later", races=later), penalised)
+    keys = [key for (key,) in noted(penalised, "key")]
     assert keys[-1] == "2023/19/sainz"
-    assert ("races", "2023/19", "round", "18", "19") in [row[1:] for row in noted(database)]
+    assert ("races", "2023/19", "round", "18", "19") in [row[1:] for row in noted(penalised)]
 
 
-def test_changes_of_a_race_that_is_gone_keep_its_name(two_dumps, tmp_path):
-    database = tmp_path / "racedata.db"
-    before, after = two_dumps
-    built(before, database)
-    built(after, database)
-    race = race_ids(after, 2023)[18]
+def test_changes_of_a_race_that_is_gone_keep_its_name(penalised, two_dumps, tmp_path):
+    after, race = two_dumps[1], race_ids(two_dumps[1], 2023)[18]
     gone = without(
         after, tmp_path / "gone", 2023, 18, races=lambda row: row if row["raceId"] != race else None
     )
-    built(gone, database)
-    found = noted(database, "key, round, raceName, raceId")
+    built(gone, penalised)
+    found = noted(penalised, "key, round, raceName, raceId")
     assert ("2023/sainz", None, "United States Grand Prix", None) in found
 
 
