@@ -8,60 +8,14 @@ import fcntl
 import json
 import select
 import socket
-import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
-from support.processes import OFF, gunicorn, nginx, nginx_sockets, open_files, until
+from support.locked import LARGE, locked_site
+from support.processes import open_files, until
 from support.traffic import ADDRESS, get
 
 from racedata.service.worker import SLOW_ANSWERS
-
-LARGE = "/ergast/f1/results.json?limit=2000&offset={}"
-
-LOCKED = """
-import fcntl, sys
-from racedata import settings
-from racedata.service import answers, server
-
-def make_body(self, request):
-    if request.limit > 100:
-        with open({path!r}) as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)
-            with open({path!r} + ".made", "a") as made:
-                made.write(".")
-    return usual(self, request)
-
-usual, answers.Resource.make_body = answers.Resource.make_body, make_body
-arguments = settings.parse_arguments(sys.argv[1:])
-server.serve(arguments.settings, arguments.gunicorn_options)
-"""
-
-
-@contextmanager
-def locked_site(sample_database, folder, is_behind_nginx, *options):
-    """One worker that makes no large answer in the block; yields address, worker and lock."""
-    lock = folder / "lock"
-    (folder / "locked.py").write_text(LOCKED.format(path=str(lock)))
-    environ = {
-        "RACEDATA_DATABASE": str(sample_database),
-        "WEB_CONCURRENCY": "1",
-        "RACEDATA_TRUSTED_PROXIES": "unix",
-        **OFF,
-    }
-    with ExitStack() as stack:
-        locked = stack.enter_context(lock.open("w"))
-        fcntl.flock(locked, fcntl.LOCK_EX)
-        sockets = nginx_sockets(folder) if is_behind_nginx else []
-        command = [sys.executable, str(folder / "locked.py")]
-        running = stack.enter_context(
-            gunicorn(*options, environ=environ, sockets=sockets, command=command)
-        )
-        address = stack.enter_context(nginx(folder)) if is_behind_nginx else running.address
-        stack.callback(fcntl.flock, locked, fcntl.LOCK_UN)  # so that the worker can stop
-        assert get(address, ADDRESS)[0].status == 200
-        (worker,) = running.workers()
-        yield address, worker, locked
 
 
 def ask(address, path):

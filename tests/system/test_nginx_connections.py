@@ -2,14 +2,26 @@
 lost when one ends.
 """
 
+import fcntl
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from operator import ge
 from pathlib import Path
 
 import pytest
-from support.processes import OFF, nginx, nginx_sockets, service, site_with_nginx, until
-from support.traffic import SECONDS, Client, assert_served, run, traffic
+from support.locked import LARGE as SLOW
+from support.locked import locked_site
+from support.processes import (
+    OFF,
+    nginx,
+    nginx_sockets,
+    open_files,
+    service,
+    site_with_nginx,
+    until,
+)
+from support.traffic import SECONDS, Client, assert_served, get, run, traffic
 
 SMALL = "/ergast/f1/2023/18.json"
 LARGE = "/ergast/f1/2023/18/laps.json?limit=2000"
@@ -116,3 +128,17 @@ def test_nginx_uses_its_connections_again(sample_database, tmp_path):
         until(lambda: len(found[-1]) >= 4 or found.append(connections(tmp_path)))
         run(site, Client(SMALL, requests=100, connections=4))
         until(lambda: len(found[-1] & connections(tmp_path)) >= 4)
+
+
+def test_a_request_on_a_new_connection_is_not_lost_with_its_worker(sample_database, tmp_path):
+    with (
+        locked_site(sample_database, tmp_path, True) as (site, worker, locked),
+        ThreadPoolExecutor(3) as threads,
+    ):
+        # at the same time, so that not all are sent over the connection of an earlier one
+        asked = [threads.submit(get, site, SLOW.format(number)) for number in range(3)]
+        until(lambda: len(connections(tmp_path)) >= 3)
+        until(lambda: "lock" in {Path(name).name for name in open_files(worker)})
+        os.kill(worker, signal.SIGKILL)
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert [each.result()[0].status for each in asked] == [200] * 3
