@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from math import inf
 
@@ -101,7 +100,7 @@ class Client:
                     heard, sent = sent, time.monotonic()
                     writer.write(self.request())
                     written = time.monotonic()
-                    status, body, closed = await asyncio.wait_for(answer(reader), timeout=20)
+                    status, body, closed = await answer(reader)
                     self.statuses[status] += 1
                     self.answers[number] += 1
                     self.bodies.add(body)
@@ -145,23 +144,27 @@ def traffic(address: Address, *clients: Client) -> Iterator[threading.Event]:
     """The clients send requests up to their end; if they have none, up to the end of the block.
     Yields an Event, set when they have ended.
     """
-    ended = threading.Event()
+    ended, failures = threading.Event(), list[BaseException]()
 
     def send() -> None:
         try:
             run(address, *clients)
+        except BaseException as error:
+            failures.append(error)
         finally:
             ended.set()
 
-    with ThreadPoolExecutor(1) as thread:
-        sent = thread.submit(send)
-        try:
-            yield ended
-        finally:
-            for client in clients:
-                if client.seconds == client.requests == inf:
-                    client.stop()
-        sent.result()
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    try:
+        yield ended
+    finally:
+        for client in clients:
+            if client.seconds == client.requests == inf:
+                client.stop()
+    thread.join()
+    for failure in failures:
+        raise failure
 
 
 def assert_served(*clients: Client, may_overtake: bool = False) -> None:
