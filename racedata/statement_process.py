@@ -98,6 +98,7 @@ def answer_statements(connection: Connection, path: str, bounds: Bounds, seconds
             except (StatementError, DatabaseError) as error:
                 answer = str(error)
             timer.cancel()
+            timer.join()  # if it is too late to cancel it, this process ends before it answers
             connection.send(answer)
 
 

@@ -117,7 +117,7 @@ waits, sleep = [], time.sleep
 time.sleep = lambda seconds: (waits.append(seconds), sleep(seconds))
 """
     shown = "print(json.dumps([len(results), len(results.drop_duplicates()), waits]))"
-    settings = {**OFF, "RACEDATA_BURST_LIMIT": "10/minute", "RACEDATA_MAX_LIMIT": "15"}
+    settings = {**OFF, "RACEDATA_BURST_LIMIT": "4/minute", "RACEDATA_MAX_LIMIT": "35"}
     with service(sample_database, tmp_path / "log", **settings) as limited:
         loop = loop.replace(HOST, "http://{}:{}".format(*limited.address))
         read, different, waits = json.loads(run(sys.executable, "-c", counted + loop + shown))
@@ -170,7 +170,7 @@ globalThis.fetch = async (...args) => {
 }
 """
     shown = "console.log(JSON.stringify([[...(await laps(2023, 18))], statuses]))"
-    settings = {**OFF, "RACEDATA_BURST_LIMIT": "10/minute", "RACEDATA_MAX_LIMIT": "93"}
+    settings = {**OFF, "RACEDATA_BURST_LIMIT": "4/minute", "RACEDATA_MAX_LIMIT": "203"}
     with service(sample_database, tmp_path / "log", **settings) as limited:
         script = script.replace(HOST, "http://{}:{}".format(*limited.address))
         read, statuses = json.loads(
@@ -180,7 +180,7 @@ globalThis.fetch = async (...args) => {
     assert read == [
         [lap["number"], lap["Timings"]] for lap in answer["RaceTable"]["Races"][0]["Laps"]
     ]
-    assert statuses == [200] * 10 + [429, 200]
+    assert statuses == [200] * 4 + [429, 200]
 
 
 @pytest.mark.parametrize(
