@@ -173,13 +173,13 @@ def store_path(database: str | Path) -> Path:
 
 def refresh_times(database: str | Path) -> dict[str, dict[str, Any]] | None:
     """When each source was last asked (`refreshedAt`), and since when it is followed
-    (`followedSince`): in the store. Empty if it cannot be read; None if the loader is writing to it
-    for longer than a moment.
+    (`followedSince`): in the store. Empty if it cannot be read; None if the loader is writing to
+    it: no request waits for that.
     """
     path, times = store_path(database), dict[str, dict[str, Any]]()
     try:
         if path.is_file():  # a FIFO would block
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0.1)) as db:
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0)) as db:
                 for source, key, value in db.execute(
                     """SELECT source, key, value FROM memory
                        WHERE key IN ('refreshedAt', 'followedSince')"""

@@ -264,12 +264,12 @@ class Settings(SharedSettings):
 
     @property
     def root_link(self) -> str:
-        """A link to the page and other addresses outside the base address.
+        """What is in front of the paths of pages and other addresses outside the base address.
 
-        It is a URL if the settings imply one, otherwise a path.
+        It is a URL without a slash at the end if the settings imply one, otherwise empty.
         """
         is_implied = self.base_url.endswith(self.base_address)
-        return self.base_url.removesuffix(self.base_address) or "/" if is_implied else "/"
+        return self.base_url.removesuffix(self.base_address) if is_implied else ""
 
     @property
     def rate_limits(self) -> list[Rate]:

@@ -183,8 +183,8 @@ class CachedAnswers:
         if body is None and ONLY_CACHED in req.env:
             if req.env.get(IS_BUSY):
                 raise falcon.HTTPServiceUnavailable(
-                    description="Too many large answers are waiting at the moment; try again "
-                    "later, or with limit=100 or less.",
+                    description="Too many pages and large answers are waiting at the moment; try "
+                    "again later. Answers with limit=100 or less do not wait.",
                     retry_after=RETRY_SECONDS,
                 )
             req.env[MUST_WAIT] = True

@@ -161,8 +161,9 @@ def application(settings: Settings) -> ReloadingApp:
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)
-    # Objects made at start are never freed, so the garbage collector can skip them, and workers
-    # share their memory.
+    # Objects made at start are used as long as the data, so the garbage collector can skip them,
+    # and workers share their memory. With new data, free_memory ends this: to freeze what then
+    # exists would keep old data that a request still uses.
     gc.freeze()
     # A page of 2,000 records makes about 14,000 objects. By default, the collector would look for
     # cycles in them twenty times, and find none.

@@ -53,7 +53,7 @@ def write(changes: Sequence[Json], served: Served, url: str) -> bytes:
         add(entry, "content", "Changes will be listed here.", type="text")
     for of_entry in by_entry(changes)[:MAX_ENTRIES]:
         first = of_entry[0]
-        page = "/".join([first["season"], first["round"]]) if "round" in first else ""
+        page = f"/{first['season']}/{first['round']}" if "round" in first else "/"
         entry = add(feed, "entry")
         add(entry, "id", urn("/".join([build["storeId"], first["revision"], *subject(first)])))
         add(entry, "title", title_of(of_entry, names))

@@ -45,7 +45,7 @@ def report(data: Snapshot, settings: Settings) -> Json:
         "rows": data.row_counts(),
     }
     if settings.download:
-        health["download"] = settings.root_link.rstrip("/") + download.PATH
+        health["download"] = settings.root_link + download.PATH
     if notice := sample_notice(data, settings.follows):
         health["sample"] = notice
     if data.rejection:

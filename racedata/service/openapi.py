@@ -71,7 +71,7 @@ def document(served: Served, grammar: Grammar) -> bytes:
         for path in paths_of(endpoint):
             content["paths"][path] = operation(endpoint, path)
     content["paths"] |= {
-        path: {"servers": [{"url": settings.root_link}], "get": get}
+        path: {"servers": [{"url": settings.root_link or "/"}], "get": get}
         for path, get in outside_base(settings.download).items()
     }
     limit = content["components"]["parameters"]["limit"]
@@ -234,7 +234,7 @@ RESPONSES = {
     ),
     "414": TOO_LONG,
     "431": TOO_LONG,
-    "503": problem("Too many large answers are waiting to be made.", "Retry-After"),
+    "503": problem("Too many pages and large answers are waiting to be made.", "Retry-After"),
 }
 
 

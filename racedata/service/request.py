@@ -175,12 +175,14 @@ def limit_of_ending(settings: Settings, ending: str) -> int:
 
 
 def looks_slow(path: str, query: str, settings: Settings) -> bool:
-    """Whether the answer probably takes long: a calendar, or many records.
+    """Whether the answer probably takes long: a calendar, many records, or an HTML page.
 
-    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
-    long as a thousand. This is a guess, made before anything else is known of the request. The
-    answer is the same even if the guess is wrong.
+    A page of 2,000 records takes as long as a hundred usual answers, an HTML page or a calendar of
+    all races as long as a thousand. This is a guess, made before anything else is known of the
+    request. The answer is the same even if the guess is wrong.
     """
+    if after_base(path, settings.base_address.lower()) is None:
+        return True
     parameters = parse_query(query)
     _, ending = split_ending(path.lower())
     asked = str(parameters.get("limit", limit_of_ending(settings, ending)))

@@ -134,3 +134,23 @@ def test_a_slow_answer_is_made_only_when_the_server_iterates_it(
         assert started and isinstance(answer, list)
     assert b"".join(answer)
     assert len(started) == 1
+
+
+def test_a_page_is_made_only_when_the_server_iterates_it_and_a_cached_one_is_sent_at_once(
+    sample_database,
+):
+    app, started = create_app(Settings(), Snapshot.read(sample_database)), []
+
+    def ask(address):
+        started.clear()
+        environ = webtest.TestRequest.blank(address).environ
+        return app(environ, lambda *arguments: started.append(arguments))
+
+    for address in ("/", "/2023/18", "/records", "/find?q=alonso", "/data"):
+        answer = ask(address)
+        assert started == []
+        assert b"".join(answer) == b"".join(ask(address))
+        assert started and isinstance(ask(address), list)
+    for address in ("/healthz", "/openapi.json", "/icon.svg", "/nowhere", "/current/last"):
+        ask(address)
+        assert started

@@ -5,16 +5,18 @@ import shutil
 import time
 
 import feedparser
+import pytest
 from support import SAMPLE
 from support.answers import client
 from support.loads import built, changed, edited, race_ids, select, without
 
 BASE = "/ergast/f1"
+HOST = "http://localhost:80"
 
 
-def entries(database, address="changes"):
+def entries(database, address="changes", **settings):
     """The entries of a feed, as a reader has them."""
-    answer = client(database).get(f"{BASE}/{address}.atom")
+    answer = client(database, **settings).get(f"{BASE}/{address}.atom")
     assert answer.content_type == "application/atom+xml"
     feed = feedparser.parse(answer.body)
     assert not feed.bozo and feed.version == "atom10"
@@ -31,7 +33,22 @@ def test_an_entry_for_each_race_and_database_says_what_changed(altered):
     )
     assert "United States Grand Prix 2023: results are in" in titles
     assert "results, Sainz, place: 3 → 7; dump has changed it" in found[0].summary
-    assert found[0].link.endswith("/2023/18")
+    assert found[0].link == f"{HOST}/2023/18"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "root"),
+    [
+        ("https://f1.example.org/ergast/f1", "https://f1.example.org"),
+        ("https://f1.example.org/x/ergast/f1", "https://f1.example.org/x"),
+        ("https://f1.example.org/api", "https://f1.example.org"),
+    ],
+)
+def test_entries_link_to_the_pages_of_their_races_below_the_base_url(altered, base_url, root):
+    links = [entry.link for entry in entries(altered)]
+    assert f"{HOST}/2023/18" in links
+    found = [entry.link for entry in entries(altered, base_url=base_url)]
+    assert found == [link.replace(HOST, root) for link in links]
 
 
 def test_the_ids_of_entries_are_distinct_and_stay_with_later_changes(altered, changing):

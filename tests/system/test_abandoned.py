@@ -80,7 +80,7 @@ def test_beyond_a_number_of_waiting_answers_a_large_one_is_503_and_all_others_go
         response, body = get(address, LARGE.format(SLOW_ANSWERS + 9))
         assert (response.status, response.headers["Retry-After"]) == (503, "10")
         assert response.headers["Content-Type"] == "application/problem+json"
-        assert json.loads(body)["detail"].startswith("Too many large answers are waiting")
+        assert json.loads(body)["detail"].startswith("Too many pages and large answers are")
         assert get(address, LARGE.format(0))[1] == cached
         assert get(address, ADDRESS)[0].status == 200
         assert get(address, LARGE.format("x"))[0].status == 400

@@ -164,7 +164,7 @@ def mates(ask: Ask, names: AllNames, found: Iterable[Found], words: Sequence[str
     if len(drivers) < 2:
         return None
     one, other = drivers[:2]
-    id = ask.catalogue.ids["drivers"][one.link.removeprefix("drivers/")]
+    id = ask.catalogue.ids["drivers"][one.link.removeprefix("drivers/").lower()]
     years = names.seasons.intersection(words)
     seasons = [
         (year, mate)
@@ -200,8 +200,10 @@ def results(
 
 
 def filter_by(name: Name) -> dict[str, Value]:
-    """The filter for a driver, constructor or circuit: `{"drivers": "alonso"}`."""
-    kind, _, id = name.link.partition("/")
+    """The filter for a driver, constructor or circuit: `{"drivers": "alonso"}`. As in addresses,
+    ids are in small letters.
+    """
+    kind, _, id = name.link.lower().partition("/")
     return {kind: id}
 
 

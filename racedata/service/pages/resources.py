@@ -43,7 +43,6 @@ from racedata.service.pages import (
 )
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
-from racedata.service.request import check_host, host_of
 from racedata.service.snapshot import AskedAt
 from racedata.settings import Affected
 from racedata.values import ROUND, SEASON
@@ -114,15 +113,6 @@ class Pages:
         shown: tuple[Affected, ...] = "the description", "the HTML pages"
         return Validators(ask.settings, ask.data, *shown, max_age=0, asked_at=times)
 
-    def site(self, req: falcon.Request) -> str:
-        """The URL of this service without a path, for links on other sites; empty if unknown."""
-        settings = self.ask.settings
-        if settings.base_url:
-            return settings.root_link.rstrip("/")
-        host = host_of(req)
-        check_host(host)
-        return f"{req.scheme}://{host}"
-
     def send(
         self,
         req: falcon.Request,
@@ -132,22 +122,23 @@ class Pages:
         **parameters: Any,
     ) -> None:
         """Sends a page, which is made if the cache does not have it."""
-        site, path = self.site(req), req.path.lower()
 
         def make() -> Body:
-            html = self.render(page.template, path, site, page.facts(self.ask, **parameters))
+            facts = page.facts(self.ask, **parameters)
+            html = self.render(page.template, req.path.lower(), facts)
             return Body(compressed(html.encode(), LEVEL))
 
         resp.set_headers(HEADERS)
-        key = page.route, site, repr(parameters)
+        key = page.route, repr(parameters)
         answers.respond(req, resp, CONTENT_TYPE, key, make)
 
-    def render(self, template: str, path: str, site: str, facts: dict[str, Any]) -> str:
+    def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
         settings = self.ask.settings
         return render(
             template,
             path,
-            site=site,
+            # Not what the client asked: then each name of this host would be a page in the cache.
+            site=settings.root_link,
             base=settings.base_link,
             contact=settings.contact,
             is_static=settings.is_static,
@@ -194,7 +185,7 @@ class Pages:
         resp.content_type = CONTENT_TYPE
         seasons = self.ask.catalogue.rounds
         facts = {"fault": fault, "season": season if season in seasons else max(seasons)}
-        resp.text = self.render("not_found.html", req.path, "", facts)
+        resp.text = self.render("not_found.html", req.path, facts)
 
 
 class PageResource:
@@ -256,7 +247,7 @@ class FindPage:
 
 def plain_text(pages: Pages, page: Page) -> Document:
     """The resource of a page for programs, without HTML."""
-    text = pages.render(page.template, page.route, "", page.facts(pages.ask))
+    text = pages.render(page.template, page.route, page.facts(pages.ask))
     return Document(pages.validators({}), text.encode(), "text/plain; charset=utf-8")
 
 

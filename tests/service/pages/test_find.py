@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import asking, client, client_after, links_of, request, words_of
-from support.loads import select
+from support.loads import changed, select
 
 from racedata.service.pages.find import LONGEST
 from racedata.service.pages.names import MOST_REPLACED, SHOWN, AllNames, plain
@@ -281,6 +281,17 @@ def test_of_a_driver_and_a_circuit_the_page_has_the_results_there(full_database)
     assert [(row[0], *row[-2:]) for row in rows] == expected
     assert len(expected) == 10
     assert " at " not in words_of(app.get("/find?q=senna+indianapolis").text.partition("<h3>")[0])
+
+
+def test_ids_with_capitals_are_found_as_others(database):
+    changed(
+        database,
+        "UPDATE drivers SET driverRef = 'Alonso' WHERE driverRef = 'alonso'",
+        "UPDATE circuits SET circuitRef = 'Americas' WHERE circuitRef = 'americas'",
+    )
+    app = client(database)
+    assert "Team mates" in words_of(app.get("/find?q=alonso+stroll").text)
+    assert "at Circuit of the Americas" in words_of(app.get("/find?q=alonso+americas").text)
 
 
 @pytest.mark.parametrize(
