@@ -583,6 +583,21 @@ def test_a_keyboard_skips_to_the_content_follows_links_and_unfolds_the_champions
     wait_for(browser, lambda _: browser.execute_script(top, stops) < 800)
 
 
+def test_on_a_phone_a_link_to_a_list_of_records_opens_it(browser, site):
+    emulate(browser, 390)
+
+    def opened():
+        lists = browser.find_elements(By.CSS_SELECTOR, "#drivers ~ .tiles details[open]")
+        return [each.get_attribute("id") for each in lists]
+
+    browser.get(site + "records")
+    assert opened()[0] == "drivers-most-wins" and "drivers-oldest-winners" not in opened()
+    browser.get(site + "find?q=oldest+winner")
+    browser.find_element(By.LINK_TEXT, "Oldest winners (drivers)").click()
+    wait_for(browser, url_to_be(site + "records#drivers-oldest-winners"))
+    assert "drivers-oldest-winners" in opened() and "drivers-youngest-winners" not in opened()
+
+
 def test_the_columns_of_tables_below_each_other_are_aligned(browser, site):
     for width in (390, 1280):
         emulate(browser, width)

@@ -1,6 +1,6 @@
 """The page at `/records`: who and what was first, longest, closest, youngest in all races here.
 
-To add a ranking, add a line to the one of the four lists below that it belongs to. Starts, wins,
+To add a ranking, add a line to the list below that it belongs to. Starts, wins,
 podiums and poles are counted as on the page of a driver.
 """
 
@@ -16,6 +16,7 @@ from racedata.service import careers, page_queries
 from racedata.service.pages import seasons
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
+from racedata.service.pages.names import plain
 from racedata.service.words import place_in_words
 
 SHOWN = 5  # of a ranking, and all with the same number as the last of them
@@ -131,9 +132,10 @@ def age(born: str, day: str) -> tuple[int, int]:
 
 
 def age_in_words(number: tuple[int, int]) -> str:
-    """`18 years, 228 days`."""
+    """`18 years, 228 days`, on two lines at most."""
     years, days = number
-    return f"{counted(years, 'year')}, {counted(days, 'day')}"
+    words = counted(years, "year"), counted(days, "day")
+    return ", ".join(each.replace(" ", "\N{NO-BREAK SPACE}") for each in words)
 
 
 def gap_in_words(milliseconds: int) -> str:
@@ -153,8 +155,8 @@ def points_in_words(points: float) -> str:
 
 # Rankings of drivers and of constructors: the caption, the head of the numbers, each one's entries.
 CAREERS: Sequence[tuple[str, str, Callable[[History], Iterable[Entry]]]] = (
-    ("Most starts", "Starts", lambda one: one.total(is_start)),
     ("Most wins", "Wins", lambda one: one.total(is_win)),
+    ("Most starts", "Starts", lambda one: one.total(is_start)),
     ("Most races with a podium", "Races", lambda one: one.total(is_podium)),
     ("Most poles", "Poles", lambda one: one.total(is_pole)),
     ("Most wins in a season", "Wins", lambda one: one.by_season(is_win)),
@@ -186,6 +188,9 @@ RACES: Sequence[tuple[str, str, str, bool, ToWords]] = (
     ("Winners from furthest back", "Grid", "grid", True, grid_in_words),
     ("Fewest cars with a place", "Cars", "classified", False, str),
 )
+# Rankings of seasons by how far champions were ahead: the caption, whether the most is first.
+LEADS = (("Closest championships", False), ("Largest leads", True))
+DIFFERENT_WINNERS = "Most different winners"  # of races in a season
 
 
 def facts(ask: Ask) -> dict[str, Any]:
@@ -193,19 +198,41 @@ def facts(ask: Ask) -> dict[str, Any]:
     drivers = histories(ask, DRIVER, catalogue.drivers)
     constructors = histories(ask, CONSTRUCTOR, catalogue.constructors)
     won = page_queries.won_races(ask.data)
-    sections = {
+    rankings = {
         "Drivers": [*of_careers("Driver", drivers), *of_ages(drivers)],
         "Constructors": [*of_careers("Constructor", constructors)],
         "Races": [*of_races(ask, won)],
         "Seasons": [*of_seasons(ask, drivers)],
     }
     return {
+        # by section and anchor
         "sections": {
-            title: [each for each in rankings if each.entries]
-            for title, rankings in sections.items()
+            section: {anchor(section, each.caption): each for each in of_section if each.entries}
+            for section, of_section in rankings.items()
         },
         "races": len(won),
     }
+
+
+def anchor(section: str, caption: str) -> str:
+    """`drivers-most-wins`: where the ranking is on the page."""
+    return "-".join(plain(f"{section} {caption}").split())
+
+
+def asked(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The rankings whose captions have words that begin with these: a text and a link for each."""
+    of_careers = [caption for caption, *_ in CAREERS]
+    captions = {
+        "Drivers": [*of_careers, *(caption for caption, *_ in AGES)],
+        "Constructors": of_careers,
+        "Races": [caption for caption, *_ in RACES],
+        "Seasons": [*(caption for caption, _ in LEADS), DIFFERENT_WINNERS],
+    }
+    needed = [f" {word}" for word in words]
+    for section, of_section in captions.items():
+        for caption in of_section:
+            if all(word in f" {plain(caption)}" for word in needed):
+                yield f"{caption} ({section.lower()})", f"records#{anchor(section, caption)}"
 
 
 def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[History]:
@@ -251,17 +278,15 @@ def of_seasons(ask: Ask, drivers: Sequence[History]) -> Iterator[Ranking]:
         row for row in seasons.facts(ask)["seasons"] if row.is_over and row.driver and row.ahead
     ]
     leads = [Entry(float(row.ahead), row.driver["Driver"], season=str(row.year)) for row in over]
-    yield Ranking(
-        "Closest championships", "Season", "Points", first_of(leads, False), points_in_words
-    )
-    yield Ranking("Largest leads", "Season", "Points", first_of(leads), points_in_words)
+    for caption, is_most in LEADS:
+        yield Ranking(caption, "Season", "Points", first_of(leads, is_most), points_in_words)
     winners = Counter(
         season
         for driver in drivers
         for season in {drive.race["season"] for drive in filter(is_win, driver.drives)}
     )
     found = [Entry(number, None, season=season) for season, number in winners.items()]
-    yield Ranking("Most different winners", "Season", "Winners", first_of(found), str)
+    yield Ranking(DIFFERENT_WINNERS, "Season", "Winners", first_of(found), str)
 
 
 def first_of(entries: Iterable[Entry], is_most: bool = True) -> list[Entry]:

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
+from racedata.model import LETTERS
 from racedata.service import careers
 from racedata.service.addresses import Value
 from racedata.service.catalogue import Catalogue
@@ -72,6 +73,11 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
     catalogue = ask.catalogue
     return {
         "seasons": seasons[::-1],
+        # what letters in places mean
+        "legend": [
+            f"{letter}: {LETTERS[letter]}"
+            for letter in sorted({row.place for row in seasons} & LETTERS.keys())
+        ],
         "totals": {name: sum(row.counts[name] for row in seasons) for name in COUNTED},
         "points": number(careers.points(ask.data, career.column, id)),
         "entered": sum(row.counts["entered"] for row in seasons),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.service.addresses import Value
-from racedata.service.pages import driver
+from racedata.service.pages import all_time, driver
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER
 from racedata.service.pages.names import SHOWN, AllNames, Found, Name, RacesOfName, plain
@@ -27,18 +27,27 @@ PARTS_BY_WORD = {
     **dict.fromkeys(("mate", "mates", "teammate", "teammates"), "mates"),
     **dict.fromkeys(("career", "podiums", "results", "seasons", "starts", "titles"), "seasons"),
 }
+RECORDS = ("records", "records")
 # Words for whole pages.
 PAGES_BY_WORD = {
-    "next": ("the next race", "current/next"),
+    "next": ("the next race", ""),  # on the first page, by the reader's clock
+    **dict.fromkeys(("grid", "laps", "last", "latest"), ("the last race", "current/last")),
     **dict.fromkeys(
-        ("grid", "laps", "last", "latest", "pit", "stops"), ("the last race", "current/last")
+        ("pit", "pitstop", "pitstops", "stop", "stops"),
+        ("the pit stops of the last race", "current/last#stops"),
+    ),
+    **dict.fromkeys(("change", "changed", "changes"), ("what changed", "changes")),
+    **dict.fromkeys(
+        ("differences", "disagree", "discrepancies"),
+        ("what sources disagree about", "discrepancies"),
     ),
     **dict.fromkeys(
-        ("calendar", "ics", "race", "races", "schedule", "sprint", "sprints"),
+        ("alarm", "calendar", "ics", "race", "races", "schedule", "sprint", "sprints"),
         ("the races of this season", "current#races"),
     ),
     **dict.fromkeys(
-        ("championship", "points", "standings"), ("both championships", "current#championships")
+        ("championship", "leader", "leads", "points", "standings"),
+        ("both championships", "current#championships"),
     ),
     **dict.fromkeys(
         ("champion", "champions", "seasons", "title", "titles"),
@@ -54,7 +63,7 @@ PAGES_BY_WORD = {
             *("most", "never", "oldest", "record", "records", "row", "shortest", "streak"),
             *("without", "youngest"),
         ),
-        ("records", "records"),
+        RECORDS,
     ),
     **dict.fromkeys(("constructors", "team", "teams"), ("constructors", "constructors")),
     **dict.fromkeys(("circuits", "layouts", "track", "tracks"), ("circuits", "circuits")),
@@ -69,7 +78,12 @@ WORDS_NOT_HERE = {
     *("engine", "engines", "odds", "radio", "rain", "telemetry", "tires", "tyre", "tyres"),
     *("weather", "wet"),
 }
-SMALL_WORDS = {*("a", "at", "by", "for", "from", "in", "of", "has", "the", "who", "with")}
+SMALL_WORDS = {
+    *("a", "at", "by", "de", "di", "do", "for", "from", "has", "in", "of", "sir", "the", "von"),
+    *("what", "which", "who", "with"),
+    # in names of teams, which the shorter name of most does not have
+    *("formula", "racing", "scuderia", "team"),
+}
 LEFT_OUT = {*PARTS_BY_WORD, *PAGES_BY_WORD, *WORDS_NOT_HERE, *SMALL_WORDS}
 
 
@@ -107,7 +121,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
     in_part = [] if has_all_words else found
     return {
         "query": query,
-        "pages": dict.fromkeys(PAGES_BY_WORD[word] for word in asked if word in PAGES_BY_WORD),
+        "pages": pages_for(asked),
         "is_missing": not WORDS_NOT_HERE.isdisjoint(asked),
         "not_here": NOT_HERE,
         "part": part,
@@ -122,6 +136,14 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "races_total": len(races),
         "are_races_first": bool(years) and words != [*years],
     }
+
+
+def pages_for(asked: Sequence[str]) -> list[tuple[str, str]]:
+    """The pages that words of a query stand for, with the records that have all of them."""
+    pages = dict.fromkeys(PAGES_BY_WORD[word] for word in asked if word in PAGES_BY_WORD)
+    if RECORDS not in pages:
+        return [*pages]
+    return [*all_time.asked(word for word in asked if word not in SMALL_WORDS), *pages]
 
 
 def search(names: AllNames, words: list[str]) -> Search:

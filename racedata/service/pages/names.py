@@ -24,41 +24,46 @@ SHOWN = 20  # of a kind
 # How well a word matches, the best first: it is a word of the name, or one of the others by which
 # it can be found; or it begins the main part, any word, or a nationality; or is inside of a word.
 WHOLE, WHOLE_OTHER, BEGINS_MAIN, BEGINS_WORD, NATIONALITY, INSIDE = range(6)
-# The countries that do not begin the word for their nationality, as Japan does; also in their own
-# language.
+GRAND_PRIX = ("gp", "gran premio", "grande premio", "grosser preis")
+# The countries that do not begin the word for their nationality, as Japan does; also in German,
+# French, Italian, Spanish and their own language.
 COUNTRIES = {
     "American": "usa united states america",
-    "Argentine": "argentina",
-    "Austrian": "osterreich",
-    "Belgian": "belgium",
-    "Brazilian": "brasil",
-    "British": "uk united kingdom great britain",
-    "Canadian": "canada",
-    "Chinese": "china",
+    "Argentine": "argentina argentinien argentine",
+    "Australian": "australien australie",
+    "Austrian": "osterreich autriche",
+    "Belgian": "belgium belgien belgique belgio belgica",
+    "Brazilian": "brasil brasilien bresil brasile",
+    "British": "uk united kingdom great britain grossbritannien grande bretagne gran bretagna",
+    "Canadian": "canada kanada",
+    "Chinese": "china chine cina",
     "Czech": "czechia",
     "Danish": "denmark",
-    "Dutch": "netherlands holland",
+    "Dutch": "netherlands holland niederlande",
     "Finnish": "finland",
-    "French": "france",
-    "German": "germany deutschland",
-    "Hungarian": "hungary",
+    "French": "france frankreich francia",
+    "German": "germany deutschland allemagne germania alemania",
+    "Hungarian": "hungary ungarn hongrie ungheria hungria",
     "Irish": "ireland",
-    "Italian": "italy italia",
-    "Mexican": "mexico",
+    "Italian": "italy italia italien italie",
+    "Japanese": "japon giappone",
+    "Mexican": "mexico mexiko mexique messico",
     "Monegasque": "monaco",
     "Polish": "poland",
     "Portuguese": "portugal",
-    "Spanish": "spain espana",
+    "Singapore": "singapur singapour",
+    "Spanish": "spain espana spanien espagne spagna",
     "Swedish": "sweden",
     "Swiss": "switzerland",
     "Thai": "thailand",
 }
-# What fans call a driver, if no source has it: by our id.
+# What fans call a driver or constructor, if no source has it: by our id.
 NICKNAMES = {
     "alonso": "nando",
     "michael_schumacher": "schumi",
     "perez": "checo",
     "prost": "professor",
+    "rb": "vcarb",
     "raikkonen": "iceman",
     "ricciardo": "honey badger danny ric",
 }
@@ -267,14 +272,16 @@ def driver_names(ask: Ask) -> Iterator[Name]:
     rows = careers.all_starts(ask.data, "driverId")
     for id, who in ask.catalogue.drivers.items():
         detail, starts = in_seasons(rows.get(id), "start")
+        others = [who.get("code", ""), who.get("permanentNumber", "")]
+        others += [ask.ids_to_search("driver", who["driverId"])]
+        others += [NICKNAMES.get(who["driverId"], "")]
         yield name_of(
             full_name(who),
             f"drivers/{who['driverId']}",
             [who.get("nationality"), detail],
             starts,
             who["familyName"],
-            f"{who.get('code', '')} {ask.ids_to_search('driver', who['driverId'])} "
-            f"{NICKNAMES.get(who['driverId'], '')}",
+            " ".join(others),
             who.get("nationality", ""),
         )
 
@@ -291,7 +298,8 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
             who["name"],
             # also in one word: redbull
             f"{plain(who['name']).replace(' ', '')} "
-            f"{ask.ids_to_search('constructor', who['constructorId'])}",
+            f"{ask.ids_to_search('constructor', who['constructorId'])} "
+            f"{NICKNAMES.get(who['constructorId'], '')}",
             who.get("nationality", ""),
         )
 
@@ -320,5 +328,6 @@ def race_names(races: Iterable[Json]) -> Iterator[RacesOfName]:
         key = race["raceName"], race["Circuit"]["circuitId"]
         by_name.setdefault(key, []).append(race)
     for (text, circuit), editions in by_name.items():
-        others = f"gp {circuit} {place_of(editions[0]['Circuit'])}"
-        yield RacesOfName(name_of(text, "", [], 0, text, others), editions)
+        others = [*GRAND_PRIX, circuit, place_of(editions[0]["Circuit"])]
+        others += [COUNTRIES.get(text.partition(" ")[0], "")]
+        yield RacesOfName(name_of(text, "", [], 0, text, " ".join(others)), editions)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from racedata.formats import Json, public_url
+from racedata.formats import Json, milliseconds, public_url
 from racedata.model import LETTERS, SESSION_GROUPS
 from racedata.service import outlines
 from racedata.service.outlines import Layout
@@ -89,6 +89,8 @@ def of_race(results: Sequence[Json], pit_stops: list[Json], notes: Notes) -> dic
             if each["grid"] == "0" and each["laps"] not in ("", "0")
         ],
         "stops": notes.marked(stops(pit_stops, places), "pit_stops"),
+        "fastest_stop": fastest_stop(pit_stops, places),
+        "has_long_stops": any(":" in stop.get("duration", "") for stop in pit_stops),
     }
 
 
@@ -241,6 +243,14 @@ def stops(stops: list[Json], places: Sequence[Json]) -> Iterator[Json]:
         made = of_drivers.pop(each["Driver"]["driverId"], None)
         if made:
             yield {**each, "stops": str(len(made)), "made": ", ".join(made)}
+
+
+def fastest_stop(stops: Sequence[Json], places: Sequence[Json]) -> Json | None:
+    """The stop with the shortest time in the pit lane, with its driver; None without times."""
+    drivers = {each["Driver"]["driverId"]: each["Driver"] for each in places}
+    timed = [stop for stop in stops if "duration" in stop and stop["driverId"] in drivers]
+    first = min(timed, key=lambda stop: milliseconds(stop["duration"]), default=None)
+    return first and {**first, "Driver": drivers[first["driverId"]]}
 
 
 def stop_in_words(stop: Json) -> str:

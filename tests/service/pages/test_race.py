@@ -37,6 +37,19 @@ def test_the_page_of_a_race_has_its_layout_also_if_the_circuit_had_two_in_the_se
         assert layout in words_of(app.get(address).text)
 
 
+def test_the_page_of_a_race_names_the_shortest_stop_that_has_a_time(database):
+    app = client(database)
+    (race,) = app.get("/ergast/f1/2023/18/pitstops.json?limit=100").json["MRData"]["RaceTable"][
+        "Races"
+    ]
+    shortest = min(race["PitStops"], key=lambda stop: float(stop["duration"]))
+    said = re.search(r"Shortest: (.*?) , (\S+) in lap (\d+)\.", words_of(app.get("/2023/18").text))
+    assert said.group(2, 3) == (shortest["duration"], shortest["lap"])
+    assert said[1].rpartition(" ")[2].lower() in shortest["driverId"]
+    changed(database, "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/18)")
+    assert "Shortest: " not in words_of(client(database).get("/2023/18").text)
+
+
 def test_the_page_of_a_race_names_all_who_gained_most_places(database):
     said = (
         "Most places gained Alexander Albon 6: from 15 to 9 Logan Sargeant 6: from 16 to 10 Result"

@@ -78,11 +78,11 @@ if (upcoming) {
   saySession()
   setInterval(saySession, 30000)
 }
-// On a narrow screen, long tables are folded until they are asked for, such as by a link to their heading.
+// On a narrow screen, long tables are folded until they are asked for, such as by a link.
 const folded = matchMedia("(max-width: 30rem)").matches ? document.querySelectorAll(".fold") : []
 const unfold = () => {
-  const heading = document.getElementById(location.hash.slice(1))
-  for (const fold of folded) if (fold.previousElementSibling === heading) fold.open = true
+  const asked = document.getElementById(location.hash.slice(1))
+  for (const fold of folded) if (asked && [fold, fold.previousElementSibling].includes(asked)) fold.open = true
 }
 for (const fold of folded) fold.open = false
 unfold()
