@@ -4,7 +4,7 @@ Which weekend is next depends on the data, not on a clock. The page also has the
 script.js: it shows the one that is next by the reader's clock, and says in how long a session is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -46,7 +46,8 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     notes = Notes(ask, int(last["season"]), int(last["round"]))
     last_places = notes.marked(races.places(last["Results"]), "results")
     provisional = ask.provisional_sources(last).get("results")
-    weekends = [weekend_of(ask, ask.catalogue.calendar[id]) for id in ask.catalogue.coming]
+    coming = [ask.catalogue.calendar[id] for id in ask.catalogue.coming]
+    weekends = [weekend_of(ask, race, ROWS if race is coming[0] else {}) for race in coming]
     newest = weekends[0]["newest"] if weekends else None
     of_last = Newest(
         "Race", last, races.start(last), "race", last_places[:FIRST], provisional is not None
@@ -68,12 +69,15 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     }
 
 
-def weekend_of(ask: Ask, race: Json) -> dict[str, Any]:
-    """The weekend of a race without results: its sessions, and the newest of those with results."""
+def weekend_of(ask: Ask, race: Json, groups: Iterable[str]) -> dict[str, Any]:
+    """The weekend of a race without results: its sessions, and the newest of those with results.
+
+    Only sessions of these groups may have results.
+    """
     front = int(race["season"]), int(race["round"])
     notes = Notes(ask, *front)
     # the endpoint of a session has the name of its group
-    records = {group: ask.records(group, ALL, *front) for group in ROWS}
+    records = {group: ask.records(group, ALL, *front) for group in groups}
     sessions = races.sessions(race, records, notes)
     provisional = ask.provisional_sources(race)
     newest = None
