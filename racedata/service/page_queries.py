@@ -92,7 +92,7 @@ def won_races(data: Snapshot) -> list[Row]:
         """SELECT raceId, driverId, milliseconds, grid,
                (SELECT second.milliseconds - won.milliseconds FROM results AS second
                 WHERE second.raceId = won.raceId AND second.positionText = '2'
-                    AND second.laps = won.laps
+                    AND second.laps = won.laps AND second.milliseconds > won.milliseconds
                 ORDER BY second.record LIMIT 1) AS gap,
                (SELECT count(DISTINCT positionText) FROM results AS placed
                 WHERE placed.raceId = won.raceId AND placed.positionText < 'A') AS classified,

@@ -1,7 +1,7 @@
 """The page at `/records`: who and what was first, longest, closest, youngest in all races here.
 
-To add a ranking, add a line to the list below that it belongs to. Starts, wins,
-podiums and poles are counted as on the page of a driver.
+To add a ranking, add a line to the list below that it belongs to. Starts, wins, podiums and poles
+are counted as on the page of a driver.
 """
 
 from collections import Counter
