@@ -68,7 +68,6 @@ class NewDatabase:
         with changed_store(self.database) as store:
             if self.existing and condition_of(store, self.existing) is Condition.APART:
                 take_apart(self.existing, store)
-            store.count_build()
             lines = corrections_at(corrections_file(store, settings.corrections))
             edit(store, CorrectedRows(lines))
             remember_corrections(store, settings.corrections)
@@ -80,8 +79,8 @@ class NewDatabase:
             if self.existing and may_stay:
                 report = report._replace(differences=self.differences(progress, *others))
                 self.is_new = bool(report.differences)
-            if not self.is_new:
-                store.discount_build()
+                if not self.is_new:
+                    store.state = self.existing.state
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:

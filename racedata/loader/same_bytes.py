@@ -38,27 +38,31 @@ def is_only_sample(store: Store) -> bool:
     return all(source.is_sample for source in store.sources())
 
 
-def fix_state(store: Store, facts: Sequence[object], before: str | None) -> None:
-    """Gives a store the state that follows from its sources and these facts, if its database is to
-    have the same bytes as others.
+def put_next_state(
+    store: Store, facts: Sequence[object], before: tuple[str, int] | None = None
+) -> None:
+    """Counts a build: gives the store the state that the new database notes. If that is to have the
+    same bytes as others, its state follows from its sources and these facts.
 
-    `before` is the id of the database that this build replaces. If that has other sources, its id
-    stays and its revision rises: programs that follow it learn what has changed. A store that has
-    had only the sample, whose id is the same on all machines, gets its own when it gets more.
+    `before` is the state of the database that it replaces, unless that is the sample. If that has
+    other sources, its id stays and its revision rises: programs that follow it learn what has
+    changed. A store that has had only the sample, whose id is the same on all machines, gets its
+    own when it gets more.
     """
     id, revision = store.state
-    named = [(source.name, source.checksum) for source in store.sources()]
+    sources = store.sources()
+    named = [(source.name, source.checksum) for source in sources]
     if is_only_sample(store):
         store.state = f"{SAMPLE_NAME}-{digest(named)}", 1
-    elif os.environ.get(EPOCH):
-        own = f"sources-{digest([*named, *facts])}"
-        if before is None:
-            store.state = own, 1
-        elif before == own:
-            # the build has counted itself already, but the same bytes have the same revision
-            store.state = own, revision - 1
-    elif id.startswith(SAMPLE_NAME):
-        store.state = secrets.token_hex(8), revision
+        return
+    if os.environ.get(EPOCH):
+        own = f"sources-{digest([*named, *facts])}", 1
+        # A later revision may have had other sources, and what an API says has no checksum.
+        if before is None or (before == own and all(source.checksum for source in sources)):
+            store.state = own
+            return
+    is_of_sample = id.startswith(SAMPLE_NAME)
+    store.state = secrets.token_hex(8) if is_of_sample else id, revision + 1
 
 
 def digest(facts: Sequence[object]) -> str:

@@ -183,16 +183,6 @@ class Store:
     def state(self, state: tuple[str, int]) -> None:
         self.db.execute("UPDATE store SET id = ?, revision = ?", state)
 
-    # A database is behind if it notes a lower revision than the store has. So a build counts before
-    # it notes one. If the new database has the same rows as the old one, the old one stays, with
-    # its revision, and the build no longer counts.
-
-    def count_build(self) -> None:
-        self.db.execute("UPDATE store SET revision = revision + 1")
-
-    def discount_build(self) -> None:
-        self.db.execute("UPDATE store SET revision = revision - 1")
-
     # Sources.
 
     def sources(self) -> list[StoredSource]:

@@ -12,7 +12,7 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, refreshed, served
-from support.loads import built, changed, csv_rows, rows_of, run_loader, select, without
+from support.loads import built, changed, csv_rows, racedata, rows_of, run_loader, select, without
 from support.refreshes import F1DB
 from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, put, results
 
@@ -82,6 +82,16 @@ def test_without_a_store_a_database_is_taken_apart_and_an_older_one_is_built_aga
     assert condition_at(database) is Condition.OLDER
     database.unlink()
     assert condition_at(database) is Condition.MISSING
+
+
+def test_a_build_that_changes_nothing_brings_the_store_into_step(source, tmp_path):
+    """A program was killed before it put its database in place."""
+    database = built(source, tmp_path / "x.db")
+    with changed_store(database) as store:
+        of_revision(1)(store)
+    assert condition_at(database) is Condition.BEHIND
+    assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
+    assert condition_at(database) is Condition.IN_STEP
 
 
 # Files that are lost.

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from support import PACKAGE, SAMPLE
@@ -13,11 +14,13 @@ from support.answers import client
 from support.loads import built, changed, edit, racedata, refused, run_loader, select, signals_kept
 from support.processes import run_racedata
 from support.refreshes import F1DB
+from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put
 
 from racedata.database import store_path
 from racedata.formats import is_timestamp, utc_now
 from racedata.loader.provide import provide
-from racedata.loader.same_bytes import SAMPLE_TIME, build_time
+from racedata.loader.rebuild import Condition, condition_at, store_of
+from racedata.loader.same_bytes import SAMPLE_TIME, build_time, put_next_state
 
 BUILD = "SELECT builtAt, storeId, revision FROM build"
 
@@ -124,6 +127,51 @@ def test_a_build_with_a_fixed_time_is_in_step_with_its_store(
     assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
     assert database.read_bytes() == before
     assert store_path(database).exists()
+
+
+def test_with_a_fixed_time_a_build_without_news_takes_nothing_from_the_store(
+    source, tmp_path, fixed_time
+):
+    database = built([source, F1DB], tmp_path / "x.db")
+    before, parts = database.read_bytes(), parts_of(database)
+    for corrections in ([], [], ["--corrections", "none"]):
+        racedata("build", *corrections, "--database", database)
+        assert condition_at(database) is Condition.IN_STEP
+        assert parts_of(database) == parts
+        assert (database.read_bytes() == before) is not bool(corrections)
+
+
+def test_a_build_of_the_sample_without_news_is_in_step_with_its_store(tmp_path):
+    database = built(SAMPLE, tmp_path / "x.db")
+    assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
+    assert condition_at(database) is Condition.IN_STEP
+
+
+def test_with_a_fixed_time_sources_that_return_have_a_new_revision(source, tmp_path, fixed_time):
+    """Programs that follow the database have seen the revision before."""
+    revisions = []
+    for sources in (source, [source, F1DB], source):
+        database = built(sources, tmp_path / "x.db")
+        revisions += select(database, "SELECT revision FROM build")
+    assert revisions == [(1,), (2,), (3,)]
+
+
+def test_with_a_fixed_time_the_revision_stays_only_if_checksums_tell_what_sources_say(
+    store, fixed_time
+):
+    revisions = []
+    for source in (a_source("dump"), an_api()):
+        put(store, a_delivery(source, a_calendar(a_race(1))))
+        put_next_state(store, [])
+        put_next_state(store, [], store.state)
+        revisions.append(store.state[1])
+    assert revisions == [1, 2]
+
+
+def parts_of(database):
+    """How many parts the store has from each source."""
+    with store_of(database) as store:
+        return Counter(part.source for part in store.parts())
 
 
 def test_without_a_fixed_time_it_is_now(monkeypatch):
