@@ -35,7 +35,7 @@ from racedata.loader.matching import letters_of
 from racedata.loader.memory import ask_store
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import ReadSources, put_all_read, read
-from racedata.loader.rebuild import Condition, condition_of, take_apart
+from racedata.loader.rebuild import put_if_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
@@ -165,8 +165,7 @@ def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
     """A copy in memory of the store of a database; of one without a store, what it has."""
     store = Store(Path(":memory:"))
     ask_store(path, lambda original: original.db.backup(store.db), None)
-    if condition_of(store, existing) is Condition.APART:
-        take_apart(existing, store)
+    put_if_apart(existing, store)
     return store
 
 

@@ -66,8 +66,8 @@ class NewDatabase:
         changes.py.
         """
         with changed_store(self.database) as store:
-            if self.existing and condition_of(store, self.existing) is Condition.APART:
-                take_apart(self.existing, store)
+            if self.existing:
+                put_if_apart(self.existing, store)
             lines = corrections_at(corrections_file(store, settings.corrections))
             edit(store, CorrectedRows(lines))
             remember_corrections(store, settings.corrections)
@@ -199,14 +199,27 @@ def store_of(database: Path, may_write: bool = False) -> Iterator[Store]:
     with ExitStack() as stack:
         store = opened_store(database) if in_file else Store(IN_MEMORY)
         stack.enter_context(closing(store))
-        if not is_missing(database):
-            with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
-                if condition_of(store, existing) is Condition.APART:
-                    if not may_write:
-                        store = stack.enter_context(closing(Store(IN_MEMORY)))
-                    with store.transaction():
-                        take_apart(existing, store)
+        if not is_missing(database) and is_apart(database, store):
+            if not may_write:
+                store = stack.enter_context(closing(Store(IN_MEMORY)))
+            # before it begins, another program may build both
+            with (
+                store.transaction(),
+                closing(ExistingDatabase(database, OLDEST_VERSION)) as existing,
+            ):
+                put_if_apart(existing, store)
         yield store
+
+
+def is_apart(database: Path, store: Store) -> bool:
+    with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
+        return condition_of(store, existing) is Condition.APART
+
+
+def put_if_apart(existing: ExistingDatabase, store: Store) -> None:
+    """Takes a database apart if the store is another one, or an older copy of its own."""
+    if condition_of(store, existing) is Condition.APART:
+        take_apart(existing, store)
 
 
 def take_apart(existing: ExistingDatabase, store: Store) -> None:

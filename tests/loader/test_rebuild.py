@@ -6,6 +6,7 @@ test_store.py.
 """
 
 import sqlite3
+from collections import Counter
 from contextlib import closing
 
 import pytest
@@ -17,6 +18,7 @@ from support.refreshes import F1DB
 from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.database import store_path
+from racedata.loader import rebuild
 from racedata.loader.build import build_database
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import (
@@ -134,6 +136,28 @@ def test_what_only_reads_a_lost_store_takes_the_database_apart_in_memory(databas
     assert not store_path(database).exists()
     assert sources(may_write=True) == ["sample"]
     assert store_path(database).exists()
+
+
+def test_a_store_that_another_program_has_filled_in_the_meantime_stays(
+    source, tmp_path, monkeypatch
+):
+    database = built(source, tmp_path / "x.db")
+    store_path(database).unlink()
+
+    def then_loads(store, existing):
+        """Lets another program load sources between the decision and what follows from it."""
+        found = condition_of(store, existing)
+        monkeypatch.undo()
+        built([source, F1DB], database)
+        return found
+
+    monkeypatch.setattr(rebuild, "condition_of", then_loads)
+    with store_of(database, may_write=True) as store:
+        parts = Counter(part.source for part in store.parts())
+    assert condition_at(database) is Condition.IN_STEP
+    built([source, F1DB], tmp_path / "y.db")
+    with store_of(tmp_path / "y.db") as store:
+        assert parts == Counter(part.source for part in store.parts())
 
 
 def test_a_store_of_another_database_forgets_what_it_had(database):
