@@ -77,7 +77,11 @@ def sql_of_kind(kind: str) -> str:
 
 
 def as_parts(season: int, round: int, kind: str, rows: Sequence[Row]) -> list[Part]:
-    """The part that rows are, with columns of their own; for results, also the fastest laps."""
+    """The part that rows are, with columns of their own; for results, also the fastest laps. No
+    rows are no part.
+    """
+    if not rows:
+        return []
     names = list(dict.fromkeys(name for row in rows for name in row))
     parts = []
     if kind == "results":

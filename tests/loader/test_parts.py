@@ -47,6 +47,11 @@ def test_the_rows_of_results_are_two_parts():
     assert len(as_parts(2023, 1, "results", rows[1:2])) == 1
 
 
+@pytest.mark.parametrize("kind", PARTS)
+def test_no_rows_are_no_part(kind):
+    assert as_parts(2023, 1, kind, []) == []
+
+
 @pytest.mark.parametrize("kind", sorted({*RECORDS} - {"results"}))
 def test_rows_of_other_kinds_are_one_part_with_the_columns_of_any_row(kind):
     rows = [{"driverId": "hill", "rank": 1}, {"driverId": "clark", "time": "1"}]

@@ -17,6 +17,7 @@ from support.openf1 import (
     in_austin,
     recorded_rows,
     refresh,
+    rounds_with,
 )
 
 
@@ -227,6 +228,15 @@ def test_practice_with_an_unknown_driver_is_stored_without_that_row_and_with_a_l
     third["position"] = 30  # his place is checked like those of the others
     said = refresh(lacking, openf1)
     assert "practice (fp1) left out: inconsistent places" in "\n".join(said)
+
+
+@pytest.mark.parametrize("unknown", ["lane_duration", "lap_number", "date"])
+def test_a_race_without_a_usable_stop_is_stored_without_stops(openf1, rows, lacking, unknown):
+    for row in in_austin(rows, "pit"):
+        row[unknown] = None
+    refresh(lacking, openf1)
+    assert len(facts(lacking, "results", "laps", 18)) == 20
+    assert rounds_with(lacking, "pit_stops") == {9}
 
 
 def test_results_without_a_driver_who_did_not_start_are_stored_with_a_line(openf1, rows, lacking):
