@@ -30,6 +30,18 @@ def ask_store(database: Path, question: Callable[[Store], T], otherwise: T) -> T
     return otherwise
 
 
+def stored_name(database: Path, name: str, address: str) -> str:
+    """The name of a source in the store, which may know a source at its address by another one:
+    only its files say what a dump at a URL is.
+    """
+
+    def known(store: Store) -> str:
+        names = {source.address: source.name for source in store.known_sources()}
+        return name if name in names.values() else names.get(address, name)
+
+    return ask_store(database, known, name)
+
+
 def recalled(database: Path, name: str) -> Mapping[str, Any]:
     """All that is remembered of a source; nothing if that cannot be read."""
     return ask_store(database, lambda store: store.recalled(name), {})

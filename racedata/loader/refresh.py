@@ -26,6 +26,7 @@ from racedata.loader.memory import (
     remember,
     remember_refused,
     remembered_requests,
+    stored_name,
 )
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
@@ -96,6 +97,7 @@ class Refresh:
         earlier.
         """
         self.check_database(say)
+        self.set_name(source)
         of_source = SourceRefresh(self, source, say, first)
         with self.limits_remembered(source):
             where = source.bring(of_source.task())
@@ -105,9 +107,13 @@ class Refresh:
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
+        self.set_name(source)
         with self.limits_remembered(source):
             history = History(self.path, source.name)
             return source.has_news(expected, history, self.progress)
+
+    def set_name(self, source: Source) -> None:
+        source.name = stored_name(self.path, source.name, source.address)
 
     @contextmanager
     def limits_remembered(self, source: Source) -> Iterator[None]:
@@ -135,14 +141,14 @@ class SourceRefresh:
 
     def __init__(self, refresh: Refresh, source: Source, say: Say, first: int) -> None:
         self.refresh, self.source, self.say, self.first = refresh, source, say, first
-        # what `as_read` says as long as no other program stores records of the source
-        self.known_reading: tuple[str, str | None] | None = None
+        # what `readings` says as long as no other program stores records
+        self.known_readings: dict[str, int] = {}
         # since when its calendars have lacked races, as its last refresh has noted
         self.lacked_before: list[str] = []
         if not source.is_whole:
             # into the file: the source asks there what was read
             with store_of(refresh.path, may_write=True) as store:
-                self.known_reading = as_read(store, source)
+                self.known_readings = readings(store)
                 of_source = store.calendars(source.name)
             self.lacked_before = [time for each in of_source for time in each.lacks.values()]
         self.is_new = False  # whether a new database was stored
@@ -173,7 +179,7 @@ class SourceRefresh:
         remarks: list[str] = []
 
         def edit(store: Store, corrected: CorrectedRows) -> None:
-            if as_read(store, source) != self.known_reading:
+            if readings(store).get(given.name) != self.known_readings.get(given.name):
                 what = f"another program has stored records from {source.address} in the meantime"
                 raise LoadError(f"{refresh.path}: {what}; try again")
             check_licence(given.address, given.licence, settings.is_only_open)
@@ -189,10 +195,10 @@ class SourceRefresh:
             addresses = after_refresh(list_that_counts(store), refresh.addresses)
             put_source_list(store, addresses, is_read=False)
             store.remember(source.name, delivery.notes)
+            self.known_readings = readings(store)
 
         with new_database(settings.database, refresh.sleep) as new:
             report = new.build_from_store(settings, refresh.progress, edit, may_stay=True)
-            self.known_reading = given.read_at, given.checksum
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)
         self.is_new |= new.is_new
@@ -210,10 +216,9 @@ class SourceRefresh:
         clear_for_copy(refresh.path, self.source.name, copy.etag)
 
 
-def as_read(store: Store, source: Source) -> tuple[str, str | None] | None:
-    """When a source was read for the store, and its checksum; None if it was not read."""
-    found = store.source(source.name)
-    return found and (found.read_at, found.checksum)
+def readings(store: Store) -> dict[str, int]:
+    """The number of the latest reading of each source."""
+    return {source.name: source.reading for source in store.known_sources()}
 
 
 def followed_source(refresh: Refresh, source: Source) -> FollowedSource:

@@ -20,7 +20,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import FollowedSource, follow_in_threads
 from racedata.loader.load import bring_into_step, load, load_unread, unwanted_option
-from racedata.loader.memory import remember_followed
+from racedata.loader.memory import remember_followed, stored_name
 from racedata.loader.program import (
     add_database_argument,
     progress_of_terminal,
@@ -50,7 +50,6 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     """
     settings, path = settings_of(parsed), Path(parsed.database)
     addresses = addresses_of(parsed)
-    names = [source_at(address).name for address in addresses]
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
         refresh = Refresh(
@@ -78,13 +77,14 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
             line = load_unread(settings, progress)
         line = line or bring_into_step(settings, progress)
         progress("")
-        remember_followed(path, names)
+        sources = [source_at(address) for address in addresses]
+        remember_followed(path, [stored_name(path, each.name, each.address) for each in sources])
         return line
 
     # At first, all are due at once. They are asked in the order of Refresh.run.
-    sources = [partial(make, number) for number in reversed(range(len(addresses)))]
+    makers = [partial(make, number) for number in reversed(range(len(addresses)))]
     can_follow = partial(has_more_than_the_sample, path)
-    return partial(follow_in_threads, parsed.database, sources, prepare, can_follow)
+    return partial(follow_in_threads, parsed.database, makers, prepare, can_follow)
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:

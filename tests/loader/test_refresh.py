@@ -20,7 +20,9 @@ from support.loads import (
     edited,
     loader_settings,
     race_ids,
+    racedata,
     remember,
+    remembered,
     rows_of,
     select,
 )
@@ -35,7 +37,7 @@ from support.refreshes import (
     state,
     with_a_penalty,
 )
-from support.releases import answers_of_release, released
+from support.releases import answers_of_release, released, zip_of
 
 from racedata.database import store_path
 from racedata.hints import COMMAND
@@ -315,6 +317,48 @@ def test_records_that_another_refresh_has_stored_meanwhile_are_not_replaced(
         refreshed(behind, server.url)
     assert "new data" in others[1]
     assert rows_of(behind) == rows_of(penalty) != rows_of(complete)
+
+
+# A dump at a URL that does not say what it is.
+
+
+def test_a_dump_at_a_url_is_known_by_the_name_that_only_its_files_have(
+    source, tmp_path, monkeypatch, followed
+):
+    database = built(source, tmp_path / "x.db")
+    with served(lambda path: (200, {}, zip_of(F1DB))) as server:
+        url = f"{server.url}/copy.zip"
+        monkeypatch.setenv("RACEDATA_SOURCES", f"{source} {url}")
+        for _ in range(2):  # the first one loads it
+            said = racedata("refresh", "--database", database).stdout
+            assert f"nothing new: {url} was read " in said and len(server.paths) == 1
+        _, prepare = followed(database)
+        prepare(lambda seconds: None)
+    facts = remembered(database)
+    assert url not in facts and facts["f1db"].keys() == {"refreshedAt", "followedSince"}
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_dump_at_a_url_that_another_refresh_has_stored_meanwhile_is_not_replaced(
+    behind, is_known
+):
+    others = []
+
+    def answer(path):
+        is_others = len(others) == 1
+        if not others:
+            others.append(None)
+            others.append(refreshed(behind, f"{server.url}/copy.zip")[0][-1])
+        return 200, {}, zip_of(F1DB, ["1147"] if is_others else [])
+
+    said = r"has stored records from http://\S+ in the meantime; try again$"
+    with served(answer) as server:
+        if is_known:
+            others.append(None)
+            refreshed(behind, f"{server.url}/copy.zip")
+            others.clear()
+        with pytest.raises(LoadError, match=said):
+            refreshed(behind, f"{server.url}/copy.zip")
 
 
 def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(

@@ -121,6 +121,7 @@ class DumpSource(Source):
                 with closing(ExistingDatabase(task.history.path)) as old:
                     years = range(old.first_season([]), LAST_SEASON)
             for number, source in stage.stored_sources():
+                self.name = source.name
                 task.deliver(delivery_of(source, tables, number, years))
         return f" after reading {self.address}"
 

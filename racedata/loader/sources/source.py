@@ -86,7 +86,8 @@ class Source:
 
     def __init__(self, address: str, pace: Pace) -> None:
         self.address, self.pace = address, pace
-        self.name = address  # in the table `sources`
+        # in the table `sources`; if it is not known before it is read, set by the refresh
+        self.name = address
 
     @classmethod
     def accepts(cls, address: str) -> bool:
