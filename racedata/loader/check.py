@@ -31,6 +31,7 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
+from racedata.loader.files.csvfile import csv_line
 from racedata.loader.matching import letters_of
 from racedata.loader.memory import ask_store
 from racedata.loader.program import add_database_argument, run
@@ -210,8 +211,7 @@ def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Secti
 def line_of(table: str, key: str, column: str, wrong: str | None, right: str | None) -> str:
     """A line for corrections.csv, without its source."""
     values = [r"\N" if value is None else value for value in (wrong, right)]
-    quoted = [f'"{value}"' if "," in value else value for value in values]
-    return ",".join([table, key, column, *quoted, ""])
+    return csv_line([table, key, column, *values, None])
 
 
 def amount(name: str, built: Report) -> str:

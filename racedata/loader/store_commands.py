@@ -18,6 +18,7 @@ from racedata.loader.corrections import (
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.files.csvfile import csv_line
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run, settings_of
 from racedata.loader.rebuild import (
@@ -118,9 +119,8 @@ def parts_in(
 def lines_of(store: Store, part: StoredPart, what: str) -> Iterator[str]:
     columns, rows = store.rows(part)
     yield f"{part.source}, {part.confirmed_at}: {counted(len(rows), 'row')}, {what}"
-    yield ",".join(columns)
-    for row in rows:
-        yield ",".join("" if value is None else str(value) for value in row)
+    yield csv_line(columns)
+    yield from map(csv_line, rows)
 
 
 def parser_of(command: str, description: str) -> argparse.ArgumentParser:

@@ -1,5 +1,6 @@
 """racedata.loader.store_commands: the commands that show what the store has, and build from it."""
 
+import csv
 import shutil
 
 import pytest
@@ -64,6 +65,20 @@ def test_the_parts_of_a_race_are_those_of_each_source_and_what_counts_comes_firs
     ]
     assert lines[0].startswith(f"{SAMPLE}, ") and lines[0].endswith("20 rows, counts")
     assert "123,max_verstappen,red_bull,1,6,1,1,25,56,5721362,Finished" in lines
+
+
+def test_the_records_of_a_part_are_csv(tmp_path):
+    said_by_source = 'Finished, "first"'
+    first = next(row for row in csv_rows(SAMPLE, "status") if row["status"] == "Finished")
+    dump = edited(
+        SAMPLE,
+        tmp_path / "dump",
+        status=lambda row: {**row, "status": said_by_source} if row == first else row,
+    )
+    database = built(dump, tmp_path / "x.db")
+    _, (_, *lines), _ = said("parts", database, "2023/18", "results")
+    rows = list(csv.DictReader(lines))
+    assert len(rows) == 20 and rows[0]["statusId"] == said_by_source
 
 
 def test_entries_are_shown_even_if_none_count(tmp_path):

@@ -1,9 +1,11 @@
-"""Reads a CSV file row by row, and checks each field. Errors name file, line and column.
+"""Reads a CSV file row by row, and checks each field; writes a line of one. Errors name file, line
+and column.
 
 values.py turns a text into a value. The meaning of the fields does not belong here.
 """
 
 import csv
+import io
 import re
 import sqlite3
 import zipfile
@@ -30,6 +32,13 @@ LINE = 1_000_000  # characters, far above what any dump needs
 BATCH = 400  # rows read together, column by column: much faster than row by row
 # How Python shows a byte that is not UTF-8. No parser accepts it.
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+def csv_line(values: Sequence[object]) -> str:
+    """A line of a CSV file, without its end. None is an empty field."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(values)
+    return text.getvalue()
 
 
 class Remembered(dict[str, Value]):

@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 from support import EXPECTED, PACKAGE, SAMPLE
-from support.loads import changed, edit, loader_settings, planted, racedata, select
+from support.loads import (
+    changed,
+    edit,
+    file_of_corrections,
+    loader_settings,
+    planted,
+    racedata,
+    select,
+)
 from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.loader.build import build_database
@@ -82,6 +90,16 @@ def test_each_group_has_a_difference_that_it_reports():
     titles = [title for title, _, _ in chain(*PLANTED)]
     titles += ["A disqualified driver has laps", "A driver in a Formula 2 car"]
     assert all(any(group.title.startswith(title) for title in titles) for group in GROUPS)
+
+
+def test_a_line_for_corrections_csv_says_what_it_was_made_from(copy, merged, tmp_path):
+    wrong = 'The "Ant, Hill"'
+    (merged_name,) = select(merged, "SELECT surname FROM drivers WHERE driverRef = 'gasly'")[0]
+    path = copy(f"UPDATE drivers SET surname = '{wrong}' WHERE driverRef = 'gasly'")
+    ((_, rows),), _ = compare(path, str(merged), lambda text: None)
+    file = file_of_corrections(tmp_path, *(f"{line}two witnesses" for _, line in rows))
+    (line,) = corrections_at(file)
+    assert (line.correction.wrong, line.correction.right) == (wrong, merged_name)
 
 
 def test_an_unknown_or_ambiguous_value_is_not_a_difference(copy, merged):
