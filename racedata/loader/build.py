@@ -32,7 +32,6 @@ from racedata.loader.same_bytes import (
     SAMPLE_TIME,
     build_time,
     is_only_sample,
-    put_next_state,
 )
 from racedata.loader.sql import column_names, insert
 from racedata.loader.stage import Stage
@@ -82,9 +81,9 @@ def build_database(
     """Builds the database at `path` from what counts in the store, with corrections. Raises
     LoadError, also if all sources must be open and one is not; sqlite3.Error; or OSError.
 
-    Into the store, it writes the ids of statuses; its next state, see `put_next_state`; and what
-    differs from the `old` database, which this one will replace. It drops all changes from the
-    store if the database must not show them: see `put_what_changed`.
+    Into the store, it writes the ids of statuses, and what differs from the `old` database, which
+    this one will replace. It drops all changes from the store if the database must not show them:
+    see `put_what_changed`.
     """
     corrected = CorrectedRows(lines)
     progress("choosing")
@@ -102,8 +101,6 @@ def build_database(
         copy_tables(stage)
         for sql in indexes:
             db.execute(sql)
-        before = old.state if old and not old.is_sample else None
-        put_next_state(store, corrected.corrections, before)
         describe(db, store, filling.base.is_sample)
         put_what_changed(filling, old, only_open)
         amounts = fill_comparisons(filling)

@@ -14,7 +14,7 @@ from racedata.database import can_be_built_again, default_path, is_missing, stor
 from racedata.formats import without_query
 from racedata.loader.allowed import add_licence_argument
 from racedata.loader.copies import install_copy
-from racedata.loader.corrections import CorrectedRows, add_corrections_argument
+from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.memory import clear_for_copy, copied_from
@@ -61,7 +61,7 @@ def load(
     database = settings.database
     if whole := whole_database(sources):
         return load_whole(whole, settings, progress, replace)
-    with new_database(database, may_replace=replace) as new, ExitStack() as reading:
+    with new_database(settings, may_replace=replace) as new, ExitStack() as reading:
         loaded = loaded_before(Path(database), new.existing)
         # without APIs: an address of an API may also be a zip
         check_licences(dumps_in(sources or loaded), settings.is_only_open)
@@ -78,11 +78,10 @@ def load(
         rows_read = groups[0].stage.rows
 
         # All sources are read: the store is locked only while it changes.
-        def edit(store: Store, corrected: CorrectedRows) -> None:
+        with new.store() as (store, corrected):
             put_all_read(store, groups, corrected, progress)
             put_source_list(store, sources if only else list_after(store, sources or loaded))
-
-        report = new.build_from_store(settings, progress, edit)
+            report = new.build(store, corrected, progress)
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
     return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
@@ -107,7 +106,7 @@ def load_whole(
     database, path = settings.database, Path(settings.database)
     if os.path.realpath(source.address) == os.path.realpath(database):
         raise LoadError(f"{database}: is the database itself; expected another file")
-    with source.copied(progress) as copy, new_database(database, may_replace=replace) as new:
+    with source.copied(progress) as copy, new_database(settings, may_replace=replace) as new:
         existing = None if replace else new.existing
         install_copy(copy, new.path, existing, settings.is_only_open)
     clear_for_copy(path, source.name, copy.etag)

@@ -23,7 +23,7 @@ from racedata.loader.program import run
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import take_apart
 from racedata.loader.replacement import identity_of_file, replace_file
-from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.same_bytes import SAMPLE, put_next_state
 from racedata.loader.source_list import configured, put_source_list
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
@@ -80,3 +80,4 @@ def put_sample(store: Store, lines: Sequence[Line], progress: Progress) -> None:
     with read(sources_read_together([SAMPLE])[0], progress) as group:
         put_all_read(store, [group], CorrectedRows(lines), progress)
     put_source_list(store, list_after(store, [SAMPLE]))
+    put_next_state(store)

@@ -6,7 +6,7 @@ It also keeps both in step: if the store is lost, it takes the database apart.
 
 import gc
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -26,7 +26,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import full_disk_named, replacement
-from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.same_bytes import SAMPLE, put_next_state
 from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
@@ -34,8 +34,6 @@ from racedata.loader.store import IN_MEMORY, Store, opened_store
 from racedata.loader.threads import Sleep
 from racedata.loader.update import put_whole
 from racedata.settings import LoaderSettings
-
-Edit = Callable[[Store, CorrectedRows], None]
 
 
 class NothingNew(Exception):
@@ -47,40 +45,50 @@ class NewDatabase:
     """A new database, and the one that it replaces, if there is one."""
 
     path: Path  # where it is made
-    database: Path  # where it is put
+    settings: LoaderSettings  # with the path where it is put
     existing: ExistingDatabase | None
     is_new: bool = True  # whether it differs
 
-    def build_from_store(
+    @contextmanager
+    def store(self) -> Iterator[tuple[Store, CorrectedRows]]:
+        """The store, in a transaction, and the corrections: to change the store, and then `build`
+        the database from it.
+        """
+        with changed_store(Path(self.settings.database)) as store:
+            if self.existing:
+                put_if_apart(self.existing, store)
+            file = corrections_file(store, self.settings.corrections)
+            yield store, CorrectedRows(corrections_at(file))
+
+    def build(
         self,
-        settings: LoaderSettings,
+        store: Store,
+        corrected: CorrectedRows,
         progress: Progress,
-        edit: Edit = lambda store, corrected: None,
         may_stay: bool = False,
         others: Collection[str] = (),
     ) -> Report:
-        """Changes the store with `edit`, and builds the database from it.
+        """Builds the database from the store.
 
         If the old database `may_stay`, it does unless a table differs that sources fill, or one of
         the `others`. Even other ids, or another order of records, make a difference here, unlike in
         changes.py.
         """
-        with changed_store(self.database) as store:
-            if self.existing:
-                put_if_apart(self.existing, store)
-            lines = corrections_at(corrections_file(store, settings.corrections))
-            edit(store, CorrectedRows(lines))
-            remember_corrections(store, settings.corrections)
-            # before a fault rolls the store back: that frees space
-            with full_disk_named(self.path.parent):
-                report = build_database(
-                    self.path, store, lines, progress, self.existing, settings.is_only_open
-                )
-            if self.existing and may_stay:
-                report = report._replace(differences=self.differences(progress, *others))
-                self.is_new = bool(report.differences)
-                if not self.is_new:
-                    store.state = self.existing.state
+        settings, old = self.settings, self.existing
+        remember_corrections(store, settings.corrections)
+        put_next_state(
+            store, corrected.corrections, old.state if old and not old.is_sample else None
+        )
+        # before a fault rolls the store back: that frees space
+        with full_disk_named(self.path.parent):
+            report = build_database(
+                self.path, store, corrected.lines, progress, old, settings.is_only_open
+            )
+        if old and may_stay:
+            report = report._replace(differences=self.differences(progress, *others))
+            self.is_new = bool(report.differences)
+            if not self.is_new:
+                store.state = old.state
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
@@ -90,21 +98,21 @@ class NewDatabase:
 
 @contextmanager
 def new_database(
-    database: str, sleep: Sleep | None = None, may_replace: bool = False
+    settings: LoaderSettings, sleep: Sleep | None = None, may_replace: bool = False
 ) -> Iterator[NewDatabase]:
     """A new database, which replaces the old one unless the block raises, or both are the same.
 
     If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
     file. `sleep` is as in `replacement`.
     """
-    path = Path(database)
-    with suppress(NothingNew), replacement(database, sleep) as file, ExitStack() as stack:
+    path = Path(settings.database)
+    with suppress(NothingNew), replacement(settings.database, sleep) as file, ExitStack() as stack:
         existing = None
         if not is_missing(path):
             with suppress(*([LoadError, sqlite3.Error] if may_replace else [])):
                 existing = ExistingDatabase(path, OLDEST_VERSION)
                 stack.enter_context(closing(existing))
-        new = NewDatabase(file, path, existing)
+        new = NewDatabase(file, settings, existing)
         yield new
         if not new.is_new:
             raise NothingNew
@@ -115,8 +123,8 @@ def replace_from_store(settings: LoaderSettings, progress: Progress, reason: str
 
     If the store is lost, the database is taken apart.
     """
-    with new_database(settings.database) as new:
-        report = new.build_from_store(settings, progress)
+    with new_database(settings) as new, new.store() as (store, corrected):
+        report = new.build(store, corrected, progress)
     return [
         *report.lines,
         f"{settings.database}: {report.seasons} from its store, because {reason}",

@@ -14,7 +14,6 @@ from pathlib import Path
 from racedata.formats import utc_now, without_query
 from racedata.loader.allowed import check_licence
 from racedata.loader.copies import Copy, install_copy
-from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
@@ -176,29 +175,24 @@ class SourceRefresh:
         """
         refresh, settings, source = self.refresh, self.refresh.settings, self.source
         given = delivery.source
-        remarks: list[str] = []
-
-        def edit(store: Store, corrected: CorrectedRows) -> None:
-            if readings(store).get(given.name) != self.known_readings.get(given.name):
-                what = f"another program has stored records from {source.address} in the meantime"
-                raise LoadError(f"{refresh.path}: {what}; try again")
-            check_licence(given.address, given.licence, settings.is_only_open)
-            remarks.extend(
-                put_news(
+        with new_database(settings, refresh.sleep) as new:
+            with new.store() as (store, corrected):
+                if readings(store).get(given.name) != self.known_readings.get(given.name):
+                    what = f"another program has stored records from {source.address}"
+                    raise LoadError(f"{refresh.path}: {what} in the meantime; try again")
+                check_licence(given.address, given.licence, settings.is_only_open)
+                remarks = put_news(
                     store,
                     delivery,
                     corrected,
                     may_be_shorter=bool(refresh.season),
                     now=source.pace.time(),
                 )
-            )
-            addresses = after_refresh(list_that_counts(store), refresh.addresses)
-            put_source_list(store, addresses, is_read=False)
-            store.remember(source.name, delivery.notes)
-            self.known_readings = readings(store)
-
-        with new_database(settings.database, refresh.sleep) as new:
-            report = new.build_from_store(settings, refresh.progress, edit, may_stay=True)
+                addresses = after_refresh(list_that_counts(store), refresh.addresses)
+                put_source_list(store, addresses, is_read=False)
+                store.remember(source.name, delivery.notes)
+                report = new.build(store, corrected, refresh.progress, may_stay=True)
+                self.known_readings = readings(store)
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)
         self.is_new |= new.is_new
@@ -207,7 +201,7 @@ class SourceRefresh:
         """Replaces the database with a copy of another one, if they differ."""
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
-            with new_database(refresh.settings.database, refresh.sleep) as new:
+            with new_database(refresh.settings, refresh.sleep) as new:
                 install_copy(copy, new.path, new.existing, refresh.settings.is_only_open)
                 differences = new.differences(refresh.progress)
             for line in differences:

@@ -39,7 +39,7 @@ def is_only_sample(store: Store) -> bool:
 
 
 def put_next_state(
-    store: Store, facts: Sequence[object], before: tuple[str, int] | None = None
+    store: Store, facts: Sequence[object] = (), before: tuple[str, int] | None = None
 ) -> None:
     """Counts a build: gives the store the state that the new database notes. If that is to have the
     same bytes as others, its state follows from its sources and these facts.

@@ -39,8 +39,8 @@ def replace_if_different(settings: LoaderSettings, progress: Progress) -> list[s
     condition = condition_at(Path(database))
     if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
         return replace_from_store(settings, progress, condition.value)
-    with new_database(database) as new:
-        report = new.build_from_store(settings, progress, may_stay=True, others=["corrections"])
+    with new_database(settings) as new, new.store() as (store, corrected):
+        report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
     if not report.differences:
         return [*report.misfits, f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons}"]
@@ -69,8 +69,7 @@ def source_lines(database: str) -> Iterator[str]:
 
 def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
-
-    def edit(store: Store, corrected: CorrectedRows) -> None:
+    with new_database(settings) as new, new.store() as (store, corrected):
         addresses = list_that_counts(store)
         kept = [each for each in addresses if name not in (each, *names_at(store, each))]
         if len(kept) == len(addresses):
@@ -79,9 +78,7 @@ def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]
         put_source_list(store, kept)
         if not store.sources():
             raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
-
-    with new_database(settings.database) as new:
-        report = new.build_from_store(settings, progress, edit)
+        report = new.build(store, corrected, progress)
     return [*report.lines, f"{settings.database}: {report.seasons}, without {name}"]
 
 

@@ -141,6 +141,16 @@ def test_with_a_fixed_time_a_build_without_news_takes_nothing_from_the_store(
         assert (database.read_bytes() == before) is not bool(corrections)
 
 
+def test_with_a_fixed_time_a_database_that_serve_builds_again_is_in_step_with_its_store(
+    source, tmp_path, fixed_time
+):
+    for sources in (source, [source, F1DB]):
+        database = built(sources, tmp_path / "x.db")
+    with signals_kept():
+        provide(str(database))
+    assert condition_at(database) is Condition.IN_STEP
+
+
 def test_a_build_of_the_sample_without_news_is_in_step_with_its_store(tmp_path):
     database = built(SAMPLE, tmp_path / "x.db")
     assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
@@ -162,8 +172,8 @@ def test_with_a_fixed_time_the_revision_stays_only_if_checksums_tell_what_source
     revisions = []
     for source in (a_source("dump"), an_api()):
         put(store, a_delivery(source, a_calendar(a_race(1))))
-        put_next_state(store, [])
-        put_next_state(store, [], store.state)
+        put_next_state(store)
+        put_next_state(store, before=store.state)
         revisions.append(store.state[1])
     assert revisions == [1, 2]
 
