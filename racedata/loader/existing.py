@@ -167,9 +167,8 @@ class ExistingDatabase:
         api_rows.py makes such rows too.
         """
         names = list(table.paths)
-        texts = {"driverId": "driverRef", "constructorId": "constructorRef", "statusId": "status"}
         records = self.db.execute(
-            f"""SELECT {", ".join(texts.get(name) or f"classified.{name}" for name in names)}
+            f"""SELECT {", ".join(REFERENCE.get(name) or f"classified.{name}" for name in names)}
                 FROM {table.name} AS classified
                 JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
                 {"LEFT JOIN status USING (statusId)" if "statusId" in names else ""}
