@@ -20,6 +20,7 @@ from typing import Any
 
 from racedata.service import page_queries
 from racedata.service.app import App, create_app
+from racedata.service.pages.resources import LEVEL
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -238,7 +239,7 @@ def print_pages(data: Snapshot) -> None:
         later = min(request(app, path, query, "")[0] for _ in range(3))
         app = create_app(Settings(), data)
         cached = min(request(app, path, query, "")[0] for _ in range(4))
-        size = len(gzip.compress(body, 3))
+        size = len(gzip.compress(body, LEVEL))
         print(f"| `{path}` | {first:.1f} ms | {later:.1f} ms | {cached:.2f} ms | {size:,} bytes |")
 
 
