@@ -154,15 +154,15 @@ class CheckLoop:
 
 def follow_in_threads(
     database: str,
-    sources: Sequence[Callable[[Sleep], FollowedSource]],
+    sources: Callable[[Sleep], Sequence[FollowedSource]],
     prepare: Prepare,
     is_enough: Callable[[], bool],
     parent: int | None = None,
 ) -> None:
     """Follows the sources until a signal, or until the process `parent` ends.
 
-    Both leave the database intact. `sources` has functions that make them; each gets a function to
-    sleep. `prepare` and `is_enough` are as in CheckLoop.prepare.
+    Both leave the database intact. `sources` makes them; it gets a function to sleep. `prepare` and
+    `is_enough` are as in CheckLoop.prepare.
     """
 
     def expected() -> list[Expected]:
@@ -178,8 +178,8 @@ def follow_in_threads(
             sys.stderr.write(line)  # at once: other threads print lines too
 
     def begin() -> None:
-        for make in sources:
-            threads.start(partial(loop.run, make(threads.sleep)))
+        for followed in sources(threads.sleep):
+            threads.start(partial(loop.run, followed))
 
     threads = Threads(parent)
     loop = CheckLoop(expected, utc, threads.sleep, say, complain)

@@ -51,7 +51,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     settings, path = settings_of(parsed), Path(parsed.database)
     addresses = addresses_of(parsed)
 
-    def make(number: int, sleep: Sleep) -> FollowedSource:
+    def followed(sleep: Sleep) -> list[FollowedSource]:
         refresh = Refresh(
             settings=settings,
             addresses=addresses,
@@ -61,7 +61,8 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
             sleep=sleep,
             is_named=bool(parsed.addresses),
         )
-        return followed_source(refresh, refresh.sources[number])
+        # At first, all are due at once. They are asked in the order of Refresh.run.
+        return [followed_source(refresh, source) for source in reversed(refresh.sources)]
 
     def prepare(sleep: Sleep) -> str:
         show, line = progress_of_terminal(), ""
@@ -81,10 +82,8 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
         remember_followed(path, [stored_name(path, each.name, each.address) for each in sources])
         return line
 
-    # At first, all are due at once. They are asked in the order of Refresh.run.
-    makers = [partial(make, number) for number in reversed(range(len(addresses)))]
     can_follow = partial(has_more_than_the_sample, path)
-    return partial(follow_in_threads, parsed.database, makers, prepare, can_follow)
+    return partial(follow_in_threads, parsed.database, followed, prepare, can_follow)
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:

@@ -472,7 +472,7 @@ def followed(monkeypatch):
 
     def followed(database, *arguments):
         def follow_in_threads(path, sources, prepare, can_follow, parent):
-            found[:] = [make(lambda seconds: None) for make in sources], prepare
+            found[:] = sources(lambda seconds: None), prepare
 
         monkeypatch.setattr(refresh_command, "follow_in_threads", follow_in_threads)
         refresh_command.main(["--follow", "--database", str(database), *arguments])
