@@ -243,9 +243,13 @@ MAY_NOT_IMPORT = {
             "racedata.service.queries",
             "racedata.service.page_queries",
             "racedata.service.assistant_queries",
+            "racedata.service.careers",
+            "racedata.service.catalogue",
         ),
         WEB | FILES,  # they get a Snapshot
     ),
+    "racedata.service.content": WEB | FILES | SQL,  # it gets rows and the catalogue
+    "racedata.service.endpoints": WEB | FILES | SQL,
     **dict.fromkeys(sorted(PAGES), WEB | FILES),  # they ask the endpoints
     "racedata.service.pages.ask": WEB | FILES | SQL,  # it gets endpoints
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
