@@ -274,10 +274,13 @@ def of_races(ask: Ask, won: Sequence[Row]) -> Iterator[Ranking]:
 
 
 def of_seasons(ask: Ask, drivers: Sequence[History]) -> Iterator[Ranking]:
-    over = [
-        row for row in seasons.facts(ask)["seasons"] if row.is_over and row.driver and row.ahead
+    standings, over = seasons.first_places(ask, "driverstandings", "DriverStandings")
+    rows = [seasons.row_of(year, True, standings[year], ()) for year in sorted(over, reverse=True)]
+    leads = [
+        Entry(float(row.ahead), row.driver["Driver"], season=str(row.year))
+        for row in rows
+        if row.driver and row.ahead
     ]
-    leads = [Entry(float(row.ahead), row.driver["Driver"], season=str(row.year)) for row in over]
     for caption, is_most in LEADS:
         yield Ranking(caption, "Season", "Points", first_of(leads, is_most), points_in_words)
     winners = Counter(
