@@ -17,7 +17,14 @@ from support import SAMPLE
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
-from support.loads import built, built_with_corrections, changed, edit, of_one_race  # noqa: E402
+from support.loads import (  # noqa: E402
+    built,
+    built_with_corrections,
+    changed,
+    copied_alone,
+    edit,
+    of_one_race,
+)
 from support.network import isolated  # noqa: E402
 
 from racedata.service.glibc import return_large_blocks  # noqa: E402
@@ -123,9 +130,7 @@ def source(tmp_path):
 @pytest.fixture
 def database(sample_database, tmp_path):
     """An existing database, alone in its folder."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    return shutil.copy(sample_database, folder / "racedata.db")
+    return copied_alone(sample_database, tmp_path / "data")
 
 
 @pytest.fixture

@@ -139,6 +139,12 @@ def built_with_corrections(database: Path) -> Path:
     return database
 
 
+def copied_alone(database: Path, folder: Path) -> Path:
+    """A copy of a database, alone in a new folder."""
+    folder.mkdir()
+    return Path(shutil.copy(database, folder / "racedata.db"))
+
+
 def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
     """The rows that a query finds in a database."""
     with closing(sqlite3.connect(database)) as db:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 from support.answers import client
 from support.apis import answers_of, served
+from support.loads import copied_alone
 from support.openf1 import RECORDS, OpenF1Server, excerpt, refresh, without_records
 
 
@@ -20,9 +21,7 @@ def lacking_file(sample_database, tmp_path_factory):
 @pytest.fixture
 def lacking(lacking_file, tmp_path):
     """A copy of it, alone in its folder."""
-    folder = tmp_path / "lacking"
-    folder.mkdir()
-    return shutil.copy(lacking_file, folder / "racedata.db")
+    return copied_alone(lacking_file, tmp_path / "lacking")
 
 
 @pytest.fixture
