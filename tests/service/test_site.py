@@ -11,7 +11,7 @@ import pytest
 import webtest
 from support import SAMPLE
 from support.answers import client, links_of, settings_of, words_of
-from support.loads import add_laps, built, race_ids, racedata
+from support.loads import add_laps, built, changed, race_ids, racedata
 from support.processes import run_racedata
 
 from racedata.service import site
@@ -21,6 +21,7 @@ from racedata.service.pages.resources import PAGES
 from racedata.service.site import HEADERS, NOT_FOUND, README
 from racedata.service.site_folder import MANIFEST
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 AUSTRIA = race_ids(SAMPLE, 2023)[9]
 URL = "https://f1.example.org/ergast/f1"
@@ -34,6 +35,18 @@ def export(database, folder, *options, **environ):
     ended = run_racedata("export", "site", folder, "--database", database, *options, **environ)
     assert (ended.returncode, ended.stderr) == (0, "")
     return ended.stdout
+
+
+def test_the_files_of_an_id_have_its_capitals_as_answers_have(database):
+    changed(database, "UPDATE drivers SET driverRef = 'Alonso' WHERE driverRef = 'alonso'")
+    (driver,) = (
+        client(database)
+        .get("/ergast/f1/drivers/alonso.json")
+        .json["MRData"]["DriverTable"]["Drivers"]
+    )
+    lists = {*site.Site(Settings(), Snapshot.read(str(database))).lists()}
+    assert f"/ergast/f1/drivers/{driver['driverId']}/results.json" in lists
+    assert "/ergast/f1/drivers/hamilton/results.json" in lists
 
 
 def files_of(folder):
