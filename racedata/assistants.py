@@ -26,7 +26,7 @@ from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import NOT_HERE
 from racedata.statement_process import StatementProcess
-from racedata.statements import Bounds, Rows, StatementError
+from racedata.statements import Bounds, Rows, StatementError, too_large
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
@@ -188,6 +188,9 @@ class Assistant:
             raise Refused(str(error)) from None
         data, kinds = db.served.data, tables & {*KINDS}
         answer: Json = {"rows": [of_json(row) for row in rows]}
+        # Here, each row repeats the names of columns, and blobs and some characters are longer.
+        if len(written(answer)) > BOUNDS.size:
+            raise Refused(too_large(BOUNDS.size))
         if not is_all:
             answer["note"] = (
                 f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."

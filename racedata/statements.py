@@ -110,10 +110,7 @@ class Statements:
             if self.bounds:
                 size += sum(len(value) if isinstance(value, str | bytes) else 10 for value in row)
                 if size > self.bounds.size:
-                    raise StatementError(
-                        f"the result has more than {self.bounds.size:,} characters; "
-                        "expected fewer columns or rows"
-                    )
+                    raise StatementError(too_large(self.bounds.size))
                 if number == self.bounds.rows:
                     return
 
@@ -123,6 +120,10 @@ class Statements:
     def __del__(self) -> None:
         if hasattr(self, "db"):
             self.close()
+
+
+def too_large(size: int) -> str:
+    return f"the result has more than {size:,} characters; expected fewer columns or rows"
 
 
 def views() -> Iterator[str]:

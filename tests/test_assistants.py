@@ -346,6 +346,20 @@ def test_further_rows_are_left_out_with_a_note(assistant):
     assert answer["note"].startswith("Only the first 200 rows; ")
 
 
+@pytest.mark.parametrize(
+    "select",
+    [
+        f'SELECT 1 AS "{"x" * 45_000}" FROM results LIMIT 200',
+        "SELECT zeroblob(3000) AS a FROM results LIMIT 30",
+        "SELECT replace(hex(zeroblob(15000)), '0', char(1)) AS a FROM drivers LIMIT 3",
+    ],
+    ids=["long name", "blobs", "control characters"],
+)
+def test_a_result_that_is_too_large_as_it_is_written_is_refused(assistant, select):
+    with pytest.raises(Refused, match="the result has more than 100,000 characters"):
+        assistant.sql(select)
+
+
 def test_a_blob_is_written_as_hexadecimal(assistant):
     assert json.loads(assistant.sql("SELECT x'00ff' AS a"))["rows"] == [{"a": "00ff"}]
 
