@@ -110,7 +110,7 @@ class Database(Answering):
         endpoint: str,
         season: int | str | None = None,
         round: int | str | None = None,
-        **filters: int | str,
+        **filters: int | str | None,
     ) -> "pandas.DataFrame":
         """All records of an endpoint, with the columns of the service's CSV:
         `db.frame("results", season=2023, drivers="alonso")`.
@@ -122,7 +122,8 @@ class Database(Answering):
         except ImportError:
             raise ImportError("frame needs pandas; run: pip install pandas") from None
         front = [each for each in (season, round) if each is not None]
-        words = [word for name_and_value in filters.items() for word in name_and_value]
+        given = {name: value for name, value in filters.items() if value is not None}
+        words = [word for name_and_value in given.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
         _, _, objects = found.content(self.served, ParsedRequest(parsed, ALL, 0, ""))

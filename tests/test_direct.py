@@ -124,6 +124,7 @@ def test_a_frame_takes_filters_even_of_its_own_name(db):
     assert set(won.position) == {1} and set(won.season) == {2023}
     of_alonso = db.frame("results", drivers="alonso")
     assert set(of_alonso["Driver.driverId"]) == {"alonso"}
+    assert len(db.frame("results", drivers=None)) == len(db.frame("results"))
 
 
 @pytest.mark.parametrize(
