@@ -296,4 +296,6 @@ def report(arguments: Sequence[str]) -> str:
     except (SettingError, DatabaseError, FolderError) as error:
         sys.exit(f"racedata export site: {error}")
     except OSError as error:
-        sys.exit(f"racedata export site: {error.filename or folder}: {error.strerror}")
+        # the second is the place of a file, if it cannot be moved there
+        file = error.filename2 or error.filename or folder
+        sys.exit(f"racedata export site: {file}: {error.strerror}")

@@ -41,7 +41,7 @@ class SiteFolder:
             return set()
         if manifest.is_symlink() or not manifest.is_file():
             raise FolderError(f"{manifest}: is not a regular file")
-        title, *names = manifest.read_text("utf-8", "replace").splitlines(keepends=True)
+        title, *names = manifest.read_text("utf-8", "replace").splitlines(keepends=True) or [""]
         if title != TITLE:
             raise FolderError(f"{manifest}: is not a list that racedata has written")
         return {name.removesuffix("\n") for name in names}

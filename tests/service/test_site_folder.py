@@ -57,16 +57,18 @@ def test_a_file_with_the_same_content_is_left_and_a_changed_one_replaced(copied)
     assert (copied / "two.csv").read_text() == "2"
 
 
-@pytest.mark.parametrize("name", ["index.html", ".git", MANIFEST])
-def test_a_folder_with_other_files_is_refused(tmp_path, sample_database, name):
+@pytest.mark.parametrize(
+    ("name", "text"), [("index.html", "mine"), (".git", "mine"), (MANIFEST, "mine"), (MANIFEST, "")]
+)
+def test_a_folder_with_other_files_is_refused(tmp_path, sample_database, name, text):
     folder = tmp_path / "mine"
     folder.mkdir()
-    (folder / name).write_text("mine")
+    (folder / name).write_text(text)
     ended = run_racedata("export", "site", folder, "--database", sample_database)
     assert (ended.returncode, ended.stdout) == (1, "")
     what = "is not a list that racedata has written" if name == MANIFEST else "is neither empty nor"
     assert what in ended.stderr and ended.stderr.count("\n") == 1
-    assert [file.read_text() for file in folder.iterdir()] == ["mine"]
+    assert [file.read_text() for file in folder.iterdir()] == [text]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,14 @@ def test_two_exports_at_once_are_refused(copied, sample_database):
     os.close(lock)
     assert ended.returncode == 1
     assert "another export is writing to this folder" in ended.stderr
+
+
+def test_a_folder_in_place_of_a_file_is_named(copied, sample_database):
+    (copied / MANIFEST).write_text(f"{TITLE}data.html\n")
+    (copied / "data.html").mkdir()
+    ended = run_racedata("export", "site", copied, "--database", sample_database)
+    assert ended.returncode == 1
+    assert ended.stderr == f"racedata export site: {copied}/data.html: Is a directory\n"
 
 
 @pytest.mark.parametrize("what", ["a file", "a missing folder"])
