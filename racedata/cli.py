@@ -16,7 +16,7 @@ from pathlib import Path
 
 from racedata import __version__
 from racedata.database import can_be_built_again, default_path, is_missing
-from racedata.follower import Follower
+from racedata.follower import FollowerProcess
 
 
 def serve(arguments: Sequence[str]) -> None:
@@ -41,7 +41,7 @@ def serve(arguments: Sequence[str]) -> None:
                 print(f"racedata: {needed}", file=sys.stderr)
             provide(settings.database)
             end_at_signals()  # after it has ended, the loader leaves them ignored
-        follower = Follower(settings.database) if settings.follows else None
+        follower = FollowerProcess(settings.database) if settings.follows else None
     except SystemExit as error:
         print(error, file=sys.stderr)
         sys.exit(CANNOT_START)

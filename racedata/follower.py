@@ -9,7 +9,7 @@ import sys
 import time
 
 
-class Follower:
+class FollowerProcess:
     """A process of `racedata refresh --follow`, which ends with the last process of this service.
 
     It is a new program: a fork of a running service would keep its data and its sockets. Exits with
@@ -24,8 +24,8 @@ class Follower:
 
         self.arguments = ["--follow", "--database", database]
         try:
-            # only to check the sources: the new program makes its own follower
-            refresh_command.follower(refresh_command.parse(self.arguments))
+            # only to check the sources
+            refresh_command.addresses_of(refresh_command.parse(self.arguments))
         except LoadError as error:
             sys.exit(f"racedata serve --follow: {error}")
         # nothing is written; all processes of the service keep `own` open

@@ -14,9 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Never
 
-from racedata.loader.errors import FAULTS, NotYet
-from racedata.loader.existing import open_read_only
+from racedata.database import OLDEST_VERSION
+from racedata.loader.errors import FAULTS, LoadError, NotYet
+from racedata.loader.existing import ExistingDatabase, open_read_only
+from racedata.loader.load import bring_into_step, load, load_unread
+from racedata.loader.memory import remember_followed, stored_name
 from racedata.loader.program import fault_text, progress_of_terminal, say
+from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import (
     DAY,
     FIRST_RETRY,
@@ -30,8 +34,9 @@ from racedata.loader.schedule import (
     soon_after,
     to_ask,
 )
-from racedata.loader.sources import Source
+from racedata.loader.sources import Pace, Source, source_at, whole_database
 from racedata.loader.threads import Sleep, Threads
+from racedata.settings import LoaderSettings
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 # the longest sleep, to notice that the machine was suspended or its clock set
@@ -52,10 +57,6 @@ class FollowedSource:
     refreshed: datetime = LONG_AGO
     failures: int = 0  # consecutive
     is_refused: bool = False  # whether the last check was refused
-
-
-# Prepares the database. Returns what it did, in one line, or raises one of FAULTS.
-Prepare = Callable[[Sleep], str]
 
 
 @dataclass
@@ -79,7 +80,7 @@ class CheckLoop:
             self.wait(min(seconds, WAIT_SECONDS))
 
     def prepare(
-        self, prepare: Prepare, is_enough: Callable[[], bool], begin: Callable[[], object]
+        self, prepare: Callable[[], str], is_enough: Callable[[], bool], begin: Callable[[], object]
     ) -> Never:
         """Prepares the database, again and again. Calls `begin` once when sources can be followed;
         `is_enough` says whether they can even if it fails.
@@ -87,7 +88,7 @@ class CheckLoop:
         failures, has_begun = 0, False
         while True:
             try:
-                if done := prepare(self.wait):
+                if done := prepare():
                     self.report(done)
                 failures, wait, is_ready = 0, PREPARED_AGAIN, True
             except Exception as error:
@@ -152,39 +153,95 @@ class CheckLoop:
         ]
 
 
-def follow_in_threads(
-    database: str,
-    sources: Callable[[Sleep], Sequence[FollowedSource]],
-    prepare: Prepare,
-    is_enough: Callable[[], bool],
-    parent: int | None = None,
-) -> None:
-    """Follows the sources until a signal, or until the process `parent` ends.
+class Follower:
+    """Follows the sources of a database in threads: prepares it, and then refreshes it."""
 
-    Both leave the database intact. `sources` makes them; it gets a function to sleep. `prepare` and
-    `is_enough` are as in CheckLoop.prepare.
-    """
+    def __init__(
+        self, settings: LoaderSettings, addresses: Sequence[str], is_named: bool, threads: Threads
+    ) -> None:
+        """`is_named` says whether the command names the sources."""
+        self.settings, self.path = settings, Path(settings.database)
+        self.addresses, self.is_named = addresses, is_named
+        self.threads = threads
+        self.loop = CheckLoop(self.expected, utc, threads.sleep, say, self.complain)
 
-    def expected() -> list[Expected]:
-        with closing(open_read_only(Path(database))) as db:
+    def run(self) -> None:
+        """Follows until the threads end, which leave the database intact."""
+        work = partial(self.loop.prepare, self.prepare, self.has_more_than_the_sample, self.begin)
+        self.threads.start(work)
+        self.threads.wait()
+
+    def prepare(self) -> str:
+        """Builds the database if it is missing, or lacks what it should have. Returns what it did,
+        in one line, or raises one of FAULTS.
+        """
+        show, line = progress_of_terminal(), ""
+
+        def progress(text: str) -> None:
+            self.threads.sleep(0)  # which ends it if the program is to end
+            show(text)
+
+        if whole_database(self.addresses):
+            if not self.has_more_than_the_sample():
+                line = load(self.addresses, self.settings, progress)[-1]
+        elif not self.is_named:
+            line = load_unread(self.settings, progress)
+        line = line or bring_into_step(self.settings, progress)
+        progress("")
+        sources = [source_at(address) for address in self.addresses]
+        names = [stored_name(self.path, each.name, each.address) for each in sources]
+        remember_followed(self.path, names)
+        return line
+
+    def has_more_than_the_sample(self) -> bool:
+        try:
+            with closing(ExistingDatabase(self.path, OLDEST_VERSION)) as existing:
+                return not existing.is_sample
+        except LoadError:
+            return False
+
+    def begin(self) -> None:
+        for followed in self.sources():
+            self.threads.start(partial(self.loop.run, followed))
+
+    def sources(self) -> list[FollowedSource]:
+        """At first, all are due at once. They are asked in the order of Refresh.run."""
+        refresh = Refresh(
+            settings=self.settings,
+            addresses=self.addresses,
+            season=None,
+            progress=lambda text: self.threads.sleep(0),
+            new_pace=partial(Pace, sleep=self.threads.sleep),
+            sleep=self.threads.sleep,
+            is_named=self.is_named,
+        )
+        return [followed_source(refresh, source) for source in reversed(refresh.sources)]
+
+    def expected(self) -> list[Expected]:
+        with closing(open_read_only(self.path)) as db:
             return expected_records(db)
 
-    def complain(error: Exception, due: datetime) -> None:
+    def complain(self, error: Exception, due: datetime) -> None:
         if not isinstance(error, FAULTS):  # a defect
             traceback.print_exception(error)
         with suppress(OSError):
             progress_of_terminal()("")
-            line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC\n"
+            fault = fault_text(error, self.settings.database)
+            line = f"racedata refresh: {fault}; next try at {due:%H:%M} UTC\n"
             sys.stderr.write(line)  # at once: other threads print lines too
 
-    def begin() -> None:
-        for followed in sources(threads.sleep):
-            threads.start(partial(loop.run, followed))
 
-    threads = Threads(parent)
-    loop = CheckLoop(expected, utc, threads.sleep, say, complain)
-    threads.start(partial(loop.prepare, prepare, is_enough, begin))
-    threads.wait()
+def followed_source(refresh: Refresh, source: Source) -> FollowedSource:
+    return FollowedSource(
+        source, partial(refresh.has_news, source), partial(refreshed, refresh, source)
+    )
+
+
+def refreshed(refresh: Refresh, source: Source) -> str:
+    """Brings the database up to date from a source. Returns what changed, in one line."""
+    lines: list[str] = []
+    is_new = refresh.ask(source, lines.append)
+    return "; ".join(" ".join(line.split()) for line in lines) if is_new else ""
 
 
 def utc() -> datetime:

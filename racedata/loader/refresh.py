@@ -8,7 +8,6 @@ old one stays. sources/ decides what to ask each source for, and choose.py what 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from racedata.formats import utc_now, without_query
@@ -17,7 +16,6 @@ from racedata.loader.copies import Copy, install_copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
-from racedata.loader.follow import FollowedSource
 from racedata.loader.load import bring_into_step
 from racedata.loader.memory import (
     clear_for_copy,
@@ -213,14 +211,3 @@ class SourceRefresh:
 def readings(store: Store) -> dict[str, int]:
     """The number of the latest reading of each source."""
     return {source.name: source.reading for source in store.known_sources()}
-
-
-def followed_source(refresh: Refresh, source: Source) -> FollowedSource:
-    """A source of a refresh, for follow.py."""
-
-    def bring() -> str:
-        lines: list[str] = []
-        is_new = refresh.ask(source, lines.append)
-        return "; ".join(" ".join(line.split()) for line in lines) if is_new else ""
-
-    return FollowedSource(source, partial(refresh.has_news, source), bring)

@@ -7,83 +7,23 @@ import argparse
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from racedata import values
-from racedata.database import OLDEST_VERSION
 from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import ExistingDatabase
-from racedata.loader.follow import FollowedSource, follow_in_threads
-from racedata.loader.load import bring_into_step, load, load_unread, unwanted_option
-from racedata.loader.memory import remember_followed, stored_name
-from racedata.loader.program import (
-    add_database_argument,
-    progress_of_terminal,
-    run,
-    say,
-    settings_of,
-)
+from racedata.loader.follow import Follower
+from racedata.loader.load import load_unread, unwanted_option
+from racedata.loader.program import add_database_argument, run, say, settings_of
 from racedata.loader.rebuild import store_of
-from racedata.loader.refresh import Refresh, followed_source
+from racedata.loader.refresh import Refresh
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import check_licences, configured, wanted_list
-from racedata.loader.sources import (
-    DEFAULT_LIST,
-    NAMES,
-    Pace,
-    source_at,
-    sources_named,
-    whole_database,
-)
-from racedata.loader.threads import Sleep
+from racedata.loader.sources import DEFAULT_LIST, NAMES, sources_named, whole_database
+from racedata.loader.threads import Threads
 from racedata.settings import LoaderSettings, argument
-
-
-def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
-    """A function that follows sources until a signal, or until a pipe closes, of which it gets the
-    reading end. Raises LoadError if the sources are wrong.
-    """
-    settings, path = settings_of(parsed), Path(parsed.database)
-    addresses = addresses_of(parsed)
-
-    def followed(sleep: Sleep) -> list[FollowedSource]:
-        refresh = Refresh(
-            settings=settings,
-            addresses=addresses,
-            season=None,
-            progress=lambda text: sleep(0),  # which ends it if the program is to end
-            new_pace=partial(Pace, sleep=sleep),
-            sleep=sleep,
-            is_named=bool(parsed.addresses),
-        )
-        # At first, all are due at once. They are asked in the order of Refresh.run.
-        return [followed_source(refresh, source) for source in reversed(refresh.sources)]
-
-    def prepare(sleep: Sleep) -> str:
-        show, line = progress_of_terminal(), ""
-
-        def progress(text: str) -> None:
-            sleep(0)
-            show(text)
-
-        if whole_database(addresses):
-            if not has_more_than_the_sample(path):
-                line = load(addresses, settings, progress)[-1]
-        elif not parsed.addresses:
-            line = load_unread(settings, progress)
-        line = line or bring_into_step(settings, progress)
-        progress("")
-        sources = [source_at(address) for address in addresses]
-        remember_followed(path, [stored_name(path, each.name, each.address) for each in sources])
-        return line
-
-    can_follow = partial(has_more_than_the_sample, path)
-    return partial(follow_in_threads, parsed.database, followed, prepare, can_follow)
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:
@@ -109,14 +49,6 @@ def listed_at(database: str) -> list[str]:
     return [address for address in addresses if address != SAMPLE]
 
 
-def has_more_than_the_sample(path: Path) -> bool:
-    try:
-        with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
-            return not existing.is_sample
-    except LoadError:
-        return False
-
-
 def season(text: str) -> int:
     """The value of `--season`. Raises a ValueError that says what was expected."""
     if not values.year.fullmatch(text):
@@ -126,14 +58,14 @@ def season(text: str) -> int:
 
 def main(arguments: Sequence[str]) -> None:
     parsed = parse(arguments)
+    settings, was_refused = settings_of(parsed), False
     if parsed.follow:
         try:
-            follower(parsed)(parsed.parent)
+            addresses = addresses_of(parsed)
         except LoadError as error:
             sys.exit(f"racedata refresh: {error}")
+        Follower(settings, addresses, bool(parsed.addresses), Threads(parsed.parent)).run()
         return
-
-    settings, was_refused = settings_of(parsed), False
 
     def work(progress: Progress) -> list[str]:
         nonlocal was_refused

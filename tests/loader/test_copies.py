@@ -24,9 +24,10 @@ from racedata.database import file_state
 from racedata.loader.check import compare
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
+from racedata.loader.follow import followed_source
 from racedata.loader.load import load, load_or_rebuild
 from racedata.loader.memory import clear_for_copy
-from racedata.loader.refresh import Refresh, followed_source
+from racedata.loader.refresh import Refresh
 from racedata.loader.sources import source_at
 
 LATER = "UPDATE build SET builtAt = '2099-01-01T00:00:00Z'"  # for a clock that is ahead

@@ -4,6 +4,7 @@ that lack races.
 
 import re
 import shutil
+import signal
 import time
 from contextlib import closing
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from support.loads import (
     remembered,
     rows_of,
     select,
+    signals_kept,
 )
 from support.refreshes import (
     DAY,
@@ -44,11 +46,13 @@ from racedata.hints import COMMAND
 from racedata.loader import refresh_command
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
+from racedata.loader.follow import Follower
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import Pace
 from racedata.loader.store import Store
+from racedata.loader.threads import Threads
 
 
 def test_nothing_new_leaves_every_file_as_it_is(api, behind, complete):
@@ -322,8 +326,15 @@ def test_records_that_another_refresh_has_stored_meanwhile_are_not_replaced(
 # A dump at a URL that does not say what it is.
 
 
+@pytest.fixture
+def threads():
+    with signals_kept():
+        yield Threads(None)
+        signal.set_wakeup_fd(-1)
+
+
 def test_a_dump_at_a_url_is_known_by_the_name_that_only_its_files_have(
-    source, tmp_path, monkeypatch, followed
+    source, tmp_path, monkeypatch, threads
 ):
     database = built(source, tmp_path / "x.db")
     with served(lambda path: (200, {}, zip_of(F1DB))) as server:
@@ -332,8 +343,7 @@ def test_a_dump_at_a_url_is_known_by_the_name_that_only_its_files_have(
         for _ in range(2):  # the first one loads it
             said = racedata("refresh", "--database", database).stdout
             assert f"nothing new: {url} was read " in said and len(server.paths) == 1
-        _, prepare = followed(database)
-        prepare(lambda seconds: None)
+        Follower(loader_settings(database), [str(source), url], False, threads).prepare()
     facts = remembered(database)
     assert url not in facts and facts["f1db"].keys() == {"refreshedAt", "followedSince"}
 
@@ -465,36 +475,19 @@ def test_a_missing_season_gets_its_calendar_from_f1db(behind, tmp_path):
     assert origins_of(behind, 18).get("results") is None
 
 
-@pytest.fixture
-def followed(monkeypatch):
-    """Returns what `--follow` would follow: the sources, and what prepares the database."""
-    found = []
-
-    def followed(database, *arguments):
-        def follow_in_threads(path, sources, prepare, can_follow, parent):
-            found[:] = sources(lambda seconds: None), prepare
-
-        monkeypatch.setattr(refresh_command, "follow_in_threads", follow_in_threads)
-        refresh_command.main(["--follow", "--database", str(database), *arguments])
-        return tuple(found)
-
-    return followed
-
-
 def expected(kind, is_stored):
     """Records of 2023/18, as follow.py asks for them."""
     return Expected(2023, 18, "race", kind, datetime(2023, 10, 22, 19, tzinfo=UTC), is_stored)
 
 
-def test_an_api_has_news_if_it_has_missing_records_or_other_results(
-    api, behind, complete, followed
-):
+def test_an_api_has_news_if_it_has_missing_records_or_other_results(api, behind, complete, threads):
     """The preferred source is asked last, as in a refresh. A release has news if its checksum is
     new.
     """
     with released(answers_of_release(F1DB)) as release:
         file = f"{release.url}/f1db-csv.zip"
-        (f1db, source), _ = followed(behind, "--from", f"{api.url}/", "--from", file)
+        addresses = f"{api.url}/", file
+        f1db, source = Follower(loader_settings(behind), addresses, True, threads).sources()
         assert "lap_times" not in f1db.source.kinds
         assert {"results", "lap_times"} < {*source.source.kinds}
         assert source.has_news([expected("results", False)])

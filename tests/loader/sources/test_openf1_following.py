@@ -26,8 +26,8 @@ from support.releases import file_of_release, released, zip_of
 from support.season import LimitedApi, SeasonOver, SimulatedTime
 
 from racedata.loader.existing import open_read_only
-from racedata.loader.follow import CheckLoop
-from racedata.loader.refresh import Refresh, followed_source
+from racedata.loader.follow import CheckLoop, followed_source
+from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import expected_records
 from racedata.loader.sources import Pace
 from racedata.loader.sources.openf1 import LIMITS
