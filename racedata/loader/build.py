@@ -73,7 +73,7 @@ class Report(NamedTuple):
 def build_database(
     path: Path,
     store: Store,
-    lines: Sequence[Line],
+    corrected: CorrectedRows,
     progress: Progress,
     old: ExistingDatabase | None = None,
     only_open: bool = False,
@@ -85,7 +85,6 @@ def build_database(
     this one will replace. It drops all changes from the store if the database must not show them:
     see `put_what_changed`.
     """
-    corrected = CorrectedRows(lines)
     progress("choosing")
     choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
     with closing(sqlite3.connect(path.as_uri(), isolation_level=None, uri=True)) as db:

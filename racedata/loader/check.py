@@ -152,11 +152,12 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
         temporary_folder("racedata-", path.name) as folder,
     ):
         with read([source], progress) as group, store.transaction():
-            lines = corrections_at(corrections_file(store))
-            names = put_last(store, group, CorrectedRows(lines), progress)
+            corrected = CorrectedRows(corrections_at(corrections_file(store)))
+            names = put_last(store, group, corrected, progress)
             only_open = LoaderSettings.read(os.environ).is_only_open
-            built = build_database(folder / path.name, store, lines, progress, only_open=only_open)
-        with closing(open_read_only(folder / path.name)) as db:
+            new = folder / path.name
+            built = build_database(new, store, corrected, progress, only_open=only_open)
+        with closing(open_read_only(new)) as db:
             found = differences_from(db, [public_name(name) for name in names])
     compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]
     return found, [*built.remarks, *compared]

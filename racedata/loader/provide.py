@@ -6,14 +6,12 @@ no other has been.
 """
 
 import os
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing
 from racedata.loader.build import build_database
-from racedata.loader.correction_lines import Line
 from racedata.loader.corrections import CorrectedRows, corrections_at
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
@@ -60,24 +58,24 @@ def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]
 
 def build_without_lock(path: Path, only_open: bool, progress: Progress) -> None:
     before = identity_of_file(str(path))
-    lines = corrections_at(remembered_corrections(path))
+    corrected = CorrectedRows(corrections_at(remembered_corrections(path)))
     with (
         temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
         closing(Store(Path(":memory:"))) as store,
     ):
         if is_missing(path):
-            put_sample(store, lines, progress)
+            put_sample(store, corrected, progress)
         else:
             with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
                 take_apart(existing, store)
-        build_database(folder / path.name, store, lines, progress, only_open=only_open)
+        build_database(folder / path.name, store, corrected, progress, only_open=only_open)
         # If the file has changed, a load has ended, and its data is better.
         if identity_of_file(str(path)) == before:
             replace_file(folder / path.name, path)
 
 
-def put_sample(store: Store, lines: Sequence[Line], progress: Progress) -> None:
+def put_sample(store: Store, corrected: CorrectedRows, progress: Progress) -> None:
     with read(sources_read_together([SAMPLE])[0], progress) as group:
-        put_all_read(store, [group], CorrectedRows(lines), progress)
+        put_all_read(store, [group], corrected, progress)
     put_source_list(store, list_after(store, [SAMPLE]))
     put_next_state(store)

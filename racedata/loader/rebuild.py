@@ -82,7 +82,7 @@ class NewDatabase:
         # before a fault rolls the store back: that frees space
         with full_disk_named(self.path.parent):
             report = build_database(
-                self.path, store, corrected.lines, progress, old, settings.is_only_open
+                self.path, store, corrected, progress, old, settings.is_only_open
             )
         if old and may_stay:
             report = report._replace(differences=self.differences(progress, *others))

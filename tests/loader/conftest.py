@@ -16,6 +16,7 @@ from support.releases import answers_of_release, released
 from support.stores import put
 
 from racedata.loader.build import build_database
+from racedata.loader.corrections import CorrectedRows
 from racedata.loader.store import Store
 
 
@@ -35,7 +36,7 @@ def rows(store, tmp_path):
             put(store, *deliveries)
         path = tmp_path / "rows.db"
         path.unlink(missing_ok=True)
-        build_database(path, store, [], lambda text: None)
+        build_database(path, store, CorrectedRows([]), lambda text: None)
         return select(path, sql)
 
     return rows

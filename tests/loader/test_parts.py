@@ -14,6 +14,7 @@ from support.loads import changed, edited, facts_of, rows_of, select
 from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put, results
 
 from racedata.loader.build import build_database
+from racedata.loader.corrections import CorrectedRows
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import OF_CAR, PARTS, Part, Tables, as_parts, columns_of
 from racedata.loader.rebuild import take_apart
@@ -91,7 +92,7 @@ def taken_apart(database, new):
     with closing(Store(":memory:")) as store:
         with closing(ExistingDatabase(database)) as existing:
             take_apart(existing, store)
-        build_database(new, store, [], lambda text: None)
+        build_database(new, store, CorrectedRows([]), lambda text: None)
     return new
 
 
@@ -151,7 +152,7 @@ def test_whatever_sources_say_a_database_taken_apart_and_built_again_has_the_sam
             a_delivery(an_api("http://127.0.0.1/f1"), calendar, *chain(*of_api)),
         )
         database = Path(folder) / "x.db"
-        build_database(database, store, [], lambda text: None)
+        build_database(database, store, CorrectedRows([]), lambda text: None)
         again = taken_apart(database, Path(folder) / "again.db")
         assert facts_of(again) == facts_of(database)
 

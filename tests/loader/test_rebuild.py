@@ -20,6 +20,7 @@ from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, pu
 from racedata.database import store_path
 from racedata.loader import rebuild
 from racedata.loader.build import build_database
+from racedata.loader.corrections import CorrectedRows
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import (
     Condition,
@@ -110,7 +111,7 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
         names = [source.name for source in store.sources()]
         assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
         assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
-        build_database(database.with_name("again.db"), store, [], lambda text: None)
+        build_database(database.with_name("again.db"), store, CorrectedRows([]), lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
 
@@ -122,7 +123,7 @@ def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_o
     store_path(database).unlink()
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
         take_apart(existing, store)
-        build_database(database.with_name("again.db"), store, [], lambda text: None)
+        build_database(database.with_name("again.db"), store, CorrectedRows([]), lambda text: None)
     after = rows_of(database.with_name("again.db"))
     assert [name for name in before if after[name] != before[name]] == []
 

@@ -353,11 +353,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CORRECTIONS, corrections_at
+from racedata.loader.corrections import CORRECTIONS, CorrectedRows, corrections_at
 from racedata.loader.store import Store
 with closing(Store(Path(sys.argv[1]))) as store:
-    lines = corrections_at(CORRECTIONS)
-    build_database(Path(sys.argv[2]), store, lines, lambda text: None)
+    corrected = CorrectedRows(corrections_at(CORRECTIONS))
+    build_database(Path(sys.argv[2]), store, corrected, lambda text: None)
 """
     dumps = []
     for seed in "12":  # of the order of sets

@@ -134,7 +134,8 @@ def built_with_corrections(database: Path) -> Path:
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
         put_whole(store, delivery, CorrectedRows([]))
         put_source_list(store, [source.address])
-        build_database(database, store, corrections_at(CORRECTIONS), lambda text: None)
+        corrected = CorrectedRows(corrections_at(CORRECTIONS))
+        build_database(database, store, corrected, lambda text: None)
     backwards.unlink()
     return database
 

@@ -35,7 +35,7 @@ from racedata.loader.compare.differences import (
     LACKED_BY_THEIRS,
 )
 from racedata.loader.compare.discrepancies import RESOLVED
-from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
+from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
 from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
 from racedata.loader.parts import Part
@@ -289,7 +289,7 @@ def discrepancies(path):
 def found_in(store, folder, corrections=None):
     """The discrepancies of a store: what each source says about a fact, and its state."""
     path = folder / f"{random.randrange(1 << 60)}.db"
-    build_database(path, store, corrections_at(corrections), lambda text: None)
+    build_database(path, store, CorrectedRows(corrections_at(corrections)), lambda text: None)
     return discrepancies(path)
 
 

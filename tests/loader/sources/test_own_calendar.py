@@ -32,7 +32,7 @@ def test_practice_times_join_the_calendar_of_the_others(database, store, tmp_pat
     of_parts = [(part, READ_AT) for part in parts]
     put_whole(store, Delivery(source, [calendar], of_parts, lists), CorrectedRows([]))
     in_order(store, "timing")
-    build_database(tmp_path / "x.db", store, [], lambda text: None)
+    build_database(tmp_path / "x.db", store, CorrectedRows([]), lambda text: None)
     assert times and rows_of(tmp_path / "x.db") == before
     kinds = "SELECT kind FROM origins JOIN sources USING (sourceId) WHERE name = 'timing'"
     assert select(tmp_path / "x.db", kinds) == [("practice",)]
