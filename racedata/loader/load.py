@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from racedata.database import can_be_built_again, default_path, is_missing, store_path
+from racedata.database import can_be_built_again, default_path, store_path
 from racedata.formats import without_query
 from racedata.loader.allowed import add_licence_argument
 from racedata.loader.copies import install_copy
@@ -22,6 +22,7 @@ from racedata.loader.program import add_database_argument, run, settings_of
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import (
     Condition,
+    NewDatabase,
     condition_at,
     new_database,
     replace_from_store,
@@ -58,14 +59,23 @@ def load(
     sources, it reads the dumps of the last load, or the sample. It may `replace` a database that
     cannot be read. Raises LoadError, sqlite3.Error or OSError.
     """
-    database = settings.database
     if whole := whole_database(sources):
         return load_whole(whole, settings, progress, replace)
-    with new_database(settings, may_replace=replace) as new, ExitStack() as reading:
-        loaded = loaded_before(Path(database), new.existing)
-        # without APIs: an address of an API may also be a zip
-        check_licences(dumps_in(sources or loaded), settings.is_only_open)
-        first, *others = sources_read_together(sources or loaded)
+    with new_database(settings, may_replace=replace) as new:
+        return load_into(new, sources, progress, only)
+
+
+def load_into(
+    new: NewDatabase, sources: Sequence[str], progress: Progress, only: bool = False
+) -> list[str]:
+    """Reads sources into the store, and builds the new database from it: see `load`."""
+    database = new.settings.database
+    loaded = loaded_before(Path(database), new.existing)
+    sources = sources or loaded
+    # without APIs: an address of an API may also be a zip
+    check_licences(dumps_in(sources), new.settings.is_only_open)
+    with ExitStack() as reading:
+        first, *others = sources_read_together(sources)
         # If one of the others fails, what it said at the last load counts. The base must not fail.
         groups = [
             reading.enter_context(read(first, progress)),
@@ -80,10 +90,10 @@ def load(
         # All sources are read: the store is locked only while it changes.
         with new.store() as (store, corrected):
             put_all_read(store, groups, corrected, progress)
-            put_source_list(store, sources if only else list_after(store, sources or loaded))
+            put_source_list(store, sources if only else list_after(store, sources))
             report = new.build(store, corrected, progress)
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
-    last = f"{database}: {report.seasons} from {' and '.join(sources or loaded)}"
+    last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
 
 
@@ -128,24 +138,39 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
 
 
 def load_unread(settings: LoaderSettings, progress: Progress) -> str:
-    """Loads the dumps of the list if one of them was never read whole. Returns what it did."""
+    """Loads the dumps of the list if one of them was never read whole. Otherwise, builds the
+    database again if the list has changed. Returns what it did.
+    """
     path = Path(settings.database)
+    if not any(unread_at(path)):
+        return ""
+    make_default_folder(settings.database)
+    with new_database(settings) as new:
+        # before it locks the folder, another command may do this, or change the list
+        unread, has_changed = unread_at(path)
+        if unread:
+            return load_into(new, unread, progress)[-1]
+        new.is_new = has_changed
+        if has_changed:
+            with new.store() as (store, corrected):
+                put_source_list(store, wanted_list(store))
+                report = new.build(store, corrected, progress)
+            why = "because the list of sources has changed"
+            return f"{settings.database}: {report.seasons} from its store, {why}"
+    return ""
+
+
+def unread_at(path: Path) -> tuple[list[str], bool]:
+    """The dumps of the list, if one of them was never read whole; and whether the list is not the
+    one by which the database was built.
+    """
     with store_of(path, may_write=True) as store:
-        addresses = wanted_list(store)
+        addresses, known = wanted_list(store), store.known_sources()
         dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded
             dumps = [address for address in dumps if address != SAMPLE]
-        read = {source.address for source in store.known_sources() if source.is_loaded}
-        is_unread, has_changed = {*dumps} - read, addresses != list_that_counts(store)
-        if has_changed and not is_unread:
-            with store.transaction():
-                put_source_list(store, addresses)
-    if is_unread:
-        make_default_folder(settings.database)
-        return load(dumps, settings, progress)[-1]
-    if has_changed and not is_missing(path):
-        return replace_from_store(settings, progress, "the list of sources has changed")[-1]
-    return ""
+        is_read = {*dumps} <= {source.address for source in known if source.is_loaded}
+        return [] if is_read else dumps, bool(known) and addresses != list_that_counts(store)
 
 
 def load_or_rebuild(settings: LoaderSettings, progress: Progress) -> list[str]:

@@ -12,9 +12,10 @@ from support.processes import following
 from support.refreshes import F1DB, assert_ends_at_once
 
 from racedata.database import store_path
-from racedata.loader import source_list
+from racedata.loader import load, source_list
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load_unread
+from racedata.loader.replacement import locked
 from racedata.loader.source_list import after_load, after_refresh, configured, dumps_in
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.store import Store
@@ -78,6 +79,34 @@ def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkey
     database.unlink()
     store_path(database).unlink()
     assert unread(F1DB).endswith(f" from {F1DB}")
+
+
+def test_a_list_counts_only_once_the_database_is_built_by_it(tmp_path, monkeypatch):
+    dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
+    database = built([F1DB, dump], tmp_path / "x.db", None)
+    monkeypatch.setenv("RACEDATA_SOURCES", f"{dump} {F1DB}")
+    with locked(tmp_path, None), pytest.raises(LoadError, match="another load or refresh"):
+        load_unread(loader_settings(database), lambda text: None)
+    said = load_unread(loader_settings(database), lambda text: None)
+    assert said.endswith("because the list of sources has changed")
+
+
+def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path, monkeypatch):
+    database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
+    monkeypatch.setenv("RACEDATA_SOURCES", str(F1DB))
+    with pytest.MonkeyPatch.context() as until_then:
+
+        def then_loads(store):
+            """Lets another command load a dump between the decision and what follows from it."""
+            found = source_list.wanted_list(store)
+            until_then.undo()
+            load.load([str(dump)], loader_settings(database), lambda text: None, only=True)
+            return found
+
+        until_then.setattr(load, "wanted_list", then_loads)
+        assert load_unread(loader_settings(database), lambda text: None) == ""
+    with closing(Store(store_path(database))) as store:
+        assert source_list.list_that_counts(store) == [str(dump)]
 
 
 def test_a_dump_stays_ahead_of_an_api_that_is_behind_it_in_the_list(tmp_path, monkeypatch):
