@@ -308,14 +308,21 @@ def with_laps(laps, *more):
 
 
 def put_sources(store, **parts):
-    """Puts one part of each source."""
-    put(
-        store,
-        *(a_delivery(a_source(name), a_calendar(RACE), part) for name, part in parts.items()),
-    )
+    """Puts one part of each source, or several."""
+    several = {name: said if isinstance(said, list) else [said] for name, said in parts.items()}
+    put(store, *(a_delivery(a_source(name), CALENDAR, *said) for name, said in several.items()))
 
 
-RACE = a_race(1, raceId=1)
+def a_part(kind, *rows):
+    return Part(2023, 1, kind, COLUMNS[kind], rows)
+
+
+CALENDAR = a_calendar(a_race(1, raceId=1))
+COLUMNS = {
+    "results": ("driverId", "constructorId", "positionText", "positionOrder", "statusId"),
+    "qualifying": ("driverId", "constructorId", "position"),
+    "fastest_laps": ("driverId", "number", "positionText", "positionOrder", "fastestLap", "rank"),
+}
 LAPS = ("results", "2023/1/moss", "laps")
 
 
@@ -329,11 +336,6 @@ def test_a_fact_about_which_sources_disagree_has_what_each_of_them_says(store, t
     assert fact["explanation"].endswith(" would settle it.")
     about = ("raceId", "driverId", "constructorId", "circuitId")
     assert [fact[name] is None for name in about] == [False, False, True, False]
-
-
-def test_sources_that_agree_have_no_discrepancy(store, tmp_path):
-    put_sources(store, one=with_laps(50), two=with_laps(50), three=results(1, "clark", "moss"))
-    assert found_in(store, tmp_path) == {}
 
 
 def test_a_source_that_is_not_in_the_list_is_not_compared(store, tmp_path):
@@ -362,18 +364,14 @@ def test_a_choice_is_resolved_if_independent_sources_agree_with_it(
     assert fact["explanation"].startswith(explanation)
 
 
-def test_a_corrected_fact_is_resolved_by_its_witnesses(store, tmp_path):
+@pytest.mark.parametrize(("wrong", "right"), [("50", "47"), ("47", "50")])
+def test_a_fact_is_resolved_by_the_witnesses_of_a_correction(store, tmp_path, wrong, right):
+    """Even if the source has it right already."""
     put_sources(store, one=with_laps(50), two=with_laps(47))
-    corrected = a_correction(tmp_path, "results,2023/1/moss,laps,50,47,a report and a photograph")
-    fact = found_in(store, tmp_path, corrected)[LAPS]
-    assert (fact["value"], fact["state"]) == ("47", "resolved")
+    line = f"results,2023/1/moss,laps,{wrong},{right},a report and a photograph"
+    fact = found_in(store, tmp_path, a_correction(tmp_path, line))[LAPS]
+    assert (fact["value"], fact["state"]) == (right, "resolved")
     assert fact["explanation"] == "a report and a photograph"
-
-
-def test_a_correction_to_what_the_source_has_already_resolves_too(store, tmp_path):
-    put_sources(store, one=with_laps(50), two=with_laps(47))
-    corrected = a_correction(tmp_path, "results,2023/1/moss,laps,47,50,a report and a photograph")
-    assert found_in(store, tmp_path, corrected)[LAPS]["state"] == "resolved"
 
 
 def test_a_row_of_another_driver_resolves_both_rows(store, tmp_path):
@@ -403,80 +401,54 @@ def test_a_convention_is_explained(store, tmp_path):
     )
 
 
-def test_a_column_that_a_source_lacks_is_no_difference_and_hinders_no_other(store, tmp_path):
-    columns = ("driverId", "constructorId", "positionText", "positionOrder", "statusId")
-    rows = [["clark", "lotus", "R", 1, "Engine"], ["moss", "lotus", "2", 2, "Finished"]]
-    put_sources(store, one=with_laps(50), two=Part(2023, 1, "results", columns, rows))
+BOTH, MOSS = results(1, "clark", "moss"), results(1, "moss")
+RETIRED = ["clark", "lotus", "R", 1, "Engine"], ["moss", "lotus", "2", 2, "Finished"]
+IN_A_COOPER = results(1, "moss", constructor="cooper")
+LAP_OF_CLARK, LAP_OF_MOSS = ["clark", 1, "1", 1, 10, 1], ["moss", 2, "2", 2, 20, 2]
+# of a driver with two cars
+FIRST_LAP, SECOND_LAP = (["moss", 1, "1", 1, lap, 1] for lap in (10, 20))
+IN_LOTUS, IN_COOPER = (
+    a_part("qualifying", ["moss", constructor, 1]) for constructor in ("lotus", "cooper")
+)
+FOUND = {
+    "none if sources agree": (with_laps(50), BOTH, {}),
+    "without the columns that a source lacks": (
+        with_laps(50),
+        a_part("results", *RETIRED),
+        {"results 2023/1/clark positionText": ("1", "R")},
+    ),
+    "of a driver who drove and has no fastest lap": (
+        [BOTH, a_part("fastest_laps", LAP_OF_CLARK)],
+        [BOTH, a_part("fastest_laps", LAP_OF_CLARK, LAP_OF_MOSS)],
+        {
+            "fastest_laps 2023/1/moss fastestLap": (None, "20"),
+            "fastest_laps 2023/1/moss rank": (None, "2"),
+        },
+    ),
+    "none of the fastest lap of a driver with two cars": (
+        [results(1, "moss", "moss"), a_part("fastest_laps", FIRST_LAP)],
+        [results(1, "moss", "moss"), a_part("fastest_laps", SECOND_LAP)],
+        {},
+    ),
+    "of the constructor of a car, once, in the results": (
+        [MOSS, IN_LOTUS],
+        [IN_A_COOPER, IN_COOPER],
+        {"results 2023/1/moss constructor": ("lotus", "cooper")},
+    ),
+    "of the constructor in the qualifying, if a source has no results": (
+        [MOSS, IN_LOTUS],
+        IN_COOPER,
+        {"qualifying 2023/1/moss constructor": ("lotus", "cooper")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "two", "expected"), FOUND.values(), ids=FOUND)
+def test_two_sources_have_these_discrepancies(store, tmp_path, one, two, expected):
+    put_sources(store, one=one, two=two)
     found = found_in(store, tmp_path)
-    assert [*found] == [("results", "2023/1/clark", "positionText")]
-
-
-def fastest_laps(*rows):
-    columns = ("driverId", "number", "positionText", "positionOrder", "fastestLap", "rank")
-    return Part(2023, 1, "fastest_laps", columns, rows)
-
-
-def test_a_driver_who_drove_and_has_no_fastest_lap_lacks_one(store, tmp_path):
-    clark, moss = ["clark", 1, "1", 1, 10, 1], ["moss", 2, "2", 2, 20, 2]
-    put(
-        store,
-        a_delivery(
-            a_source("one"), a_calendar(RACE), results(1, "clark", "moss"), fastest_laps(clark)
-        ),
-        a_delivery(
-            a_source("two"),
-            a_calendar(RACE),
-            results(1, "clark", "moss"),
-            fastest_laps(clark, moss),
-        ),
-    )
-    found = found_in(store, tmp_path)
-    assert {key: fact["said"] for key, fact in found.items()} == {
-        ("fastest_laps", "2023/1/moss", "fastestLap"): {"one": None, "two": "20"},
-        ("fastest_laps", "2023/1/moss", "rank"): {"one": None, "two": "2"},
-    }
-
-
-def test_the_fastest_lap_of_a_driver_with_two_cars_is_not_compared(store, tmp_path):
-    laps = [fastest_laps(["moss", 1, "1", 1, number, 1]) for number in (10, 20)]
-    drivers = results(1, "moss", "moss")
-    put(
-        store,
-        *(
-            a_delivery(a_source(name), a_calendar(RACE), drivers, part)
-            for name, part in zip(("one", "two"), laps)
-        ),
-    )
-    assert found_in(store, tmp_path) == {}
-
-
-def test_the_constructor_of_a_car_is_one_discrepancy_in_the_results(store, tmp_path):
-    def said(name, constructor):
-        columns = ("driverId", "constructorId", "position")
-        rows = [["moss", constructor, 1]]
-        return a_delivery(
-            a_source(name),
-            a_calendar(RACE),
-            results(1, "moss", constructor=constructor),
-            Part(2023, 1, "qualifying", columns, rows),
-        )
-
-    put(store, said("one", "lotus"), said("two", "cooper"))
-    assert [*found_in(store, tmp_path)] == [("results", "2023/1/moss", "constructor")]
-
-
-def test_the_constructor_in_the_qualifying_counts_if_a_source_has_no_results(store, tmp_path):
-    columns = ("driverId", "constructorId", "position")
-    one, two = (
-        Part(2023, 1, "qualifying", columns, [["moss", constructor, 1]])
-        for constructor in ("lotus", "cooper")
-    )
-    put(
-        store,
-        a_delivery(a_source("one"), a_calendar(RACE), results(1, "moss"), one),
-        a_delivery(a_source("two"), a_calendar(RACE), two),
-    )
-    assert [*found_in(store, tmp_path)] == [("qualifying", "2023/1/moss", "constructor")]
+    said = {" ".join(key): (*fact["said"].values(),) for key, fact in found.items()}
+    assert said == expected
 
 
 def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):
@@ -520,7 +492,7 @@ def test_comparing_is_symmetric(store, tmp_path):
         ]
         return a_delivery(
             a_source(source),
-            a_calendar(RACE),
+            CALENDAR,
             Part(2023, 1, "results", columns, rows),
         )
 
