@@ -7,7 +7,7 @@ parts.Tables work. Columns that it lacks are unknown, and tables that it lacks a
 
 import os
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
@@ -15,17 +15,15 @@ from pathlib import Path
 from racedata import database
 from racedata.formats import counted, plural
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.parts import REFERENCE, Tables
+from racedata.loader.parts import Tables
 from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.sql import column_names
-from racedata.loader.stage import Stage, sources_in
-from racedata.model import TABLE_BY_NAME, TABLES, Table
-from racedata.values import Value
+from racedata.loader.stage import Stage
+from racedata.model import TABLES
 
 ABOUT_SOURCES = ("sources", "origins", "corrections", "ids")
 FROM_SOURCES = ("discrepancies", "discrepancy_values", "ids")
 LAST_SEASON = 9999  # the last year that a date can have
-RACES = 22  # assumed for a missing season, to estimate requests
 
 # the latest season with results
 LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"
@@ -108,18 +106,6 @@ class ExistingDatabase:
         stage.db.execute(RESULTS_ARE_ENTRIES)
         return []
 
-    def references(self, name: str) -> set[Value]:
-        """What other rows call those of a list, such as all driverRefs."""
-        reference = REFERENCE[TABLE_BY_NAME[name].names[0]]
-        return {text for (text,) in self.db.execute(f"SELECT {reference} FROM {name}")}
-
-    def newest(self) -> str:
-        """The date of the latest race with results."""
-        (date,) = self.db.execute(
-            "SELECT max(date) FROM results JOIN races USING (raceId)"
-        ).fetchone()
-        return date or ""
-
     def unfinished(self) -> set[int]:
         return {year for (year,) in self.db.execute(UNFINISHED)}
 
@@ -133,74 +119,6 @@ class ExistingDatabase:
         # The sample lacks most seasons, even before its first.
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
         return min([int(latest), *self.unfinished(), *missing])
-
-    def races_to_fetch(self, season: int, today: str) -> int:
-        """About how many races of a season are fetched with their details: those without results
-        up to a day, YYYY-MM-DD, and the latest. If the calendar is missing, all races of a season.
-        """
-        races, to_fetch = self.db.execute(
-            """SELECT count(*), count(CASE WHEN date <= ? AND raceId NOT IN (
-                   SELECT raceId FROM results) THEN 1 END)
-               FROM races WHERE year = ?""",
-            (today, season),
-        ).fetchone()
-        return max(to_fetch, 1) if races else RACES
-
-    def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
-        """The `(raceId, round, name)` of races of a season, by round."""
-        return self.db.execute(
-            """SELECT raceId, round, name FROM races
-               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
-            (season,),
-        ).fetchall()
-
-    def count(self, table: Table, race_id: int | None) -> int:
-        """How many rows of a table a race has."""
-        (rows,) = self.db.execute(
-            f"SELECT count(*) FROM {table.name} WHERE raceId = ?", (race_id,)
-        ).fetchone()
-        return int(rows)
-
-    def rows(self, table: Table, race_id: int | None) -> list[dict[str, Value]]:
-        """The rows of a race in a classification: references and texts instead of ids.
-
-        api_rows.py makes such rows too.
-        """
-        names = list(table.paths)
-        records = self.db.execute(
-            f"""SELECT {", ".join(REFERENCE.get(name) or f"classified.{name}" for name in names)}
-                FROM {table.name} AS classified
-                JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
-                {"LEFT JOIN status USING (statusId)" if "statusId" in names else ""}
-                WHERE raceId = ?""",
-            (race_id,),
-        )
-        return [dict(zip(names, row)) for row in records]
-
-    def race_id(self, year: int, round: int) -> int | None:
-        row = self.db.execute(
-            "SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)
-        ).fetchone()
-        return int(row[0]) if row else None
-
-    def without_laps(self, also_from_apis: bool) -> dict[int, int]:
-        """The seasons of races, by raceId, without laps that are final, but with results that a
-        refresh stored from a source that is not an API; with `also_from_apis`, from any source.
-        """
-        sources = sources_in(self.db, "main")
-        numbers = [number for number, source in sources if also_from_apis or not source.is_api]
-        races = self.db.execute(
-            f"""SELECT raceId, year FROM origins JOIN races USING (raceId)
-                WHERE kind = 'results' AND fetchedAt NOT NULL
-                    AND sourceId IN ({", ".join(map(str, numbers))})
-                    AND (raceId NOT IN (SELECT raceId FROM lap_times)
-                        OR (raceId, 'lap_times') IN ({PROVISIONAL}))"""
-        )
-        return dict(races.fetchall())
-
-    def provisional(self, kinds: Collection[str]) -> set[int]:
-        """The races that have provisional records of one of these kinds."""
-        return {race for race, kind in self.db.execute(PROVISIONAL) if kind in kinds}
 
     def differences(self, path: Path, progress: Progress, *others: str) -> list[str]:
         """A line for each table that has other rows in the database at `path`.

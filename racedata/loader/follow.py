@@ -1,7 +1,7 @@
 """Keeps the database fresh: `racedata refresh --follow`, until a signal ends it.
 
-Each source has its own thread, so a slow or failing one does not delay the others. The rules for
-the times of checks are in schedule.py.
+`Follower` prepares the database, and starts a thread for each source, so a slow or failing one does
+not delay the others. `CheckLoop` is what a thread does. The rules for its times are in schedule.py.
 """
 
 import sys
@@ -18,7 +18,7 @@ from racedata.database import OLDEST_VERSION
 from racedata.loader.errors import FAULTS, LoadError, NotYet
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.load import bring_into_step, load, load_unread
-from racedata.loader.memory import remember_followed, stored_name
+from racedata.loader.memory import remember_followed
 from racedata.loader.program import fault_text, progress_of_terminal, say
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import (
@@ -34,6 +34,7 @@ from racedata.loader.schedule import (
     soon_after,
     to_ask,
 )
+from racedata.loader.source_list import stored_name
 from racedata.loader.sources import Pace, Source, source_at, whole_database
 from racedata.loader.threads import Sleep, Threads
 from racedata.settings import LoaderSettings
@@ -188,8 +189,7 @@ class Follower:
             line = load_unread(self.settings, progress)
         line = line or bring_into_step(self.settings, progress)
         progress("")
-        sources = [source_at(address) for address in self.addresses]
-        names = [stored_name(self.path, each.name, each.address) for each in sources]
+        names = [stored_name(self.path, source_at(address)) for address in self.addresses]
         remember_followed(self.path, names)
         return line
 

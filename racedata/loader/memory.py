@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
 from racedata.loader.corrections import CORRECTIONS, corrections_file
-from racedata.loader.existing import checksum_at_end, open_read_only
+from racedata.loader.existing import checksum_at_end
 from racedata.loader.store import NotAStore, Store, UnknownStore, opened_store
 
 T = TypeVar("T")
@@ -30,34 +30,9 @@ def ask_store(database: Path, question: Callable[[Store], T], otherwise: T) -> T
     return otherwise
 
 
-def stored_name(database: Path, name: str, address: str) -> str:
-    """The name of a source in the store, which may know a source at its address by another one:
-    only its files say what a dump at a URL is.
-    """
-
-    def known(store: Store) -> str:
-        names = {source.address: source.name for source in store.known_sources()}
-        return name if name in names.values() else names.get(address, name)
-
-    return ask_store(database, known, name)
-
-
 def recalled(database: Path, name: str) -> Mapping[str, Any]:
     """All that is remembered of a source; nothing if that cannot be read."""
     return ask_store(database, lambda store: store.recalled(name), {})
-
-
-def noted(database: Path, name: str) -> Mapping[str, Any]:
-    """What the last refresh from a source has noted for this database; nothing for another one."""
-
-    def of_database(store: Store) -> Mapping[str, Any]:
-        with closing(open_read_only(database)) as db:
-            (id,) = db.execute("SELECT storeId FROM build").fetchone()
-        facts = store.recalled(name)
-        is_ours = id == store.state[0] or facts.get("copied") == checksum_at_end(database)
-        return facts if is_ours else {}
-
-    return ask_store(database, of_database, {})
 
 
 def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:

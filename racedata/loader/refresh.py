@@ -23,12 +23,16 @@ from racedata.loader.memory import (
     remember,
     remember_refused,
     remembered_requests,
-    stored_name,
 )
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.schedule import Expected
-from racedata.loader.source_list import after_refresh, list_that_counts, put_source_list
+from racedata.loader.source_list import (
+    after_refresh,
+    list_that_counts,
+    put_source_list,
+    stored_name,
+)
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
 from racedata.loader.threads import Sleep
@@ -62,7 +66,7 @@ class Refresh:
         If a source fails, raises LoadError after asking the others.
         """
         was_refused, faults = False, []
-        self.check_database(say)
+        self.prepare(say)
         with closing(ExistingDatabase(self.path)) as existing:
             # before any source adds to it: each source brings the same seasons
             first = existing.first_season([])
@@ -79,9 +83,9 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return was_refused
 
-    def check_database(self, say: Say) -> None:
-        """Raises LoadError, before any request, if the database is missing or damaged. First builds
-        one that is of an earlier version, or that lacks what the store has.
+    def prepare(self, say: Say) -> None:
+        """Builds the database if it is of an earlier version, or lacks what the store has. Raises
+        LoadError, before any request, if it is missing or damaged.
         """
         if line := bring_into_step(self.settings, self.progress):
             say(line)
@@ -93,7 +97,7 @@ class Refresh:
         It brings each season from the first that it finds unfinished, or from `first` if that is
         earlier.
         """
-        self.check_database(say)
+        self.prepare(say)
         self.set_name(source)
         of_source = SourceRefresh(self, source, say, first)
         with self.limits_remembered(source):
@@ -110,7 +114,7 @@ class Refresh:
             return source.has_news(expected, history, self.progress)
 
     def set_name(self, source: Source) -> None:
-        source.name = stored_name(self.path, source.name, source.address)
+        source.name = stored_name(self.path, source)
 
     @contextmanager
     def limits_remembered(self, source: Source) -> Iterator[None]:
@@ -140,24 +144,27 @@ class SourceRefresh:
         self.refresh, self.source, self.say, self.first = refresh, source, say, first
         # what `readings` says as long as no other program stores records
         self.known_readings: dict[str, int] = {}
-        # since when its calendars have lacked races, as its last refresh has noted
-        self.lacked_before: list[str] = []
+        self.lacks_cancelled = False
         if not source.is_whole:
+            now = source.pace.time()
             # into the file: the source asks there what was read
             with store_of(refresh.path, may_write=True) as store:
                 self.known_readings = readings(store)
-                of_source = store.calendars(source.name)
-            self.lacked_before = [time for each in of_source for time in each.lacks.values()]
+                self.lacks_cancelled = any(
+                    is_cancelled(since, now)
+                    for calendar in store.calendars(source.name)
+                    for since in calendar.lacks.values()
+                )
         self.is_new = False  # whether a new database was stored
 
     def task(self) -> Task:
-        refresh, now = self.refresh, self.source.pace.time()
+        refresh = self.refresh
         return Task(
             history=History(refresh.path, self.source.name),
             season=refresh.season,
             first=self.first,
             is_named=refresh.is_named,
-            lacks_cancelled=any(is_cancelled(since, now) for since in self.lacked_before),
+            lacks_cancelled=self.lacks_cancelled,
             progress=refresh.progress,
             say=self.say,
             deliver=self.deliver,

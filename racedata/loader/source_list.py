@@ -7,9 +7,11 @@ Otherwise, it is the default. The list has addresses: a source that was never re
 import os
 from collections.abc import Sequence
 from itertools import takewhile
+from pathlib import Path
 
 from racedata.loader.allowed import check_licence
-from racedata.loader.sources import DEFAULT_LIST, addresses_in, source_at, type_at
+from racedata.loader.memory import ask_store
+from racedata.loader.sources import DEFAULT_LIST, Source, addresses_in, source_at, type_at
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 
@@ -60,6 +62,19 @@ def names_at(store: Store, address: str) -> list[str]:
     """The names of the stored sources with an address."""
     names = [source.name for source in store.known_sources() if source.address == address]
     return names or [source_at(address).name]
+
+
+def stored_name(database: Path, source: Source) -> str:
+    """The name of a source in the store, which may know a source at its address by another one:
+    only its files say what a dump at a URL is.
+    """
+
+    def known(store: Store) -> str:
+        names = {each.address: each.name for each in store.known_sources()}
+        own = source.name
+        return own if own in names.values() else names.get(source.address, own)
+
+    return ask_store(database, known, source.name)
 
 
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:

@@ -30,22 +30,6 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import replace_from_store
 
-# Whether an API is asked for laps.
-
-
-@pytest.mark.parametrize("checksum", [None, "0" * 64], ids=["an API", "a dump"])
-def test_a_source_without_a_checksum_is_an_api_whatever_its_address_is(database, checksum):
-    value = f"'{checksum}'" if checksum else "NULL"
-    changed(
-        database,
-        f"UPDATE sources SET address = 'https://example.org', checksum = {value}, isLoaded = 0",
-        "UPDATE origins SET fetchedAt = '2023-07-02T13:00:00Z'",
-    )
-    with closing(ExistingDatabase(database)) as existing:
-        assert existing.without_laps(also_from_apis=True)
-        assert bool(existing.without_laps(also_from_apis=False)) is bool(checksum)
-
-
 # What changes in the new database alone, and what the command then says of the same rows.
 SAME_ROWS = [
     (

@@ -23,7 +23,8 @@ from racedata.database import store_path
 from racedata.loader import memory
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.existing import checksum_at_end
-from racedata.loader.memory import noted, remember_followed
+from racedata.loader.memory import remember_followed
+from racedata.loader.sources import History
 from racedata.loader.store import Store
 
 ONE, TWO = "https://one.example.org", "https://two.example.org"
@@ -58,22 +59,22 @@ def test_without_a_database_nothing_is_remembered(tmp_path):
 def test_notes_count_until_the_database_is_from_another_store(tmp_path, source):
     database, other = built(SAMPLE, tmp_path / "x.db"), built(source, tmp_path / "y.db")
     memory.remember(database, ONE, {"release": 3})
-    assert noted(database, ONE) == {"release": 3}
+    assert History(database, ONE).notes() == {"release": 3}
     other.replace(database)
-    assert noted(database, ONE) == {}
+    assert History(database, ONE).notes() == {}
     assert remembered(database)[ONE] == {"release": 3}
 
 
 def test_a_store_that_cannot_be_read_remembers_nothing(database):
     store_path(database).write_text("<html>")
-    assert noted(database, ONE) == memory.recalled(database, ONE) == {}
+    assert History(database, ONE).notes() == memory.recalled(database, ONE) == {}
 
 
 def test_a_store_of_another_version_remembers_nothing_and_stays_as_it_is(database):
     memory.remember(database, ONE, {"copied": checksum_at_end(database)})
     changed(store_path(database), "PRAGMA user_version = 2")
     before = store_path(database).read_bytes()
-    assert noted(database, ONE) == memory.recalled(database, ONE) == {}
+    assert History(database, ONE).notes() == memory.recalled(database, ONE) == {}
     assert memory.copied_from(database) == []
     assert memory.remembered_corrections(database) == CORRECTIONS
     memory.remember(database, ONE, {"release": 3})

@@ -16,11 +16,12 @@ from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
 from racedata.loader.sources.ergast_files import TITLES as EXPORT_TITLES
 from racedata.loader.sources.ergast_files import Add, write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
+from racedata.loader.sources.history import History
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
 from racedata.loader.sources.openf1 import OpenF1
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import History, Source, Task
+from racedata.loader.sources.source import Source, Task
 
 __all__ = [
     "DEFAULT_LIST",

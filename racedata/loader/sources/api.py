@@ -4,21 +4,21 @@ ask for.
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from urllib.parse import urlsplit
 
 from racedata import values
 from racedata.formats import HTTP, counted, without_query
 from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed, licence_of
 from racedata.loader.sources.dump import DumpSource
+from racedata.loader.sources.history import RACES, History
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import History, Source, Task, check_season
+from racedata.loader.sources.source import Source, Task, check_season
 from racedata.loader.stage import ReadInto
 from racedata.model import KINDS, RECORDS, TABLE_BY_NAME
 
@@ -61,7 +61,7 @@ class ApiSource(Source):
         seasons = {int(year): facts for year, facts in sorted(listed.items())}
         if task.season:
             check_season(task.season, list(seasons), api.address("seasons"))
-        with closing(ExistingDatabase(task.history.path)) as old:
+        with task.history.database() as old:
             # Seasons filled in by another source still need laps.
             filled_in = old.without_laps(also_from_apis=False).values()
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
@@ -72,7 +72,7 @@ class ApiSource(Source):
         announce(api, years, task)
         calendars = 0
         for year in years:
-            with closing(ExistingDatabase(task.history.path)) as old:
+            with task.history.database() as old:
                 races = fetch_calendar(api, year)
                 # in winter, an API may list the next season before its calendar is known
                 if not races:
@@ -103,7 +103,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
     """Announces the number of requests, if there are several seasons to bring."""
     if len(years) < 2:
         return
-    with closing(ExistingDatabase(task.history.path)) as old:
+    with task.history.database() as old:
         of_race = sum(math.ceil(kind.per_race / api.limit) for kind in KINDS.values())
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
@@ -139,6 +139,6 @@ def is_new(api: Api, expected: Expected, history: History) -> bool:
     place, records = api.address(path), [record[-1] for record in page.records]
     if seen_before(history).get(path) == digest_of(records):
         return False
-    with closing(ExistingDatabase(history.path)) as old:
+    with history.database() as old:
         id = old.race_id(expected.year, expected.round)
         return is_changed(list(rows_of(records, table, place)), old.rows(table, id))

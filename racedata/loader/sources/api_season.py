@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from racedata.formats import Json, counted, in_utf8, plural, timestamp
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
-from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import calendar_races, match_with_earlier
 from racedata.loader.parts import Row
 from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
+from racedata.loader.sources.history import OldDatabase
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.sql import calendar
 from racedata.loader.store import StoredSource
@@ -59,7 +59,7 @@ class SeasonFetch:
     def __init__(
         self,
         api: Api,
-        old: ExistingDatabase,
+        old: OldDatabase,
         facts: Json,
         races: Sequence[Json],
         all_details: bool,
@@ -201,7 +201,7 @@ class SeasonFetch:
         )
 
     def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
-        """The fetched records of a race as rows, like ExistingDatabase.rows."""
+        """The fetched records of a race as rows, like OldDatabase.rows."""
         place = f"{self.parts.place}, {race.name}"
         return list(rows_of(race.records[endpoint], KIND_BY_ENDPOINT[endpoint], place))
 

@@ -16,8 +16,9 @@ from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.http import DOWNLOAD_SECONDS, Request
 from racedata.loader.memory import recalled, remember
 from racedata.loader.schedule import Expected
+from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import History, Source, Task
+from racedata.loader.sources.source import Source, Task
 from racedata.loader.stage import ReadInto
 from racedata.loader.temporary import temporary_folder
 

@@ -4,22 +4,23 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
 
 from racedata.formats import HTTP, timestamp, without_query
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import LAST_SEASON, ExistingDatabase
+from racedata.loader.existing import LAST_SEASON
 from racedata.loader.files.archives import Dump, checksum_of, opened, unzipped
 from racedata.loader.http import Request, Secret
 from racedata.loader.parts import Tables
 from racedata.loader.same_bytes import build_time
 from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
+from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import History, Source, Task, check_season
+from racedata.loader.sources.source import Source, Task, check_season
 from racedata.loader.stage import ReadInto, SourceFacts, Stage, staged
 from racedata.model import RECORDS
 
@@ -118,7 +119,7 @@ class DumpSource(Source):
                 check_season(task.season, found, self.address)
                 years: Collection[int] = [task.season]
             else:
-                with closing(ExistingDatabase(task.history.path)) as old:
+                with task.history.database() as old:
                     years = range(old.first_season([]), LAST_SEASON)
             for number, source in stage.stored_sources():
                 self.name = source.name

@@ -15,8 +15,9 @@ from racedata.loader.http import NotFetched, Request
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import f1db
 from racedata.loader.sources.dump import DumpSource
+from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import History, Task
+from racedata.loader.sources.source import Task
 
 FILE = "f1db-csv.zip"
 CHECKSUMS = "checksums_sha256.txt"

@@ -4,17 +4,18 @@ It decides when to ask, and what for. openf1_rows.py knows the meaning of the ro
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
 
 from racedata.formats import counted
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, NotYet, Progress
-from racedata.loader.existing import LAST_SEASON, ExistingDatabase
+from racedata.loader.existing import LAST_SEASON
 from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import Client, digest_of, parsed_json
+from racedata.loader.sources.history import History
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
     CONSTRUCTORS,
@@ -26,7 +27,7 @@ from racedata.loader.sources.openf1_rows import (
 from racedata.loader.sources.openf1_weekend import SESSION_NAMES, HeldSession, Race, Weekend
 from racedata.loader.sources.own_calendar import Rows, with_our_calendar
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import History, Source, Task
+from racedata.loader.sources.source import Source, Task
 from racedata.loader.stage import ReadInto
 from racedata.loader.store import StoredSource
 
@@ -172,7 +173,7 @@ class OpenF1(Source):
         season = task.season if task else None
         last_asked = asked_before(history)
         races = []
-        with closing(ExistingDatabase(history.path)) as old:
+        with history.database() as old:
             unfinished = min(old.first_season([]), task.first if task else LAST_SEASON)
             first = season or max(FIRST, unfinished)
             for id, year, round, name, circuit, date in old.db.execute(
@@ -257,7 +258,7 @@ class OpenF1(Source):
         remarks: list[str] = []
         faults: list[str] = []
         has_failed = False  # the race before
-        with closing(ExistingDatabase(task.history.path)) as old:
+        with task.history.database() as old:
             entrants = Entrants(old.db, year)
         client = Client(self.address, task.progress, self.pace)
         try:
@@ -287,7 +288,7 @@ class OpenF1(Source):
     def deliver(
         self, task: Task, year: int, fetched: list[tuple[Race, Rows]], last_asked: dict[str, str]
     ) -> None:
-        with closing(ExistingDatabase(task.history.path)) as old:
+        with task.history.database() as old:
             of_rounds = [(race.round, rows) for race, rows in fetched]
             calendar, parts, lists = with_our_calendar(
                 old, year, of_rounds, {"circuit": CIRCUITS, "constructor": CONSTRUCTORS}

@@ -1,35 +1,18 @@
 """The interface of a source. Each type of source is a module, perhaps with others of its prefix."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from racedata.loader.copies import Copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.memory import ask_store, noted
 from racedata.loader.schedule import Expected
+from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
 from racedata.loader.stage import ReadInto
-from racedata.loader.store import StoredSource
 from racedata.model import RECORDS
-
-
-class History(NamedTuple):
-    """What the database, and the store next to it, have of the source with this name."""
-
-    path: Path
-    name: str
-
-    def source(self) -> StoredSource | None:
-        """What the store says about the source; None if it was not read, or cannot be read."""
-        return ask_store(self.path, lambda store: store.source(self.name), None)
-
-    def notes(self) -> Mapping[str, Any]:
-        """What the source's last refresh has noted for this database."""
-        return noted(self.path, self.name)
 
 
 class Task(NamedTuple):
@@ -43,8 +26,10 @@ class Task(NamedTuple):
     lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
     progress: Progress
     say: Callable[[str], object]
-    deliver: Callable[[Delivery], None]  # stores a delivery at once; raises one of FAULTS
-    replace_with: Callable[[Copy], None]  # replaces the database at once; raises one of FAULTS
+    # These store at once what the source has, or replace the database with it. They raise one of
+    # FAULTS, so that a source knows what was of no use, and need not fetch it again.
+    deliver: Callable[[Delivery], None]
+    replace_with: Callable[[Copy], None]
 
 
 class Source:

@@ -1,0 +1,128 @@
+"""What a source asks the database and the store about itself, and about what is missing."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from racedata.loader.existing import PROVISIONAL, ExistingDatabase, checksum_at_end, open_read_only
+from racedata.loader.memory import ask_store
+from racedata.loader.parts import REFERENCE
+from racedata.loader.stage import sources_in
+from racedata.loader.store import Store, StoredSource
+from racedata.model import TABLE_BY_NAME, Table
+from racedata.values import Value
+
+RACES = 22  # assumed for a missing season, to estimate requests
+
+
+class OldDatabase(ExistingDatabase):
+    """The database that a refresh may replace, as sources ask it."""
+
+    def references(self, name: str) -> set[Value]:
+        """What other rows call those of a list, such as all driverRefs."""
+        reference = REFERENCE[TABLE_BY_NAME[name].names[0]]
+        return {text for (text,) in self.db.execute(f"SELECT {reference} FROM {name}")}
+
+    def newest(self) -> str:
+        """The date of the latest race with results."""
+        (date,) = self.db.execute(
+            "SELECT max(date) FROM results JOIN races USING (raceId)"
+        ).fetchone()
+        return date or ""
+
+    def races_to_fetch(self, season: int, today: str) -> int:
+        """About how many races of a season are fetched with their details: those without results
+        up to a day, YYYY-MM-DD, and the latest. If the calendar is missing, all races of a season.
+        """
+        races, to_fetch = self.db.execute(
+            """SELECT count(*), count(CASE WHEN date <= ? AND raceId NOT IN (
+                   SELECT raceId FROM results) THEN 1 END)
+               FROM races WHERE year = ?""",
+            (today, season),
+        ).fetchone()
+        return max(to_fetch, 1) if races else RACES
+
+    def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
+        """The `(raceId, round, name)` of races of a season, by round."""
+        return self.db.execute(
+            """SELECT raceId, round, name FROM races
+               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
+            (season,),
+        ).fetchall()
+
+    def count(self, table: Table, race_id: int | None) -> int:
+        """How many rows of a table a race has."""
+        (rows,) = self.db.execute(
+            f"SELECT count(*) FROM {table.name} WHERE raceId = ?", (race_id,)
+        ).fetchone()
+        return int(rows)
+
+    def rows(self, table: Table, race_id: int | None) -> list[dict[str, Value]]:
+        """The rows of a race in a classification: references and texts instead of ids.
+
+        api_rows.py makes such rows too.
+        """
+        names = list(table.paths)
+        records = self.db.execute(
+            f"""SELECT {", ".join(REFERENCE.get(name) or f"classified.{name}" for name in names)}
+                FROM {table.name} AS classified
+                JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+                {"LEFT JOIN status USING (statusId)" if "statusId" in names else ""}
+                WHERE raceId = ?""",
+            (race_id,),
+        )
+        return [dict(zip(names, row)) for row in records]
+
+    def race_id(self, year: int, round: int) -> int | None:
+        row = self.db.execute(
+            "SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)
+        ).fetchone()
+        return int(row[0]) if row else None
+
+    def without_laps(self, also_from_apis: bool) -> dict[int, int]:
+        """The seasons of races, by raceId, without laps that are final, but with results that a
+        refresh stored from a source that is not an API; with `also_from_apis`, from any source.
+        """
+        sources = sources_in(self.db, "main")
+        numbers = [number for number, source in sources if also_from_apis or not source.is_api]
+        races = self.db.execute(
+            f"""SELECT raceId, year FROM origins JOIN races USING (raceId)
+                WHERE kind = 'results' AND fetchedAt NOT NULL
+                    AND sourceId IN ({", ".join(map(str, numbers))})
+                    AND (raceId NOT IN (SELECT raceId FROM lap_times)
+                        OR (raceId, 'lap_times') IN ({PROVISIONAL}))"""
+        )
+        return dict(races.fetchall())
+
+    def provisional(self, kinds: Collection[str]) -> set[int]:
+        """The races that have provisional records of one of these kinds."""
+        return {race for race, kind in self.db.execute(PROVISIONAL) if kind in kinds}
+
+
+class History(NamedTuple):
+    """What the database, and the store next to it, have of the source with this name."""
+
+    path: Path
+    name: str
+
+    @contextmanager
+    def database(self) -> Iterator[OldDatabase]:
+        with closing(OldDatabase(self.path)) as old:
+            yield old
+
+    def source(self) -> StoredSource | None:
+        """What the store says about the source; None if it was not read, or cannot be read."""
+        return ask_store(self.path, lambda store: store.source(self.name), None)
+
+    def notes(self) -> Mapping[str, Any]:
+        """What the source's last refresh has noted for this database; nothing for another one."""
+
+        def of_database(store: Store) -> Mapping[str, Any]:
+            with closing(open_read_only(self.path)) as db:
+                (id,) = db.execute("SELECT storeId FROM build").fetchone()
+            facts = store.recalled(self.name)
+            is_ours = id == store.state[0] or facts.get("copied") == checksum_at_end(self.path)
+            return facts if is_ours else {}
+
+        return ask_store(self.path, of_database, {})
