@@ -32,6 +32,7 @@ from racedata.loader.source_list import (
     list_that_counts,
     put_source_list,
     stored_name,
+    wanted_list,
 )
 from racedata.loader.sources import History, Pace, Source, Task, source_at
 from racedata.loader.store import Store
@@ -193,7 +194,9 @@ class SourceRefresh:
                     may_be_shorter=bool(refresh.season),
                     now=source.pace.time(),
                 )
-                addresses = after_refresh(list_that_counts(store), refresh.addresses)
+                # not those of the list at the start: one may have been removed since
+                asked = refresh.addresses if refresh.is_named else wanted_list(store)
+                addresses = after_refresh(list_that_counts(store), asked)
                 put_source_list(store, addresses, is_read=False)
                 store.remember(source.name, delivery.notes)
                 report = new.build(store, corrected, refresh.progress, may_stay=True)

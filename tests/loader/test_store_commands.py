@@ -5,18 +5,21 @@ import shutil
 
 import pytest
 from support import SAMPLE
-from support.apis import refreshed
+from support.apis import hurried, refreshed
 from support.loads import (
     built,
     csv_rows,
     edited,
     file_of_corrections,
+    loader_settings,
     race_ids,
     racedata,
     rows_of,
     select,
 )
 from support.refreshes import F1DB
+
+from racedata.loader.refresh import Refresh
 
 
 def said(command, database, *arguments):
@@ -49,6 +52,19 @@ def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, c
     assert said("sources", behind)[1][-1].startswith(f"-  {api.url}: read ")
     refreshed(behind, api.url)  # joins again
     assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_source_that_is_removed_while_a_refresh_of_the_list_runs_does_not_join_it_again(
+    api, behind
+):
+    refreshed(behind, api.url)
+    listed = [api.url, "openf1"]
+    refresh = Refresh(
+        loader_settings(behind), listed, None, lambda text: None, hurried, is_named=False
+    )
+    assert said("sources", behind, "--remove", "openf1")[0] == 0
+    refresh.ask(refresh.sources[0], lambda line: None)
+    assert not any("openf1" in line for line in said("sources", behind)[1])
 
 
 def test_a_name_that_is_not_in_the_list_is_refused_with_the_names_in_it(database):
