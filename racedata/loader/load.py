@@ -142,11 +142,12 @@ def load_unread(settings: LoaderSettings, progress: Progress) -> str:
     database again if the list has changed. Returns what it did.
     """
     path = Path(settings.database)
-    if not any(unread_at(path)):
+    unread, has_changed = unread_at(path)
+    if not (unread or has_changed):
         return ""
     make_default_folder(settings.database)
     with new_database(settings) as new:
-        # before it locks the folder, another command may do this, or change the list
+        # before it locked the folder, another command may have done this, or changed the list
         unread, has_changed = unread_at(path)
         if unread:
             return load_into(new, unread, progress)[-1]

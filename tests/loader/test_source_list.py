@@ -77,6 +77,8 @@ def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkey
     assert "the list of sources has changed" in unread(F1DB, dump)  # both were read
     assert unread(F1DB, dump) == ""
     database.unlink()
+    assert "the list of sources has changed" in unread(dump, F1DB)
+    database.unlink()
     store_path(database).unlink()
     assert unread(F1DB).endswith(f" from {F1DB}")
 
