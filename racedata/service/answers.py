@@ -23,7 +23,7 @@ from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.catalogue import NoLastRound
 from racedata.service.content import Served
 from racedata.service.endpoints import Endpoint
-from racedata.service.environment import IS_BUSY, MUST_WAIT, ONLY_CACHED
+from racedata.service.environment import IS_BUSY
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Affected, Settings
@@ -36,6 +36,10 @@ CONTENT_TYPES = {
 }
 
 RETRY_SECONDS = 10  # as in deploy/nginx.conf
+MANY = 100  # records; an answer with more is slow
+# The key in the environment of an answer that is not made yet: `(req, resp, finish)`. app.App makes
+# it, with `finish`, when the server iterates over it.
+UNFINISHED = "racedata.unfinished"
 
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
@@ -171,30 +175,36 @@ class CachedAnswers:
         content_type: str,
         key: Hashable,
         make: Callable[[], Body],
+        is_slow: bool,
     ) -> None:
         """Answers 304, or 200 with the body under `key`, which `make` makes if it is missing.
 
-        With ONLY_CACHED, sets MUST_WAIT instead of making it. Raises HTTPServiceUnavailable if too
-        many answers wait already.
+        If it is missing and `make` is slow, the answer stays UNFINISHED. Raises
+        HTTPServiceUnavailable if too many such answers wait already.
         """
         if self.validators.send_if_known(req, resp):
             return
+
+        def send(body: Body | None) -> None:
+            if body is None:
+                body = make()
+                self.cache.put(key, body)
+            if body.total is not None:
+                resp.set_header("x-total-count", str(body.total))
+            self.validators.send(req, resp, body.content, content_type)
+
         body = self.cache.find(key)
-        if body is None and ONLY_CACHED in req.env:
-            if req.env.get(IS_BUSY):
-                raise falcon.HTTPServiceUnavailable(
-                    description="Too many pages and large answers are waiting at the moment; try "
-                    "again later. Answers with limit=100 or less do not wait.",
-                    retry_after=RETRY_SECONDS,
-                )
-            req.env[MUST_WAIT] = True
+        if body is not None or not is_slow:
+            send(body)
             return
-        if body is None:
-            body = make()
-            self.cache.put(key, body)
-        if body.total is not None:
-            resp.set_header("x-total-count", str(body.total))
-        self.validators.send(req, resp, body.content, content_type)
+        if req.env.get(IS_BUSY):
+            raise falcon.HTTPServiceUnavailable(
+                description="Too many pages and large answers are waiting at the moment; try "
+                "again later. Answers with limit=100 or less do not wait.",
+                retry_after=RETRY_SECONDS,
+            )
+        # When it is finished, another request may have put its body into the cache.
+        req.env[UNFINISHED] = req, resp, lambda: send(self.cache.find(key))
 
 
 class Document:
@@ -231,9 +241,16 @@ class Resource:
                 self.served.catalogue.select(request.address)
         except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        content_type = CONTENT_TYPES[request.address.ending]
+        ending = request.address.ending
         self.answers.respond(
-            req, resp, content_type, key=request.key, make=lambda: self.make_body(request)
+            req,
+            resp,
+            CONTENT_TYPES[ending],
+            key=request.key,
+            make=lambda: self.make_body(request),
+            # 2,000 records take as long as a hundred usual answers, a calendar of all races as long
+            # as a thousand.
+            is_slow=request.limit > MANY or ending == ICS,
         )
 
     on_head = on_get

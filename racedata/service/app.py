@@ -7,7 +7,7 @@ when it changes. Only what concerns all requests alike belongs here.
 import gc
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,11 +16,17 @@ import orjson
 
 from racedata.service import download, openapi
 from racedata.service.addresses import Grammar
-from racedata.service.answers import Cache, CachedAnswers, Document, Resource, Validators
+from racedata.service.answers import (
+    UNFINISHED,
+    Cache,
+    CachedAnswers,
+    Document,
+    Resource,
+    Validators,
+)
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
-from racedata.service.environment import MUST_WAIT, ONLY_CACHED
 from racedata.service.glibc import return_large_blocks
 from racedata.service.health import Health, sample_notice
 from racedata.service.pages.ask import Ask
@@ -29,7 +35,7 @@ from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp
-from racedata.service.request import METHODS, OneSlash, RequestParser, looks_slow
+from racedata.service.request import METHODS, OneSlash, RequestParser
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -69,9 +75,8 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     So the server can let a thread make it. environment.py describes this.
     """
 
-    def __init__(self, settings: Settings, middleware: list[Any]) -> None:
+    def __init__(self, middleware: list[Any]) -> None:
         super().__init__(middleware=middleware)
-        self.settings = settings
         self.routes: set[str] = set()
 
     def add_route(self, uri_template: str, resource: object, **options: Any) -> None:
@@ -79,20 +84,32 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         super().add_route(uri_template, resource, **options)
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        if not looks_slow(env["PATH_INFO"], env["QUERY_STRING"], self.settings):
-            return super().__call__(env, start_response)
         started: list[Any] = []
-        env[ONLY_CACHED] = True
-        body = super().__call__(env, lambda *arguments: started.extend(arguments))  # type: ignore[arg-type]
-        del env[ONLY_CACHED]
-        if MUST_WAIT in env:
-            return self.iterate(env, start_response)
+        body = super().__call__(env, lambda *given: started.extend(given))  # type: ignore[arg-type]
+        if UNFINISHED in env:
+            return finished(start_response, *env[UNFINISHED])
         start_response(*started)
         return body
 
-    def iterate(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
-        """The answer, made when it is iterated: worker.py lets a thread do so."""
-        yield from super().__call__(env, start_response)
+
+def finished(
+    start_response: "StartResponse",
+    req: falcon.Request,
+    resp: falcon.Response,
+    finish: Callable[[], None],
+) -> Iterator[bytes]:
+    """The body of a slow answer, made when the server iterates over it."""
+    try:
+        finish()
+    except Exception as error:
+        problem = unexpected(req, error)
+        resp.status = problem.status
+        write_problem(req, resp, problem)
+    assert resp.data is not None
+    resp.content_length = len(resp.data)
+    start_response(str(resp.status), [*resp.headers.items()])
+    if req.method != "HEAD":
+        yield resp.data
 
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
@@ -104,7 +121,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     proxies = TrustedProxies.parse(settings.trusted_proxies)
     limits = [RateLimits(limit_store, proxies, settings.base_address)] if limit_store else []
     # Requests pass these in order. The parser is behind the limits: what it refuses counts too.
-    app = App(settings, [OneSlash(settings.base_address), *limits, Cors(), parser])
+    app = App([OneSlash(settings.base_address), *limits, Cors(), parser])
     answers = CachedAnswers(Validators(settings, data, max_age=settings.max_age), cache)
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)
@@ -117,7 +134,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         app.add_route(download.PATH, download.Download(data, answers.validators.last_modified))
     Pages(Ask(served), grammar, cache).add_to(app)
     app.set_error_serializer(write_problem)
-    app.add_error_handler(Exception, unexpected)
+    app.add_error_handler(Exception, answer_unexpected)
     return app
 
 
@@ -138,14 +155,19 @@ def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTP
     )
 
 
-def unexpected(
+def answer_unexpected(
     req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]
 ) -> NoReturn:
-    """Falcon's handler of every exception that is not an HTTPError: a bug in the service."""
+    """Falcon's handler of every exception that is not an HTTPError."""
+    raise unexpected(req, error)
+
+
+def unexpected(req: falcon.Request, error: Exception) -> falcon.HTTPInternalServerError:
+    """Logs a bug in the service, and returns what the client gets."""
     # repr(), because an address may contain line breaks.
     target = f"{req.env['PATH_INFO']}?{req.query_string}"
     log.error("%s %r failed", req.method, target, exc_info=error)
-    raise falcon.HTTPInternalServerError(description="The service failed to answer this request.")
+    return falcon.HTTPInternalServerError(description="The service failed to answer this request.")
 
 
 def application(settings: Settings) -> ReloadingApp:

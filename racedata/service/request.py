@@ -1,4 +1,4 @@
-"""Parses a request: its address, its page, the URL for the answer, and whether that looks slow.
+"""Parses a request: its address, its page, and the URL for the answer.
 
 The middleware here sets `req.context.request`; direct.py uses the same parsers without HTTP. The
 grammar of addresses is in addresses.py. Nothing here depends on the database: the season or driver
@@ -25,7 +25,6 @@ from racedata.service.addresses import (
     Rules,
     UnknownAddress,
     after_base,
-    split_ending,
 )
 from racedata.settings import Settings
 from racedata.values import TIME_OF_DAY, Parser
@@ -43,7 +42,6 @@ REFUSED = {
     ATOM: ("callback", "sessions", "alarm"),
 }
 LONGEST_ALARM = 10080  # minutes: a week
-MANY = 100  # records; an answer with more takes long
 ALL = 1_000_000_000  # records: more than any answer has
 
 # The parameters of a query by name; a list if a parameter is given repeatedly.
@@ -172,23 +170,6 @@ def limit_of_ending(settings: Settings, ending: str) -> int:
     """The number of records in the answer to a request without a `limit`."""
     # Calendar clients and feed readers never fetch a second page.
     return settings.max_limit if ending in (ICS, ATOM) else settings.usual_limit
-
-
-def looks_slow(path: str, query: str, settings: Settings) -> bool:
-    """Whether the answer probably takes long: a calendar, many records, or an HTML page.
-
-    A page of 2,000 records takes as long as a hundred usual answers, an HTML page or a calendar of
-    all races as long as a thousand. This is a guess, made before anything else is known of the
-    request. The answer is the same even if the guess is wrong.
-    """
-    if after_base(path, settings.base_address.lower()) is None:
-        return True
-    parameters = parse_query(query)
-    _, ending = split_ending(path.lower())
-    asked = str(parameters.get("limit", limit_of_ending(settings, ending)))
-    limit = re.match("0*([0-9]{1,9})", asked)
-    records = int(limit[1]) if limit else 0  # a wrong limit is refused at once
-    return ending == ICS or records > MANY
 
 
 def minutes(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Waits for clients: a gunicorn worker that serves all clients of a process with one selector.
+"""Waits for clients: a gunicorn worker that serves all clients of a process with one epoll.
 
 It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
 requests are slow, how a file is sent (the application does both, as environment.py says), or how
@@ -7,7 +7,6 @@ gunicorn is configured (server.py).
 
 import os
 import select
-import selectors
 import signal
 import socket
 import time
@@ -31,11 +30,12 @@ HEAD_BYTES = 32_768  # as in deploy/nginx.conf
 SLOW_ANSWERS = 100  # that may wait for the thread: a few seconds' work, if each has 2,000 records
 LINGER_SECONDS = 1  # how long a stopping worker keeps clients that are not awaiting an answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+# What a wait for a client ends with: it has sent something, it can take more, or it has gone.
+READ, WRITE, GONE = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
 
 
 class Connection:
-    """A client's connection. When the socket is ready for `event`, the worker calls `proceed`."""
+    """A client's connection. When its socket has the `event`, the worker calls `proceed`."""
 
     def __init__(self, sock: socket.socket, client: Any, server: Any) -> None:
         self.sock = sock
@@ -45,9 +45,10 @@ class Connection:
         self.output = memoryview(b"")
         self.file: Any = None  # to send after the output
         self.is_last = False  # whether the connection ends after this response
-        self.event = 0  # what the selector waits for; 0 while a thread makes the response
+        self.event = 0  # what the worker waits for: one of READ, WRITE and GONE
         self.proceed: Callable[[Connection], None] = lambda connection: None
-        self.deadline = 0.0  # when the wait for the event ends, by time.monotonic()
+        self.deadline = 0.0  # when the wait ends, by time.monotonic()
+        self.future: Future[Step | None] | None = None  # what it waits for while it may be GONE
 
     @property
     def is_idle(self) -> bool:
@@ -79,33 +80,29 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
 
     In gunicorn's own worker with threads, a few clients that send or read slowly occupy all
     threads. It also sends headers and body separately: if it is killed in between, the client gets
-    half an answer, which nginx cannot repeat. Here one selector waits for all clients, each request
+    half an answer, which nginx cannot repeat. Here one epoll waits for all clients, each request
     is handled once its head has arrived, and headers and body are sent together.
 
     No answer depends on the body of a request: the body is not read, and the connection ends after
     the response.
 
     environment.py describes what the application returns. One thread makes the slow answers, one
-    after the other, while other clients are served. If the setting `threads` is more than 1, that
-    many threads call the application, because the call itself may wait. While SLOW_ANSWERS are
-    waiting, IS_BUSY in the environment tells the application to refuse further ones.
+    after the other, while other clients are served. While SLOW_ANSWERS are waiting, IS_BUSY in the
+    environment tells the application to refuse further ones. If a client closes its connection, or
+    only its sending side, while it waits for a thread, its answer is dropped.
 
-    If a client closes its connection, or only its sending side, while its answer waits for a
-    thread, the answer is dropped.
+    With a Redis, even the call of the application may wait. Then `threads` (server.py) is more than
+    1, and that many other threads call it, so that these calls do not wait for slow answers.
 
     Only a file follows its headers piece by piece, so that downloads take no memory and
     other clients have their turn in between.
     """
 
     def init_process(self) -> None:
-        self.selector = selectors.DefaultSelector()
-        self.connections: set[Connection] = set()
-        # The connections that wait for a thread, by file descriptor. This epoll reports that a
-        # client has gone without reading what it has sent, which `selectors` cannot.
-        self.gone = select.epoll()
-        self.waiting: dict[int, tuple[Connection, Executor, Future[Any]]] = {}
-        self.slow_waiting = 0  # how many of them wait for `slow_answers`
-        self.is_accepting = False
+        self.epoll = select.epoll()  # which, unlike `selectors`, can wait for GONE
+        self.listeners: dict[int, Any] = {}  # by file descriptor; empty if it does not accept
+        self.connections: dict[int, Connection] = {}  # by file descriptor
+        self.slow: set[Connection] = set()  # those of them that wait for `slow_answers`
         self.slow_answers = ThreadPoolExecutor(1)
         self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
         self.thread_results: deque[tuple[Connection, Step | None]] = deque()
@@ -118,8 +115,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # see server.py
 
     def run(self) -> None:
-        self.selector.register(self.PIPE[0], READ)
-        self.selector.register(self.gone.fileno(), READ)
+        self.epoll.register(self.PIPE[0], READ)
         for listener in self.sockets:
             listener.setblocking(False)
         try:
@@ -142,7 +138,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.close_listeners()
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
-            for connection in self.connections:
+            for connection in self.connections.values():
                 if not connection.output and not connection.file:
                     connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
             self.handle_events()
@@ -154,35 +150,34 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def accept_if(self, is_accepting: bool) -> None:
         """Begins or ceases to accept connections."""
-        if is_accepting == self.is_accepting:
+        if is_accepting == bool(self.listeners):
             return
-        self.is_accepting = is_accepting
-        for listener in self.sockets:
-            if is_accepting:
-                self.selector.register(listener, READ)
-            else:
-                self.selector.unregister(listener)
+        for number in self.listeners:
+            self.epoll.unregister(number)
+        self.listeners = {each.fileno(): each for each in self.sockets} if is_accepting else {}
+        for number in self.listeners:
+            self.epoll.register(number, READ)
 
     def handle_events(self) -> None:
         """Waits for events for a second at most, and handles the first ones."""
         self.notify()
-        for key, _ in self.selector.select(1):
-            if isinstance(key.data, Connection):
-                key.data.proceed(key.data)
-            elif key.fileobj == self.PIPE[0]:  # a signal, or a thread that is done
-                os.read(self.PIPE[0], 4096)
-            elif key.fileobj == self.gone.fileno():
-                self.close_gone()
+        for number, _ in self.epoll.poll(1):
+            if connection := self.connections.get(number):
+                connection.proceed(connection)
+            elif number == self.PIPE[0]:  # a signal, or a thread that is done
+                os.read(number, 4096)
             else:
-                self.accept(key.fileobj)
+                self.accept(self.listeners[number])
         while self.thread_results:
             connection, step = self.thread_results.popleft()
-            if connection in self.connections:  # its client has not gone
-                self.end_wait(connection)
+            if connection.future:  # its client has not gone
+                connection.future = None
+                self.slow.discard(connection)
                 self.send_or_continue(connection, step)
         now = time.monotonic()
-        for connection in [each for each in self.connections if each.event and each.deadline < now]:
-            if not self.has_new_request(connection):
+        for connection in [*self.connections.values()]:
+            is_late = connection.deadline < now and not connection.future
+            if is_late and not self.has_new_request(connection):
                 self.close(connection)
 
     def accept(self, listener: Any) -> bool:
@@ -197,35 +192,28 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         connection = Connection(
             sock, client if isinstance(client, tuple) else "", listener.getsockname()
         )
-        self.connections.add(connection)
+        self.connections[sock.fileno()] = connection
         self.wait(connection, READ, self.receive)
         return True
 
     def wait(
         self, connection: Connection, event: int, proceed: Callable[[Connection], None]
     ) -> None:
-        """Proceeds when the client is ready; closes the connection after `keepalive` seconds."""
+        """Proceeds at the event; closes the connection if it has none for `keepalive` seconds."""
         connection.proceed, connection.deadline = proceed, time.monotonic() + self.keepalive
-        self.watch(connection, event)
-
-    def watch(self, connection: Connection, event: int) -> None:
-        if event == connection.event:
-            return
-        if not event:
-            self.selector.unregister(connection.sock)
-        elif connection.event:
-            self.selector.modify(connection.sock, event, connection)
-        else:
-            self.selector.register(connection.sock, event, connection)
+        if not connection.event:
+            self.epoll.register(connection.sock, event)
+        elif event != connection.event:
+            self.epoll.modify(connection.sock, event)
         connection.event = event
 
     def close(self, connection: Connection) -> None:
-        self.watch(connection, 0)
-        self.connections.remove(connection)
+        self.epoll.unregister(connection.sock)
+        del self.connections[connection.sock.fileno()]
         connection.sock.close()
 
     def has_new_request(self, connection: Connection) -> bool:
-        """Whether an idle client has begun a request since the selector was asked."""
+        """Whether an idle client has begun a request since the epoll was asked."""
         try:
             return connection.is_idle and bool(connection.sock.recv(1, socket.MSG_PEEK))
         except OSError:
@@ -272,32 +260,25 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.log.error("Error in a thread", exc_info=error)
                 connection.output, connection.is_last = memoryview(b""), True
             self.thread_results.append((connection, None if error else future.result()))
-            with suppress(BlockingIOError):  # full: then the selector wakes anyway
+            with suppress(BlockingIOError):  # full: then the epoll wakes anyway
                 os.write(self.PIPE[1], b".")
 
-        self.watch(connection, 0)
-        future = threads.submit(step)
-        self.waiting[connection.sock.fileno()] = connection, threads, future
-        self.slow_waiting += threads is self.slow_answers
-        self.gone.register(connection.sock, select.EPOLLRDHUP)
-        future.add_done_callback(done)
+        self.wait(connection, GONE, self.drop)
+        connection.future = threads.submit(step)
+        connection.future.add_done_callback(done)
 
-    def end_wait(self, connection: Connection) -> Future[Any]:
-        self.gone.unregister(connection.sock)
-        _, threads, future = self.waiting.pop(connection.sock.fileno())
-        self.slow_waiting -= threads is self.slow_answers
-        return future
-
-    def close_gone(self) -> None:
-        """Drops the answers whose clients have gone; one that is being made ends in vain."""
-        for number, _ in self.gone.poll(0):
-            connection, *_ = self.waiting[number]
-            self.end_wait(connection).cancel()
-            self.close(connection)
+    def drop(self, connection: Connection) -> None:
+        """Drops an answer whose client has gone; one that is being made ends in vain."""
+        assert connection.future
+        connection.future.cancel()
+        connection.future = None
+        self.slow.discard(connection)
+        self.close(connection)
 
     def send_or_continue(self, connection: Connection, step: Step | None) -> None:
         """Sends the response, or lets a thread take the next step."""
         if step:
+            self.slow.add(connection)
             self.do_in_thread(self.slow_answers, connection, step)
         else:
             self.send(connection)
@@ -311,7 +292,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 request, Collector(), connection.client, connection.server, self.cfg
             )
             environ["wsgi.multithread"] = True
-            environ[IS_BUSY] = self.slow_waiting >= SLOW_ANSWERS
+            environ[IS_BUSY] = len(self.slow) >= SLOW_ANSWERS
             has_body = (
                 environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
             )
@@ -384,7 +365,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 connection.sock.shutdown(socket.SHUT_WR)
             self.wait(connection, READ, self.discard)
         elif connection.input:
-            # The next pipelined request waits for the next round of the selector, so that other
+            # The next pipelined request waits for the next round of the epoll, so that other
             # clients get their turn. That is soon, because a socket is nearly always writable.
             self.wait(connection, WRITE, self.handle_received)
         else:

@@ -62,13 +62,18 @@ def test_base_path_and_series_are_settings(sample_database):
     assert client(sample_database, base_path="").get("/f1/2023/18").json["MRData"]["total"] == "1"
 
 
-def test_a_bug_in_the_service_is_a_500_without_details(sample_database, caplog):
+# the second answer is slow
+@pytest.mark.parametrize("address", [f"/ergast/f1/2023/18/laps?limit={n}" for n in (2, 2000)])
+def test_a_bug_in_the_service_is_a_500_without_details(sample_database, caplog, address):
     data = Snapshot.read(sample_database)
     app = client(data)
     data._connection.close()
-    problem = app.get("/ergast/f1/2023/18/results?limit=2", status=500)
+    problem = app.get(address, status=500)
+    assert problem.content_type == "application/problem+json"
+    assert "ETag" not in problem.headers and "Access-Control-Allow-Origin" in problem.headers
     assert problem.json["detail"] == "The service failed to answer this request."
-    assert "GET '/ergast/f1/2023/18/results?limit=2' failed" in caplog.text
+    assert app.head(address, status=500).content_length == problem.content_length
+    assert f"GET {address!r} failed" in caplog.text
     assert "ProgrammingError" in caplog.text
 
 

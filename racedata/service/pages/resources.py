@@ -130,7 +130,7 @@ class Pages:
 
         resp.set_headers(HEADERS)
         key = page.route, repr(parameters)
-        answers.respond(req, resp, CONTENT_TYPE, key, make)
+        answers.respond(req, resp, CONTENT_TYPE, key, make, is_slow=True)
 
     def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
         settings = self.ask.settings

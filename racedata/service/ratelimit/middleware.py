@@ -11,7 +11,6 @@ import falcon
 from racedata.formats import plural
 from racedata.service import download
 from racedata.service.addresses import after_base
-from racedata.service.environment import COUNTED
 from racedata.service.ratelimit.bucket import Decision, whole_seconds
 from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.service.ratelimit.stores import LimitStore
@@ -41,22 +40,15 @@ class RateLimits:
         )
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Takes a token for the client. Raises HTTPTooManyRequests if it has none.
-
-        A request that is tried again, because its answer had to wait, counts once.
-        """
+        """Takes a token for the client. Raises HTTPTooManyRequests if it has none."""
         counts = after_base(req.path, self.base) is not None or req.path in COUNTED_OUTSIDE
         if not counts or is_preflight(req.env):
-            return
-        if COUNTED in req.env:
-            resp.set_headers(req.env[COUNTED])
             return
         # Trusted proxies have written the end. Before it, a client can send anything of any length.
         forwarded_for = req.env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
         key = self.bucket_key(req.env.get("REMOTE_ADDR", ""), forwarded_for)
         decision = self.store.take(key)
-        req.env[COUNTED] = self.headers(decision)
-        resp.set_headers(req.env[COUNTED])
+        resp.set_headers(self.headers(decision))
         if limit := decision.refused_by:
             wait, requests = whole_seconds(decision.wait), plural("request", limit.quota)
             raise falcon.HTTPTooManyRequests(
