@@ -103,6 +103,15 @@ def test_what_is_not_http_needs_few_packages_and_none_of_gunicorn(module):
     assert packages == DIRECT_MAY_IMPORT[module]
 
 
+def test_open_database_imports_nothing_of_http_not_even_through_other_modules():
+    found, new = set(), {"racedata.direct"}
+    while new:
+        found |= new
+        new = {name for module in new & {*MODULES} for name in imports(module)} - found
+    assert "racedata.service.endpoints" in found
+    assert found - {*MODULES} - sys.stdlib_module_names == {"orjson", "pandas"}
+
+
 def test_the_packages_of_assistants_are_imported_only_by_their_server_when_it_starts():
     packages = DIRECT_MAY_IMPORT["racedata.mcp_server"]
     assert {name for name in MODULES if packages & imports(name)} == {"racedata.mcp_server"}
@@ -163,7 +172,7 @@ def test_no_module_of_the_loader_outside_sources_names_a_source():
 # The modules of the service that may import a package.
 MAY_IMPORT = {
     "gunicorn": "server worker",
-    "falcon": "answers app download health pages.resources request ratelimit.middleware",
+    "falcon": "answers app download health middleware pages.resources ratelimit.middleware",
     "jinja2": "pages.rendering",
     "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",

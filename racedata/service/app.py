@@ -29,13 +29,13 @@ from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
 from racedata.service.glibc import return_large_blocks
 from racedata.service.health import Health, sample_notice
+from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import Pages
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp
-from racedata.service.request import METHODS, OneSlash, RequestParser
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -43,30 +43,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 log = logging.getLogger(__name__)
-
-
-class Cors:
-    """Middleware: CORS for any origin, and `nosniff`, on every response.
-
-    falcon.CORSMiddleware sends its headers only if the request has an Origin. A shared cache may
-    store an answer to a request without one, so here every answer has the headers.
-    """
-
-    HEADERS = (
-        ("access-control-allow-origin", "*"),
-        ("access-control-expose-headers", "*"),
-        ("x-content-type-options", "nosniff"),
-    )
-
-    def process_response(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
-    ) -> None:
-        resp.set_headers(self.HEADERS)
-        if req.method == "OPTIONS" and req_succeeded:
-            resp.set_header("Allow", ", ".join(METHODS))
-            resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
-            resp.set_header("Access-Control-Allow-Headers", "*")
-            resp.set_header("Access-Control-Max-Age", "86400")  # seconds
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):

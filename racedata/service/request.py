@@ -1,35 +1,20 @@
-"""Parses a request: its address, its page, and the URL for the answer.
+"""What a request asks: an address, a page of its records, and other parameters.
 
-The middleware here sets `req.context.request`; direct.py uses the same parsers without HTTP. The
+This module knows no HTTP: middleware.py is for requests over HTTP, direct.py for those without. The
 grammar of addresses is in addresses.py. Nothing here depends on the database: the season or driver
 in an address need not exist.
 """
 
-import re
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import NamedTuple
-
-import falcon
+from urllib.parse import parse_qs
 
 from racedata.model import SESSION_GROUPS
-from racedata.service.addresses import (
-    ATOM,
-    CSV,
-    ICS,
-    JSON,
-    Address,
-    AddressError,
-    Grammar,
-    Rules,
-    UnknownAddress,
-    after_base,
-)
+from racedata.service.addresses import ATOM, CSV, ICS, JSON, Address, Rules
 from racedata.settings import Settings
 from racedata.values import TIME_OF_DAY, Parser
 
-METHODS = ("GET", "HEAD", "OPTIONS")  # others are a 405 (D2)
 PROVENANCE = "provenance"  # asks where records are from; for JSON only
 PAGE = ("limit", "offset")
 # The parameters that each ending accepts, and those that it rejects: a client that sends them
@@ -50,7 +35,8 @@ Parameters = Mapping[str, str | list[str]]
 
 def parse_query(query: str) -> Parameters:
     """The parameters of a query, even those with an empty value."""
-    return falcon.uri.parse_query_string(query, keep_blank=True)
+    given = parse_qs(query, keep_blank_values=True)
+    return {name: values if values[1:] else values[0] for name, values in given.items()}
 
 
 class ParameterError(ValueError):
@@ -72,79 +58,6 @@ class ParsedRequest(NamedTuple):
         """Identifies the request: the path and the ending stand for the whole address."""
         path, ending = self.address.path, self.address.ending
         return path, ending, self.limit, self.offset, self.base_url, self.parameters
-
-
-class OneSlash:
-    """Middleware: several slashes at the front of a path, or after the base address, are one.
-
-    Clients write them if their base address ends with a slash.
-    """
-
-    def __init__(self, base_address: str) -> None:
-        self.base = base_address.lower()
-
-    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if "//" not in req.path:
-            return
-        req.path = "/" + req.path.lstrip("/")
-        if (after_base(req.path, self.base) or "").startswith("//"):
-            base, rest = req.path[: len(self.base)], req.path[len(self.base) :]
-            req.path = f"{base}/{rest.lstrip('/')}"
-
-
-class RequestParser:
-    """Sets `req.context.request` and routes the request to its endpoint; refuses the rest."""
-
-    def __init__(self, settings: Settings, grammar: Grammar) -> None:
-        self.settings, self.grammar = settings, grammar
-        self.base = settings.base_address.lower()
-        # Clients repeat requests. Parsing takes 8 of the 100 microseconds of a cached answer; an
-        # entry takes 1 KB.
-        self.parse_cached = lru_cache(maxsize=8192)(self.parse_uncached)
-
-    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        # Before routing, because Falcon answers an unknown method with 400.
-        if req.method not in METHODS:
-            raise falcon.HTTPMethodNotAllowed(
-                METHODS, description="This method is not supported; expected GET, HEAD or OPTIONS."
-            )
-        if req.path == "*":  # the whole service (RFC 9110, 9.3.7); gunicorn accepts only OPTIONS
-            req.path = "/"
-        request = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
-        if request:
-            req.context.request = request
-            req.path = f"{self.base}/{request.address.endpoint}"
-
-    def parse(self, path: str, query: str, scheme: str, host: str) -> ParsedRequest | None:
-        """Parses a request; None if it is outside the base address.
-
-        Raises HTTPNotFound or HTTPBadRequest.
-        """
-        # Long requests are not cached, because an entry would use too much memory.
-        parse = (
-            self.parse_cached if len(path) + len(query) + len(host) < 300 else self.parse_uncached
-        )
-        return parse(path, query, scheme, host)
-
-    def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> ParsedRequest | None:
-        """Like `parse`, without its cache."""
-        check_host(host)
-        rest = after_base(path, self.base)
-        if rest is None:
-            return None
-        given = parse_query(query)
-        try:
-            address = self.grammar.parse(rest)
-            ending = address.ending
-            accepted = accepted_parameters(self.grammar.endpoints[address.endpoint], ending)
-            refuse(given, ending, accepted)
-            own_url = f"{scheme}://{host}{self.settings.base_address}"
-            base_url = (self.settings.base_url or own_url) if ending in (JSON, ATOM) else ""
-            return with_parameters(address, given, accepted, self.settings, base_url)
-        except UnknownAddress as error:
-            raise falcon.HTTPNotFound(description=str(error)) from None
-        except (AddressError, ParameterError) as error:
-            raise falcon.HTTPBadRequest(description=str(error)) from None
 
 
 def with_parameters(
@@ -239,23 +152,3 @@ def refuse(given: Parameters, ending: str, accepted: Iterable[str]) -> None:
             raise ParameterError(
                 f"{ending} does not accept {name}; expected only {', '.join(accepted)}."
             )
-
-
-def host_of(req: falcon.Request) -> str:
-    """The host that the client asked, which the answer repeats.
-
-    HTTP/1.0 allows a request without one; then it is the server's own name.
-    """
-    host: str = req.env.get("HTTP_HOST", "")
-    if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0":
-        host = req.netloc
-    return host
-
-
-def check_host(host: str) -> None:
-    """Raises HTTPBadRequest if the Host header is not a valid host."""
-    if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
-        raise falcon.HTTPBadRequest(
-            description=f"The Host header is {host[:50]!r}; expected a host name or an IP address, "
-            "with an optional port."
-        )

@@ -1,4 +1,6 @@
-"""racedata.service.app and health: routes, methods, CORS, and answers to an unexpected error."""
+"""racedata.service.app, health, middleware: routes, methods, CORS, and answers to an unexpected
+error.
+"""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
-"""racedata.service.request: the forms of an address, the page and the host of a request, and what
-is refused.
+"""racedata.service.request, middleware: the forms of an address, the page and the host of a
+request, and what is refused.
 """
 
 import tracemalloc
