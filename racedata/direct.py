@@ -126,7 +126,7 @@ class Database(Answering):
         words = [word for name_and_value in given.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
-        _, _, objects = found.content(self.served, ParsedRequest(parsed, ALL, 0, ""))
+        _, _, objects = found.find(self.served, ParsedRequest(parsed, ALL, 0, ""))
         return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.data, objects)))
 
     def sql(self, select: str, *values: Any) -> list[Row]:

@@ -261,7 +261,7 @@ class Resource:
         if address.ending == JSON:
             answer = self.endpoint.answer(self.served, request)
             return Body(compressed(serializers.written(answer)))
-        _, total, objects = self.endpoint.content(self.served, request)
+        _, total, objects = self.endpoint.find(self.served, request)
         if address.ending == CSV:
             text = spreadsheets.write(self.endpoint, self.served.data, objects)
         elif address.ending == ICS:  # only races have calendars

@@ -1,11 +1,12 @@
-"""The content of answers: the functions that make a page of objects, and count them all.
+"""The content of answers: what makes a page of objects, and counts all of them.
 
-Each endpoint has one of them, as its record in endpoints.py says. It gets rows from queries.py, and
-makes the objects with serializers.py; or it takes objects from the catalogue.
+Each endpoint has a function or a method `page` for this, as its record in endpoints.py says. It
+gets rows from queries.py, and makes the objects with serializers.py; or it takes objects from the
+catalogue.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -38,63 +39,72 @@ class Content(NamedTuple):
 
 # the number of all records that match, and the objects of the page
 TotalAndPage = tuple[int, list[Json]]
-# One page of the records that match: `page(served, wanted, limit, offset)`.
+# Makes a page of the records that match: `make_page(served, wanted, limit, offset)`.
 MakePage = Callable[[Served, Wanted, int, int], TotalAndPage]
-# The records that the rows of one race become.
-ToRecords = Callable[[Served, Sequence[Row]], list[Json]]
-# The ids of the objects of a list that match.
-Ids = Callable[[Served, Wanted], Collection[int]]
 
 
-def page_of_list(
-    objects_of: Callable[[Catalogue], Objects],
-    ids: Ids,
-    served: Served,
-    wanted: Wanted,
-    limit: int,
-    offset: int,
-) -> TotalAndPage:
-    """Objects in the catalogue: all, or those that match."""
-    objects = objects_of(served.catalogue)
-    matching = ids(served, wanted) if wanted else objects
-    found = [each for id, each in objects.items() if id in matching]
-    return len(found), found[offset : offset + limit]
+@dataclass(frozen=True)
+class ObjectList:
+    """A list in the catalogue, whose objects are the records of an endpoint."""
+
+    name: str
+
+    def objects(self, catalogue: Catalogue) -> Objects:
+        objects: Objects = getattr(catalogue, self.name)
+        return objects
+
+    def ids(self, served: Served, wanted: Wanted) -> Collection[int]:
+        """The ids of the objects that match."""
+        raise NotImplementedError
+
+    def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+        """A page of all objects, or of those that match."""
+        objects = self.objects(served.catalogue)
+        matching = self.ids(served, wanted) if wanted else objects
+        found = [each for id, each in objects.items() if id in matching]
+        return len(found), found[offset : offset + limit]
 
 
-def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
-    """The seasons with a matching race, or a matching standing."""
+class Seasons(ObjectList):
+    """Those with a matching race, or a matching standing."""
 
-    def years(races: Iterable[int]) -> set[int]:
-        return {served.catalogue.race_rows[id]["year"] for id in races}
+    def ids(self, served: Served, wanted: Wanted) -> set[int]:
+        def years(races: Iterable[int]) -> set[int]:
+            return {served.catalogue.race_rows[id]["year"] for id in races}
 
-    if "driverstandings" in wanted or "constructorstandings" in wanted:
-        # Compared by season, because its two championships may end with different races.
-        return set.intersection(
-            *(
-                years(ids_in_standings(served, standings, "raceId", wanted))
-                for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
-                if any(name in wanted for name in standings.filter_columns)
+        if "driverstandings" in wanted or "constructorstandings" in wanted:
+            # Compared by season, because its two championships may end with different races.
+            return set.intersection(
+                *(
+                    years(ids_in_standings(served, standings, "raceId", wanted))
+                    for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
+                    if any(name in wanted for name in standings.filter_columns)
+                )
             )
-        )
-    return years(queries.ids_of_races(served.data, wanted))
+        return years(queries.ids_of_races(served.data, wanted))
 
 
-def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
-    """The circuitIds of matching races."""
-    races = served.catalogue.race_rows
-    return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
+class Circuits(ObjectList):
+    """Those of matching races."""
+
+    def ids(self, served: Served, wanted: Wanted) -> set[int]:
+        races = served.catalogue.race_rows
+        return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
 
 
-def ids_of_entrants(
-    name: str, standings: RecordTable, served: Served, wanted: Wanted
-) -> Collection[int]:
-    """The driverIds or constructorIds of matching results, or in matching standings."""
-    column = RESULT_COLUMNS[name]
-    if standings.kind.endpoint in wanted:
-        return ids_in_standings(served, standings, column, wanted)
-    if set(wanted) == {name}:  # a driver who never raced is in the answer too
-        return [int(wanted[name])]
-    return queries.ids_of_entrants(served.data, column, wanted)
+@dataclass(frozen=True)
+class Entrants(ObjectList):
+    """The drivers or constructors of matching results, or in matching standings."""
+
+    standings: RecordTable
+
+    def ids(self, served: Served, wanted: Wanted) -> Collection[int]:
+        column = RESULT_COLUMNS[self.name]
+        if self.standings.kind.endpoint in wanted:
+            return ids_in_standings(served, self.standings, column, wanted)
+        if set(wanted) == {self.name}:  # a driver who never raced is in the answer too
+            return [int(wanted[self.name])]
+        return queries.ids_of_entrants(served.data, column, wanted)
 
 
 def ids_in_standings(
@@ -107,14 +117,10 @@ def ids_in_standings(
     return queries.distinct(served.data, column, standings.name, standings.where(lists))
 
 
-ids_of_drivers = partial(ids_of_entrants, "drivers", queries.DRIVER_STANDINGS)
-ids_of_constructors = partial(ids_of_entrants, "constructors", queries.CONSTRUCTOR_STANDINGS)
-
-# The functions `page` of lists.
-seasons = partial(page_of_list, lambda catalogue: catalogue.seasons, ids_of_seasons)
-circuits = partial(page_of_list, lambda catalogue: catalogue.circuits, ids_of_circuits)
-drivers = partial(page_of_list, lambda catalogue: catalogue.drivers, ids_of_drivers)
-constructors = partial(page_of_list, lambda catalogue: catalogue.constructors, ids_of_constructors)
+SEASONS = Seasons("seasons")
+CIRCUITS = Circuits("circuits")
+DRIVERS = Entrants("drivers", queries.DRIVER_STANDINGS)
+CONSTRUCTORS = Entrants("constructors", queries.CONSTRUCTOR_STANDINGS)
 
 
 def races(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
@@ -128,73 +134,79 @@ def races(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPa
     return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
 
-def page_of_records(
-    table: RecordTable, records: ToRecords, served: Served, wanted: Wanted, limit: int, offset: int
-) -> TotalAndPage:
-    """Races with their records, or standings: one list per season, or the one after a round.
+@dataclass(frozen=True)
+class Records:
+    """The rows of a table as records: in their races, or in lists of standings.
 
-    A driver may have two rows in a race, but each race is in `Races` once (D23).
+    The lists are one per season, or the one after a round.
     """
-    catalogue = served.catalogue
-    has_lists = table.name in STANDINGS
-    selected = catalogue.wanted_lists(table.name, wanted) if has_lists else wanted
-    if selected is None:
-        return 0, []
-    total, rows = table.page(served.data, selected, limit, offset)
 
-    def without_records(race: int) -> Json:
-        row = catalogue.race_rows[race]
-        return (
-            serializers.echo(row["year"], row["round"], {}) if has_lists else catalogue.races[race]
-        )
+    table: RecordTable
 
-    key = table.kind.keys[2]
-    return total, [
-        {**without_records(id), key: records(served, list(of_race))}
-        for id, of_race in groupby(rows, itemgetter("raceId"))
-    ]
+    def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+        """A page of them. A driver may have two rows in a race, but each race is in `Races` once
+        (D23).
+        """
+        catalogue, table = served.catalogue, self.table
+        has_lists = table.name in STANDINGS
+        selected = catalogue.wanted_lists(table.name, wanted) if has_lists else wanted
+        if selected is None:
+            return 0, []
+        total, rows = table.page(served.data, selected, limit, offset)
 
+        def without_records(race: int) -> Json:
+            row = catalogue.race_rows[race]
+            return (
+                serializers.echo(row["year"], row["round"], {})
+                if has_lists
+                else catalogue.races[race]
+            )
 
-def classification(
-    table: RecordTable,
-    formats: Mapping[str, serializers.TimeFormat],
-    served: Served,
-    rows: Sequence[Row],
-) -> list[Json]:
-    """Results of a race or sprint, with times in the format that the settings name."""
-    data, catalogue, settings = served
-    format_time, winner = formats[settings.finish_times], None
-    if settings.finish_times == "gap":
-        winner = queries.winner_time(data, table, rows[0]["raceId"])
-    drivers, constructors = catalogue.drivers, catalogue.constructors
-    return [
-        serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
-        for row in rows
-    ]
+        key = table.kind.keys[2]
+        return total, [
+            {**without_records(id), key: self.of_race(served, list(of_race))}
+            for id, of_race in groupby(rows, itemgetter("raceId"))
+        ]
+
+    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
+        """The records that the rows of one race become."""
+        raise NotImplementedError
 
 
-def of_each_row(record: Callable[[Row, Objects, Objects], Json]) -> ToRecords:
-    """Makes a record of each row, which needs only drivers and constructors."""
+@dataclass(frozen=True)
+class EachRow(Records):
+    """A record for each row, which needs only drivers and constructors."""
 
-    def records(served: Served, rows: Sequence[Row]) -> list[Json]:
+    record: Callable[[Row, Objects, Objects], Json]
+
+    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
         drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
-        return [record(row, drivers, constructors) for row in rows]
-
-    return records
+        return [self.record(row, drivers, constructors) for row in rows]
 
 
-def laps(served: Served, rows: Sequence[Row]) -> list[Json]:
-    return serializers.laps(rows, served.catalogue.drivers)
+@dataclass(frozen=True)
+class Classification(Records):
+    """Results of a race or sprint, with times in the format that the settings name."""
+
+    formats: Mapping[str, serializers.TimeFormat]
+
+    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
+        data, catalogue, settings = served
+        format_time, winner = self.formats[settings.finish_times], None
+        if settings.finish_times == "gap":
+            winner = queries.winner_time(data, self.table, rows[0]["raceId"])
+        drivers, constructors = catalogue.drivers, catalogue.constructors
+        return [
+            serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
+            for row in rows
+        ]
 
 
-# The records of the other tables.
-results = partial(classification, queries.RESULTS, serializers.RACE_TIMES)
-sprints = partial(classification, queries.SPRINT, serializers.SPRINT_TIMES)
-qualifying = of_each_row(serializers.qualifying_result)
-practice = of_each_row(serializers.practice_result)
-pit_stops = of_each_row(serializers.pit_stop)
-driver_standings = of_each_row(serializers.driver_standing)
-constructor_standings = of_each_row(serializers.constructor_standing)
+class Laps(Records):
+    """Laps, each with the times of all drivers."""
+
+    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
+        return serializers.laps(rows, served.catalogue.drivers)
 
 
 def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
@@ -258,20 +270,14 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
 
     If a filter names one, the others do not match.
     """
-    catalogue = served.catalogue
-    # By filter: the kind in the rows, the objects, and which of them match.
-    lists: Mapping[str, tuple[str, Objects, Ids]] = {
-        "drivers": ("driver", catalogue.drivers, ids_of_drivers),
-        "constructors": ("constructor", catalogue.constructors, ids_of_constructors),
-        "circuits": ("circuit", catalogue.circuits, ids_of_circuits),
-    }
+    lists = (DRIVERS, CONSTRUCTORS, CIRCUITS)
     rows = queries.ids_of_sources(served.data)
     if wanted:
-        named = [name for name in lists if name in wanted]
+        named = [each for each in lists if each.name in wanted]
         matching = set[tuple[str, str]]()
-        for name in named or lists:
-            kind, objects, ids = lists[name]
-            matching.update((kind, objects[id][f"{kind}Id"]) for id in ids(served, wanted))
+        for each in named or lists:
+            kind, objects = each.name.removesuffix("s"), each.objects(served.catalogue)
+            matching.update((kind, objects[id][f"{kind}Id"]) for id in each.ids(served, wanted))
         rows = [row for row in rows if (row["kind"], row["reference"]) in matching]
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
 

@@ -2,9 +2,9 @@
 
 The way of a request, once request.py has parsed it:
 
-1. `Endpoint.content` lets the catalogue say what its address selects: `Wanted`, with the database's
+1. `Endpoint.find` lets the catalogue say what its address selects: `Wanted`, with the database's
    own ids instead of those in the address.
-2. It calls the endpoint's function `page`, which is in content.py.
+2. It calls the endpoint's function `make_page`, which is in content.py.
 3. `Endpoint.answer` puts the objects into the envelope `MRData`, with what repeats the request.
    Instead, answers.py gives the content to the writer of another format.
 
@@ -14,15 +14,21 @@ the tests use it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from racedata import model
 from racedata.formats import Json
 from racedata.service import content, queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
-from racedata.service.content import Content, MakePage, Served, ToRecords
-from racedata.service.queries import RecordTable
+from racedata.service.content import (
+    Classification,
+    Content,
+    EachRow,
+    Laps,
+    MakePage,
+    Records,
+    Served,
+)
 from racedata.service.request import PROVENANCE, ParsedRequest
 
 
@@ -36,7 +42,7 @@ class Endpoint:
     summary: str  # one line, for the page at `/docs` and the OpenAPI document
     rules: Rules
     schema: str  # of a record, in openapi.json
-    page: MakePage
+    make_page: MakePage
     not_echoed: frozenset[str] = frozenset()  # filters that the table does not repeat
     record_kind: str = ""  # the name in KINDS; empty if its records are of none
     # whether the OpenAPI document has only its path without season and round
@@ -62,7 +68,7 @@ class Endpoint:
         """The schema of an object that has records, without them: `Race` for `Races`."""
         return self.objects_key.removesuffix("s")
 
-    def content(self, served: Served, request: ParsedRequest) -> Content:
+    def find(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""
         selection = served.catalogue.select(request.address)
         if selection.wanted is None:
@@ -70,11 +76,11 @@ class Endpoint:
         own = {*self.rules.parameters} - {PROVENANCE}  # those that select records
         parameters = {f"?{name}": value for name, value in request.parameters if name in own}
         wanted = {**selection.wanted, **parameters}
-        return Content(selection, *self.page(served, wanted, request.limit, request.offset))
+        return Content(selection, *self.make_page(served, wanted, request.limit, request.offset))
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
-        selection, total, objects = self.content(served, request)
+        selection, total, objects = self.find(served, request)
         if PROVENANCE in dict(request.parameters):
             objects = content.with_provenance(served, self.record_kind, objects)
         table = {**self.echo(served.catalogue, selection, request), self.objects_key: objects}
@@ -104,13 +110,10 @@ class Endpoint:
 
 
 def of_table(
-    table: RecordTable,
-    summary: str,
-    schema: str,
-    records: ToRecords,
-    not_echoed: frozenset[str] = frozenset(),
+    records: Records, summary: str, schema: str, not_echoed: frozenset[str] = frozenset()
 ) -> Endpoint:
     """An endpoint whose records are the rows of a table, which has its name, keys and filters."""
+    table = records.table
     return Endpoint(
         table.kind.endpoint,
         table.kind.keys,
@@ -118,7 +121,7 @@ def of_table(
         # Without a season, a page would have to count the records of every race.
         Rules(table.filters, needs_season=table.kind.is_numbered_by_race, parameters=(PROVENANCE,)),
         schema,
-        partial(content.page_of_records, table, records),
+        records.page,
         not_echoed,
         record_kind=table.name,
     )
@@ -144,7 +147,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         ),
         schema="SeasonObject",
         has_one_path=True,
-        page=content.seasons,
+        make_page=content.SEASONS.page,
     ),
     Endpoint(
         "circuits",
@@ -152,7 +155,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Circuits",
         rules=Rules(RESULT_FILTERS),
         schema="Circuit",
-        page=content.circuits,
+        make_page=content.CIRCUITS.page,
     ),
     Endpoint(
         "races",
@@ -160,7 +163,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Races with their sessions: a season's calendar, or one race",
         rules=Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS)),
         schema="ScheduledRace",
-        page=content.races,
+        make_page=content.races,
     ),
     Endpoint(
         "constructors",
@@ -171,7 +174,7 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"constructorstandings": frozenset({"constructors"})},
         ),
         schema="Constructor",
-        page=content.constructors,
+        make_page=content.CONSTRUCTORS.page,
     ),
     Endpoint(
         "drivers",
@@ -182,28 +185,34 @@ ENDPOINTS: Sequence[Endpoint] = (
             only_beside={"driverstandings": frozenset({"drivers"})},
         ),
         schema="Driver",
-        page=content.drivers,
+        make_page=content.DRIVERS.page,
     ),
-    of_table(queries.RESULTS, "Race results", "Result", content.results),
-    of_table(queries.QUALIFYING, "Qualifying results", "QualifyingResult", content.qualifying),
-    of_table(queries.SPRINT, "Sprint results", "Result", content.sprints),
+    of_table(Classification(queries.RESULTS, serializers.RACE_TIMES), "Race results", "Result"),
     of_table(
-        queries.SPRINT_QUALIFYING,
+        EachRow(queries.QUALIFYING, serializers.qualifying_result),
+        "Qualifying results",
+        "QualifyingResult",
+    ),
+    of_table(Classification(queries.SPRINT, serializers.SPRINT_TIMES), "Sprint results", "Result"),
+    of_table(
+        EachRow(queries.SPRINT_QUALIFYING, serializers.qualifying_result),
         "Sprint qualifying results",
         "QualifyingResult",
-        content.qualifying,
-    ),
-    of_table(queries.PRACTICE, "Practice results", "PracticeResult", content.practice),
-    of_table(queries.PITSTOPS, "Pit stops", "PitStop", content.pit_stops),
-    of_table(queries.LAPS, "Lap timings", "Lap", content.laps, frozenset({"laps"})),
-    of_table(
-        queries.DRIVER_STANDINGS, "Driver standings", "DriverStanding", content.driver_standings
     ),
     of_table(
-        queries.CONSTRUCTOR_STANDINGS,
+        EachRow(queries.PRACTICE, serializers.practice_result), "Practice results", "PracticeResult"
+    ),
+    of_table(EachRow(queries.PITSTOPS, serializers.pit_stop), "Pit stops", "PitStop"),
+    of_table(Laps(queries.LAPS), "Lap timings", "Lap", frozenset({"laps"})),
+    of_table(
+        EachRow(queries.DRIVER_STANDINGS, serializers.driver_standing),
+        "Driver standings",
+        "DriverStanding",
+    ),
+    of_table(
+        EachRow(queries.CONSTRUCTOR_STANDINGS, serializers.constructor_standing),
         "Constructor standings",
         "ConstructorStanding",
-        content.constructor_standings,
     ),
     Endpoint(
         "status",
@@ -211,7 +220,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Finishing statuses with their counts",
         rules=Rules(RESULT_FILTERS),
         schema="Status",
-        page=content.statuses,
+        make_page=content.statuses,
     ),
     Endpoint(
         "corrections",
@@ -220,7 +229,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         rules=Rules(frozenset({"constructors", "drivers"})),
         schema="Correction",
         has_one_path=True,
-        page=content.corrections,
+        make_page=content.corrections,
     ),
     Endpoint(
         "changes",
@@ -229,7 +238,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         rules=Rules(NOTE_FILTERS, endings=(JSON, CSV, ATOM), parameters=("since",)),
         schema="Change",
         has_one_path=True,
-        page=content.changes,
+        make_page=content.changes,
     ),
     Endpoint(
         "discrepancies",
@@ -238,7 +247,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="Discrepancy",
         has_one_path=True,
-        page=content.discrepancies,
+        make_page=content.discrepancies,
     ),
     Endpoint(
         "discrepancycounts",
@@ -247,7 +256,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="DiscrepancyCount",
         has_one_path=True,
-        page=content.discrepancy_counts,
+        make_page=content.discrepancy_counts,
     ),
     Endpoint(
         "ids",
@@ -256,7 +265,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         rules=Rules(NOTE_FILTERS),
         schema="SourceId",
         has_one_path=True,
-        page=content.source_ids,
+        make_page=content.source_ids,
     ),
 )
 BY_NAME: Mapping[str, Endpoint] = {endpoint.name: endpoint for endpoint in ENDPOINTS}

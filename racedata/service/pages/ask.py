@@ -56,7 +56,7 @@ class Ask:
     ) -> Content:
         # Made of its parts: to parse a text would take a tenth of the time of a page.
         address = Address("", endpoint, season, round, filters)
-        return self.endpoints[endpoint].content(
+        return self.endpoints[endpoint].find(
             self.served, ParsedRequest(address, limit, 0, "", parameters)
         )
 
