@@ -27,7 +27,6 @@ from racedata.service.answers import (
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
-from racedata.service.glibc import return_large_blocks
 from racedata.service.health import Health, sample_notice
 from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
@@ -151,7 +150,6 @@ def application(settings: Settings) -> ReloadingApp:
 
     Raises DatabaseError or SettingError.
     """
-    return_large_blocks()
     limit_store = store_for(settings)
     app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := sample_notice(app.data, settings.follows):
@@ -159,11 +157,7 @@ def application(settings: Settings) -> ReloadingApp:
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)
-    # Objects made at start are used as long as the data, so the garbage collector can skip them,
-    # and workers share their memory. With new data, free_memory ends this: to freeze what then
-    # exists would keep old data that a request still uses.
+    # The garbage collector no longer touches what exists now, so workers share its memory. With new
+    # data, free_memory ends this: each worker then has data of its own, and nothing to share.
     gc.freeze()
-    # A page of 2,000 records makes about 14,000 objects. By default, the collector would look for
-    # cycles in them twenty times, and find none.
-    gc.set_threshold(20_000)
     return app

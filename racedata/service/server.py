@@ -3,6 +3,7 @@
 worker.py waits for clients, and app.py answers them.
 """
 
+import gc
 import logging
 import os
 import resource
@@ -21,6 +22,7 @@ from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
 from racedata.service.app import application
+from racedata.service.glibc import return_large_blocks
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.reload import ReloadingApp
 from racedata.service.worker import STOP_SIGNALS, Worker
@@ -38,11 +40,10 @@ def serve(
 
     `restart_follower` is called every second. It returns what it did, in one line, or nothing.
     """
-    allow_open_files(settings)
+    set_up_process(settings)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
     logging.getLogger(__package__).setLevel(logging.INFO)
-    hold_signals_while_forking()
     try:
         Server(settings, gunicorn_options, restart_follower).run()
     except (OSError, RuntimeError) as error:  # until workers run; then gunicorn logs it
@@ -155,12 +156,12 @@ def open_files() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
-def allow_open_files(settings: Settings) -> None:
-    """Raises the limit of open files to the hard limit.
+def set_up_process(settings: Settings) -> None:
+    """Sets what holds for this whole process, the master, and for the workers that it forks.
 
-    The usual soft limit is for programs that call select(). If even the hard one is too
-    low, this process stops.
+    What depends on the data is in app.application.
     """
+    # The usual soft limit is for programs that call select().
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(), open_files()))
     # The master has a temporary file per worker, and during a reload one more per new worker.
     if open_files() < (needed := 2 * settings.workers + 100):
@@ -169,6 +170,16 @@ def allow_open_files(settings: Settings) -> None:
             f"but the system allows {open_files()} (ulimit -n): use fewer workers, "
             "or raise that limit"
         )
+    return_large_blocks()
+    # A page of 2,000 records makes about 14,000 objects. By default, the garbage collector would
+    # look for cycles in them twenty times, and find none.
+    gc.set_threshold(20_000)
+    # Stop signals wait until a new worker can handle them (`Worker.init_signals`): gunicorn would
+    # lose early ones, and a worker that misses one runs on until `graceful_timeout` has passed.
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS),
+    )
 
 
 def on_starting(server: Arbiter) -> None:
@@ -235,18 +246,6 @@ def pre_exec(server: Arbiter) -> None:
     """Starts a new master (SIGUSR2) as this one was started, and able to receive signals."""
     server.START_CTX["args"] = sys.orig_argv
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-
-
-def hold_signals_while_forking() -> None:
-    """Blocks stop signals until a new worker can handle them: gunicorn would lose early ones.
-
-    A worker that misses a signal runs until the master kills it after `graceful_timeout`. Call this
-    once, in the master.
-    """
-    os.register_at_fork(
-        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),
-        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS),
-    )
 
 
 class Log(Logger):  # type: ignore[misc]  # gunicorn has no types

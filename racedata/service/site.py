@@ -250,7 +250,7 @@ def export(settings: Settings, path: str) -> str:
     """
     begun = time.monotonic()
     site = Site(settings, Snapshot.read(settings.database))
-    gc.freeze()  # as in app.application: these objects are never freed
+    gc.freeze()  # these objects are never freed, so the garbage collector can skip them
     with site_folder(path) as folder:
         site.write(folder)
         deleted = folder.finish()

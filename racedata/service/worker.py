@@ -112,7 +112,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def init_signals(self) -> None:
         super().init_signals()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # see server.py
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # server.py has blocked them
 
     def run(self) -> None:
         self.epoll.register(self.PIPE[0], READ)
