@@ -125,17 +125,17 @@ def rate(name: str) -> Parse:
 
 FILE = matching(r".+", "the path of a file")
 # Addresses that begin with a year or with one of these words are pages.
-OF_PAGES = (
+START_OF_PAGES = (
     f"{SEASON}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
     "healthz|records|seasons)"
 )
 PATH = matching(
-    rf"(?!/({OF_PAGES})(/|$))(/[\w.~-]+)*",
+    rf"(?!/({START_OF_PAGES})(/|$))(/[\w.~-]+)*",
     "nothing, or a path such as /ergast, without a slash at the end, and in front neither a year "
     "nor the address of a page, such as /drivers",
 )
 NAME = matching(
-    rf"(?!({OF_PAGES})$)[\w-]+",
+    rf"(?!({START_OF_PAGES})$)[\w-]+",
     "letters, digits, - and _, such as f1, and neither only a year nor the address of a page, "
     "such as drivers",
 )
@@ -194,8 +194,8 @@ class SharedSettings:
         Options have the names of their fields.
         """
         for variable in environ:
-            if variable.startswith("RACEDATA_") and variable not in KNOWN:
-                names = ", ".join(name for name in KNOWN if name.startswith("RACEDATA_"))
+            if variable.startswith("RACEDATA_") and variable not in VARIABLES:
+                names = ", ".join(name for name in VARIABLES if name.startswith("RACEDATA_"))
                 raise SettingError(
                     f"{variable}={environ[variable]!r}: no such setting; expected one of {names}"
                 )
@@ -309,7 +309,7 @@ def variable_of(declared: "Field[Any]") -> str:
 
 
 # Both halves share a file of settings. Any other variable that begins with RACEDATA_ is an error.
-KNOWN = dict.fromkeys(
+VARIABLES = dict.fromkeys(
     variable_of(each) for half in (Settings, LoaderSettings) for each in settings_in(half)
 )
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.answers import client
 
 from racedata.settings import (
-    OF_PAGES,
+    START_OF_PAGES,
     LoaderSettings,
     SettingError,
     Settings,
@@ -79,7 +79,7 @@ def test_no_base_address_hides_a_page(sample):
     routes = {route.replace("{season:year}", "2023") for route in sample.app.routes}
     first = {route.split("/")[1] for route in routes} - {"", "ergast"}
     files = {name for name in first if "." in name}  # nothing is below them
-    found = {name for name in first - files if re.fullmatch(OF_PAGES, name)}
+    found = {name for name in first - files if re.fullmatch(START_OF_PAGES, name)}
     assert found == first - files > {"2023", "drivers", "healthz"}
 
 

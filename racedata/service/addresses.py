@@ -151,7 +151,7 @@ class Grammar:
         if rest[0].isdigit():  # no filter or endpoint is a number
             what = "season" if season is None else "round" if round is None else "filter"
             raise self.unknown(f"{rest[0][:50]!r} is not a {what}")
-        rest = without_spellings(rest)
+        rest = with_own_names(rest)
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         for word in ("last", "next"):
@@ -159,11 +159,11 @@ class Grammar:
                 raise self.unknown(f"{word!r} must follow a season, as in /current/{word}")
         if endpoint not in self.endpoints:
             raise self.unknown(
-                f"{endpoint[:50]!r} is not an endpoint{near(endpoint, self.endpoints)}"
+                f"{endpoint[:50]!r} is not an endpoint{did_you_mean(endpoint, self.endpoints)}"
             )
         filters = self.parse_filters(endpoint, rest)
         self.check_ending(endpoint, ending)
-        self.check(endpoint, season, filters)
+        self.check_rules(endpoint, season, filters)
         return Address("/".join([front, *rest])[1:], endpoint, season, round, filters, ending)
 
     def parse_filters(self, endpoint: str, segments: list[str]) -> dict[str, Value]:
@@ -178,7 +178,8 @@ class Grammar:
             parse = FILTERS.get(name)
             if parse is None:
                 raise UnknownAddress(
-                    f"{name[:50]!r} is not a filter{near(name, FILTERS)}; {self.expected(endpoint)}"
+                    f"{name[:50]!r} is not a filter{did_you_mean(name, FILTERS)}; "
+                    f"{self.expected(endpoint)}"
                 )
             try:
                 filters[name] = parse(text)  # instead of an earlier one (D8)
@@ -200,7 +201,7 @@ class Grammar:
                 f"Try {self.base}/2023/{others[0]}{ending}."
             )
 
-    def check(self, endpoint: str, season: Season | None, filters: Iterable[str]) -> None:
+    def check_rules(self, endpoint: str, season: Season | None, filters: Iterable[str]) -> None:
         """Raises RefusedAddress if the endpoint refuses a filter or needs a season."""
         rules = self.endpoints[endpoint]
         for name in filters:
@@ -239,7 +240,7 @@ class Grammar:
         )
 
 
-def near(word: str, words: Iterable[str]) -> str:
+def did_you_mean(word: str, words: Iterable[str]) -> str:
     """Which of the words was probably meant, as a question; empty if none is similar."""
     found = difflib.get_close_matches(word[:50], list(words), n=1)
     return f" (did you mean {found[0]}?)" if found else ""
@@ -262,7 +263,7 @@ def split_front(path: str) -> tuple[Season | None, Round | None, str, list[str]]
     return season, round, path[:end], path[end:].split("/")[1:]
 
 
-def without_spellings(segments: Sequence[str]) -> list[str]:
+def with_own_names(segments: Sequence[str]) -> list[str]:
     """Names and values in turn, with the names that this module uses."""
     names_and_values: list[str] = []
     while segments:

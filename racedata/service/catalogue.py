@@ -95,8 +95,8 @@ class Catalogue:
         """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
         # In winter the season has no races left, so subscribers also get the following seasons.
-        goes_on = address.season == "current" and address.ending == ICS
-        if address.season == "current" and lists_races(address) and not goes_on:
+        with_following = address.season == "current" and address.ending == ICS
+        if address.season == "current" and lists_races(address) and not with_following:
             # D9: clients look for the next race in the current season, even in winter
             season = self.calendar_season
         wanted: dict[str, Value] = {}
@@ -106,7 +106,7 @@ class Catalogue:
                 return Selection(season, round, None)  # an empty list, not an error (D6)
             wanted["race"] = race
         elif season is not None:
-            wanted["from_season" if goes_on else "season"] = season
+            wanted["from_season" if with_following else "season"] = season
         for name, value in address.filters.items():
             if name in self.ids:
                 id = self.ids[name].get(str(value))
@@ -141,7 +141,7 @@ class Catalogue:
             return (year, ahead[0]) if ahead else (min(year + 1, 9999), 1)
         return year, round
 
-    def wanted_lists(self, table: str, wanted: Wanted) -> Wanted | None:
+    def wanted_standings(self, table: str, wanted: Wanted) -> Wanted | None:
         """What chooses lists of standings: a race or `final` replaces the season.
 
         A season has many lists, one after each race. With a round, this chooses the list after that

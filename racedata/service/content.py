@@ -111,7 +111,7 @@ def ids_in_standings(
     served: Served, standings: RecordTable, column: str, wanted: Wanted
 ) -> set[int]:
     """The driverIds, constructorIds or raceIds in the standings that an address selects."""
-    lists = served.catalogue.wanted_lists(standings.name, wanted)
+    lists = served.catalogue.wanted_standings(standings.name, wanted)
     if lists is None:
         return set()
     return queries.distinct(served.data, column, standings.name, standings.where(lists))
@@ -149,7 +149,7 @@ class Records:
         """
         catalogue, table = served.catalogue, self.table
         has_lists = table.name in STANDINGS
-        selected = catalogue.wanted_lists(table.name, wanted) if has_lists else wanted
+        selected = catalogue.wanted_standings(table.name, wanted) if has_lists else wanted
         if selected is None:
             return 0, []
         total, rows = table.page(served.data, selected, limit, offset)

@@ -238,9 +238,9 @@ RESPONSES = {
 }
 
 
-# Problems that any address outside the base address may have, and those that count.
-NOT_COUNTED = {"431": reference("responses", "431")}
-COUNTED = {**NOT_COUNTED, "429": reference("responses", "429")}
+# Problems that any address outside the base address may have, and any that the limits count.
+PROBLEMS = {"431": reference("responses", "431")}
+COUNTED_PROBLEMS = {**PROBLEMS, "429": reference("responses", "429")}
 
 
 def cacheable(
@@ -265,7 +265,7 @@ def of_database() -> dict[str, Any]:
     for answer in answers.values():
         answer["headers"]["ETag"] = reference("headers", "ETag-of-file")
     broken = problem("Something has written into the file.", "Retry-After")
-    return {**answers, **COUNTED, "503": broken}
+    return {**answers, **COUNTED_PROBLEMS, "503": broken}
 
 
 def outside(name: str, summary: str, responses: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,14 +290,16 @@ def outside_base(offers_download: bool) -> dict[str, dict[str, Any]]:
         *RATE_LIMIT_HEADERS,
     )
     of_page = cacheable("A page.", "text/html", {"type": "string"}, *PAGE_HEADERS, *COMMON_HEADERS)
-    of_page |= NOT_COUNTED
+    of_page |= PROBLEMS
     operations = {
         "/healthz": outside(
             "get_healthz",
             "Which database is served. This request does not count towards the rate limits",
-            of_health | NOT_COUNTED,
+            of_health | PROBLEMS,
         ),
-        "/openapi.json": outside("get_description", "This description", of_description | COUNTED),
+        "/openapi.json": outside(
+            "get_description", "This description", of_description | COUNTED_PROBLEMS
+        ),
         "/": outside("get_page", "A page for people: the weekend and the season", of_page),
         "/docs": outside("get_docs", "A page for people: how to request data", of_page),
     }

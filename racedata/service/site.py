@@ -134,10 +134,10 @@ class Site:
     # Everything else.
 
     def crawl(self) -> Iterator[tuple[str, Answer, list[str]]]:
-        """All that has a route outside the base address, or a link from a page; and the links of
-        each page below it.
+        """Each address outside the base address that has a route, or a link from a page; its
+        answer, and the lists to which it links.
         """
-        seen = {path for path in self.app.routes if "{" not in path and not self.is_below(path)}
+        seen = {path for path in self.app.routes if "{" not in path and not self.is_list(path)}
         waiting = sorted(seen)
         while waiting:
             address = waiting.pop()
@@ -148,10 +148,10 @@ class Site:
             if answer.status != 200:
                 continue
             links = [*self.links(address, answer)]
-            found = {link for link in links if not self.is_below(link)} - seen
+            found = {link for link in links if not self.is_list(link)} - seen
             waiting += sorted(found)
             seen |= found
-            yield address, answer, [link for link in links if self.is_below(link)]
+            yield address, answer, [link for link in links if self.is_list(link)]
 
     def links(self, address: str, answer: Answer) -> Iterator[str]:
         """The paths of this service to which a page links."""
@@ -163,8 +163,8 @@ class Site:
                 if path := path_of(address, link):
                     yield path
 
-    def is_below(self, address: str) -> bool:
-        """Whether an endpoint is at an address."""
+    def is_list(self, address: str) -> bool:
+        """Whether an address is below the base address, where the endpoints are."""
         return after_base(address, self.settings.base_address.lower()) is not None
 
     # The copy.
@@ -172,11 +172,10 @@ class Site:
     def write(self, folder: SiteFolder) -> None:
         """Writes all files. Raises FolderError or OSError."""
         pages: list[tuple[str, bytes]] = []
-        linked: dict[str, None] = {}
-        for address, answer, below in self.crawl():
+        lists = dict.fromkeys(self.lists())
+        for address, answer, linked in self.crawl():
             pages += [(name, answer.body) for name in files_of(address, answer.is_page)]
-            linked |= dict.fromkeys(below)
-        lists = dict.fromkeys([*self.lists(), *(each for each in linked if each.endswith(ENDINGS))])
+            lists |= dict.fromkeys(each for each in linked if each.endswith(ENDINGS))
         names = {name for address in lists for name in files_of(address, False)}
         folder.expect({*names, *(name for name, _ in pages), README, HEADERS, NOT_FOUND})
         for name, content in pages:
