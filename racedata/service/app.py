@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import falcon
 import orjson
@@ -77,9 +77,7 @@ def finished(
     try:
         finish()
     except Exception as error:
-        problem = unexpected(req, error)
-        resp.status = problem.status
-        write_problem(req, resp, problem)
+        answer_unexpected(req, resp, error, {})
     assert resp.data is not None
     resp.content_length = len(resp.data)
     start_response(str(resp.status), [*resp.headers.items()])
@@ -132,17 +130,14 @@ def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTP
 
 def answer_unexpected(
     req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]
-) -> NoReturn:
-    """Falcon's handler of every exception that is not an HTTPError."""
-    raise unexpected(req, error)
-
-
-def unexpected(req: falcon.Request, error: Exception) -> falcon.HTTPInternalServerError:
-    """Logs a bug in the service, and returns what the client gets."""
+) -> None:
+    """Falcon's handler of every exception that is not an HTTPError: a bug in the service."""
     # repr(), because an address may contain line breaks.
     target = f"{req.env['PATH_INFO']}?{req.query_string}"
     log.error("%s %r failed", req.method, target, exc_info=error)
-    return falcon.HTTPInternalServerError(description="The service failed to answer this request.")
+    resp.status = falcon.HTTP_500
+    description = "The service failed to answer this request."
+    write_problem(req, resp, falcon.HTTPInternalServerError(description=description))
 
 
 def application(settings: Settings) -> ReloadingApp:

@@ -108,11 +108,7 @@ def test_the_log_the_page_and_healthz_name_the_sample_only_if_it_is_served(
 LAPS = "/2023/18/laps"
 SLOW = [
     f"{LAPS}?limit=101",
-    f"{LAPS}?offset=1&%6cimit=0002000",
     f"{LAPS}.csv?limit=" + "9" * 4000,
-    f"{LAPS}?a=limit=1&limit=2000",
-    f"{LAPS}?xlimit=1&limit=2000",
-    f"{LAPS}?a=%26limit=1&limit=2000",
     *("/current.ics", "/2023.IC%53?sessions=race", "/changes.atom", "/2023/CHANGES.Atom?offset=1"),
 ]
 ENDS = ["", "?offset=2000", "?limit=100", "?LIMIT=999", "?limit=", ".csv"]
