@@ -184,8 +184,9 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         """Accepts a connection if there is one."""
         try:
             sock, client = listener.accept()
-        # Another worker was faster, or the client has gone.
-        except (BlockingIOError, ConnectionAbortedError):
+        # Another worker was faster, the client has gone, or the system has no free file at the
+        # moment.
+        except OSError:
             return False
         sock.setblocking(False)
         # The name of a unix client is its own choice, and could be an IP address.

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -233,6 +234,24 @@ def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half
             assert answer.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
             assert b"half" not in answer
     assert (tmp_path / "log").read_text().count("ZeroDivisionError") == 2
+
+
+def test_a_connection_that_cannot_be_accepted_breaks_no_other(stopping):
+    with ExitStack() as stack:
+        worker = answering_worker(stopping, stack)
+        good = connected(stopping, stack)
+        good.sendall(request("/healthz"))
+        assert next(answers(good))
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (3, limits[1]))  # no further file
+        waiting = connected(stopping, stack)
+        waiting.sendall(request("/healthz"))
+        for _ in range(10):
+            good.sendall(request("/healthz"))
+            assert next(answers(good))
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, limits)
+        assert next(answers(waiting))
+        assert stopping.workers() == [worker]
 
 
 def test_headers_that_do_not_end_are_refused(one_worker):
