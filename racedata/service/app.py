@@ -61,8 +61,8 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         started: list[Any] = []
         body = super().__call__(env, lambda *given: started.extend(given))  # type: ignore[arg-type]
-        if UNFINISHED in env:
-            return finished(start_response, *env[UNFINISHED])
+        if unfinished := env.pop(UNFINISHED, None):  # not left there, as it refers to `env`
+            return finished(start_response, *unfinished)
         start_response(*started)
         return body
 
