@@ -35,7 +35,16 @@ READ, WRITE, GONE = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
 
 
 class Connection:
-    """A client's connection. When its socket has the `event`, the worker calls `proceed`."""
+    """A client's connection. When its socket has the `event`, the worker calls `proceed`.
+
+    This is one of its methods:
+
+    - `receive`: until the head of a request has arrived;
+    - `drop`: while the request waits for a thread, in case that the client has gone;
+    - `send`: until the response is sent;
+    - `handle_received`: after it, if the next request has arrived too;
+    - `discard`: after the last response, until the client closes the connection.
+    """
 
     def __init__(self, sock: socket.socket, client: Any, server: Any) -> None:
         self.sock = sock
