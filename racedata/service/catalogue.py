@@ -14,7 +14,7 @@ from racedata.model import STANDINGS, TABLE_BY_NAME
 from racedata.service import serializers
 from racedata.service.addresses import ICS, Address, Round, Season, Value
 from racedata.service.queries import Wanted
-from racedata.service.serializers import Shared
+from racedata.service.serializers import Objects, Shared
 from racedata.service.snapshot import Snapshot
 
 
@@ -55,6 +55,12 @@ class Catalogue:
             drivers,
             lambda row: (without_accents(row["surname"]), row["driverRef"].lower()),
         )
+        self.lists: Mapping[str, Objects] = {
+            "seasons": self.seasons,
+            "circuits": self.circuits,
+            "constructors": self.constructors,
+            "drivers": self.drivers,
+        }
         self.statuses = {
             id: row["status"] for id, row in rows_by_id(data, "status", "statusId").items()
         }

@@ -49,17 +49,13 @@ class ObjectList:
 
     name: str
 
-    def objects(self, catalogue: Catalogue) -> Objects:
-        objects: Objects = getattr(catalogue, self.name)
-        return objects
-
     def ids(self, served: Served, wanted: Wanted) -> Collection[int]:
         """The ids of the objects that match."""
         raise NotImplementedError
 
     def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         """A page of all objects, or of those that match."""
-        objects = self.objects(served.catalogue)
+        objects = served.catalogue.lists[self.name]
         matching = self.ids(served, wanted) if wanted else objects
         found = [each for id, each in objects.items() if id in matching]
         return len(found), found[offset : offset + limit]
@@ -247,15 +243,10 @@ def discrepancies(served: Served, wanted: Wanted, limit: int, offset: int) -> To
 
 def ids_of_note(served: Served, row: Row) -> dict[str, str | None]:
     """The ids of the driver, the constructor and the circuit that a note is about."""
-    catalogue = served.catalogue
-    lists = {
-        "driverId": catalogue.drivers,
-        "constructorId": catalogue.constructors,
-        "circuitId": catalogue.circuits,
-    }
+    names = {"driverId": "drivers", "constructorId": "constructors", "circuitId": "circuits"}
     return {
-        name: None if row[name] is None else objects[row[name]][name]
-        for name, objects in lists.items()
+        id: None if row[id] is None else served.catalogue.lists[name][row[id]][id]
+        for id, name in names.items()
     }
 
 
@@ -276,7 +267,7 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
         named = [each for each in lists if each.name in wanted]
         matching = set[tuple[str, str]]()
         for each in named or lists:
-            kind, objects = each.name.removesuffix("s"), each.objects(served.catalogue)
+            kind, objects = each.name.removesuffix("s"), served.catalogue.lists[each.name]
             matching.update((kind, objects[id][f"{kind}Id"]) for id in each.ids(served, wanted))
         rows = [row for row in rows if (row["kind"], row["reference"]) in matching]
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))

@@ -118,13 +118,8 @@ class Site:
                     yield from (f"{base}{front}/{name}{ending}" for ending in rules.endings)
                 if name == "races":  # the only endpoint that needs no name
                     yield from (f"{base}{front}{ending}" for ending in rules.endings)
-        objects = {
-            "circuits": catalogue.circuits,
-            "constructors": catalogue.constructors,
-            "drivers": catalogue.drivers,
-        }
         for kind, names in BY_ID.items():
-            for each in objects[kind].values():
+            for each in catalogue.lists[kind].values():
                 id = each[f"{kind.removesuffix('s')}Id"]  # as in answers: it may have capitals
                 for name in names:
                     rest = "" if name == kind else f"/{name}"
