@@ -38,6 +38,9 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     calendar = {int(race["round"]): race for race in ask("races", ALL, season)}
     before, after = races.neighbours([*calendar], round)
     race, notes = calendar[round], Notes(ask, season, round)
+    other_years = [
+        each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
+    ]
     # the endpoint of a session has the name of its group, except for the race
     weekend = {
         group: ask.records("results" if group == "race" else group, ALL, season, round)
@@ -54,9 +57,9 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "outlines_licence": outlines.LICENCE_URL,
         "before": before and calendar[before],  # the race before it
         "after": after and calendar[after],
-        "other_years": [
-            each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
-        ],
+        "other_years": other_years,
+        # where those are, if this race is in another country
+        "usual_country": races.usual_country(ask, race),
         "sessions": races.sessions(race, weekend, notes),
         **of_race(weekend["race"], ask.records("pitstops", ALL, season, round), notes),
         **of_sessions_before(weekend, notes),

@@ -32,9 +32,15 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "article": public_url(about.get("url", "")),
         "before": before,  # the season before it
         "after": after,
-        # with their winners: two of them if they shared a car; and with the leaders after them
+        # with their winners: two of them if they shared a car; with the leaders after them; and
+        # with the usual country of a race that was elsewhere
         "races": [
-            (race, winners.get(race["round"], ()), leaders.get(race["round"], ()))
+            (
+                race,
+                winners.get(race["round"], ()),
+                leaders.get(race["round"], ()),
+                races.usual_country(ask, race),
+            )
             for race in calendar
         ],
         # the races after the last one with results, if they begin in this season: by round, with

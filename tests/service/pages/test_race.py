@@ -37,6 +37,16 @@ def test_the_page_of_a_race_has_its_layout_also_if_the_circuit_had_two_in_the_se
         assert layout in words_of(app.get(address).text)
 
 
+def test_a_race_in_another_country_than_all_others_of_its_name_is_explained(dump_database):
+    app = client(dump_database)
+    said = "In France: all other races of this name are in Switzerland."
+    assert said in words_of(app.get("/1982/14").text)
+    assert "Dijon-Prenois , France Sun 29 Aug " in words_of(app.get("/1982").text)
+    # the European Grand Prix has no usual country
+    assert "all other races" not in app.get("/2016/8").text
+    assert "Baku City Circuit Sun 19 Jun " in words_of(app.get("/2016").text)
+
+
 def test_the_page_of_a_race_names_the_shortest_stop_that_has_a_time(database):
     app = client(database)
     (race,) = app.get("/ergast/f1/2023/18/pitstops.json?limit=100").json["MRData"]["RaceTable"][
