@@ -1,5 +1,7 @@
 """racedata.service.pages.career, driver, constructor: what the views count, and team mates."""
 
+import re
+
 import pytest
 from support.answers import asking, client, client_after, words_of
 from support.loads import select
@@ -149,3 +151,24 @@ def test_the_page_of_a_constructor_names_those_that_a_source_counts_with_it(full
     assert "(4 wins)" not in words_of(app.get("/constructors/mclaren-ford").text)
     for page in (app.get("/constructors/ferrari"), sample.get("/constructors/mclaren")):
         assert "Counted separately" not in words_of(page.text)
+
+
+def test_long_tables_of_a_career_can_be_folded_and_short_ones_cannot(dump_database):
+    app = client(dump_database)
+    folded = r'id="(\w+)">[^<]*</h2>\s*<details class="fold" open><summary>(\d+) seasons'
+    for page, parts in {
+        "constructors/ferrari": ["seasons", "wins"],
+        "constructors/brawn": [],
+        "drivers/fangio": ["mates"],
+        "drivers/hamilton": ["wins", "poles", "mates"],
+    }.items():
+        html = app.get(f"/{page}").text
+        assert re.findall(folded, html) == [
+            (part, str(len(rows_of_part(html, part)))) for part in parts
+        ]
+
+
+def rows_of_part(html, part):
+    """The years of the table after a heading."""
+    table = html.partition(f'id="{part}"')[2].partition("</table>")[0]
+    return re.findall('<tr><th scope="row"><a', table)
