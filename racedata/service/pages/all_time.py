@@ -32,6 +32,7 @@ class Entry(NamedTuple):
     who: Json | None  # a driver or constructor; of a race, who won it; of a season, the champion
     races: Sequence[Json] = ()  # the race, or the first and the last in a row
     season: str = ""
+    second: Json | None = None  # in the championship
 
 
 class Ranking(NamedTuple):
@@ -277,7 +278,12 @@ def of_seasons(ask: Ask, drivers: Sequence[History]) -> Iterator[Ranking]:
     standings, over = seasons.first_places(ask, "driverstandings", "DriverStandings")
     rows = [seasons.row_of(year, True, standings[year], ()) for year in sorted(over, reverse=True)]
     leads = [
-        Entry(float(row.ahead), row.driver["Driver"], season=str(row.year))
+        Entry(
+            float(row.ahead),
+            row.driver["Driver"],
+            season=str(row.year),
+            second=standings[row.year][1]["Driver"],
+        )
         for row in rows
         if row.driver and row.ahead
     ]

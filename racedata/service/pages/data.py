@@ -24,6 +24,7 @@ class Source(NamedTuple):
     newest: Row | None = None  # its newest records: `(kind, race, date)`
     licence: str | None = None
     records: str = ""  # empty if another database says it
+    is_local: bool = False  # whether it was read from files, which have no link
 
 
 def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
@@ -64,4 +65,5 @@ def sources(data: Snapshot, times: AskedAt) -> Iterator[Source]:
             newest.get(row["name"]),
             row["licence"] or "not stated",
             records,
+            url is None,
         )

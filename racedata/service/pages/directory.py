@@ -1,4 +1,5 @@
-"""The pages at `/drivers`, `/constructors` and `/circuits`: all names, and who has won most races.
+"""The pages at `/drivers`, `/constructors` and `/circuits`: all names, and those with most wins or
+races.
 
 Circuits are listed by country, because few people know their whole names.
 
@@ -67,6 +68,7 @@ def constructors(ask: Ask) -> dict[str, Any]:
 
 def circuits(ask: Ask) -> dict[str, Any]:
     by_country: dict[str, list[Circuit]] = {}
+    used: list[Circuit] = []  # for several races
     runs = careers.all_races_run(ask.data)
     for id, what in ask.catalogue.circuits.items():
         detail, run = in_seasons(runs.get(id), "race")
@@ -74,12 +76,14 @@ def circuits(ask: Ask) -> dict[str, Any]:
         words = ", ".join([*filter(None, [place.get("locality")]), detail])
         circuit = Circuit(what["circuitName"], what["circuitId"], words, run)
         by_country.setdefault(place.get("country", "Country unknown"), []).append(circuit)
+        if run > 1:
+            used.append(circuit)
+    for each in (used, *by_country.values()):
+        each.sort(key=lambda circuit: -circuit.races)
     return {
-        # those with most races first
-        "countries": [
-            (country, sorted(by_country[country], key=lambda circuit: -circuit.races))
-            for country in sorted(by_country, key=without_accents)
-        ],
+        "most_races": ranked(used, lambda circuit: circuit.races),
+        # in each, those with most races first
+        "countries": sorted(by_country.items(), key=lambda pair: without_accents(pair[0])),
         "count": len(ask.catalogue.circuits),
     }
 

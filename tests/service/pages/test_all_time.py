@@ -57,7 +57,7 @@ FIRST = {
         "Fewest cars with a place": "1966 Monaco Grand Prix Jackie Stewart 4",
     },
     "Seasons": {
-        "Closest championships": "1984 Niki Lauda 0.5 points",
+        "Closest championships": "1984 Niki Lauda , ahead of Alain Prost 0.5 points",
         "Most different winners": "1982 11",
     },
 }

@@ -41,6 +41,27 @@ def test_circuits_are_by_country_those_with_most_races_first(full_database):
         assert races == sorted(races, reverse=True)
 
 
+def test_circuits_with_most_races_come_first_if_they_have_several(full_database, sample):
+    page = words_of(client(full_database).get("/circuits").text)
+    first = page.partition("Most races ")[2].partition(" By country")[0]
+    numbers = [int(number) for number in re.findall(r", (\d+) races", first)]
+    rows = select(
+        full_database, "SELECT count(DISTINCT date) FROM race_results GROUP BY circuitRef"
+    )
+    assert numbers == sorted((races for (races,) in rows), reverse=True)[: len(numbers)]
+    assert first.startswith("Autodromo Nazionale di Monza Monza, ") and len(numbers) >= 10
+    assert "Most races" not in sample.get("/circuits").text
+
+
+@pytest.mark.parametrize("kind", ["drivers", "constructors"])
+def test_each_letter_of_the_names_can_be_jumped_to(sample, kind):
+    html = sample.get(f"/{kind}").text
+    (jumps,) = re.findall('<nav class="jump".*?</nav>', html, re.S)
+    letters = re.findall('<a href="#(.)">', jumps)
+    assert letters == re.findall(r'<div id="(.)"><dt>\1</dt>', html) == sorted(letters)
+    assert len(letters) > 5
+
+
 def test_a_short_name_of_two_drivers_is_written_out(database):
     assert "L. Stroll" in client(database).get("/drivers").text
     changed(database, "UPDATE drivers SET surname = 'Stroll' WHERE driverRef = 'sargeant'")
