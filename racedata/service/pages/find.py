@@ -17,12 +17,12 @@ from racedata.service.pages.career import CONSTRUCTOR, DRIVER
 from racedata.service.pages.names import SHOWN, AllNames, Found, Name, RacesOfName, plain
 from racedata.service.pages.races import place
 from racedata.service.request import ALL
-from racedata.service.words import NOT_HERE
+from racedata.service.words import NOT_HERE, place_in_words
 
 LONGEST = 100  # characters of a query; no name is so long
 # Words for parts of the pages of drivers and constructors, and where these are.
 PARTS_BY_WORD = {
-    **dict.fromkeys(("win", "wins", "victories"), "wins"),
+    **dict.fromkeys(("win", "wins", "won", "victories"), "wins"),
     **dict.fromkeys(("pole", "poles"), "poles"),
     **dict.fromkeys(("mate", "mates", "teammate", "teammates"), "mates"),
     **dict.fromkeys(("career", "podiums", "results", "seasons", "starts", "titles"), "seasons"),
@@ -79,8 +79,12 @@ WORDS_NOT_HERE = {
     *("weather", "wet"),
 }
 SMALL_WORDS = {
-    *("a", "at", "by", "de", "di", "do", "for", "from", "has", "in", "of", "sir", "the", "von"),
-    *("what", "which", "who", "with"),
+    *("a", "and", "at", "by", "de", "di", "do", "for", "from", "in", "of", "sir", "the", "to"),
+    *("von", "vs", "with"),
+    # in questions
+    *("did", "does", "drive", "driver", "drove", "fastest", "first", "has", "have", "how", "is"),
+    *("lap", "many", "much", "number", "old", "was", "were", "what", "when", "where", "which"),
+    *("who", "whose"),
     # in names of teams, which the shorter name of most does not have
     *("formula", "racing", "scuderia", "team"),
 }
@@ -130,6 +134,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "is_in_part": bool(in_part),
         "champions": champions(ask, found),
         "mates": mates(ask, names, in_part, words),
+        "standings": standings(ask, found, words, years),
         "results": results(ask, found, words, years if has_all_words else ()),
         # Only a season has so many races of one year.
         "races": races[: len(races) if years else SHOWN],
@@ -194,6 +199,32 @@ def mates(ask: Ask, names: AllNames, found: Iterable[Found], words: Sequence[str
         if f"drivers/{mate.driver['driverId']}" == other.link and (not years or str(year) in years)
     ]
     return Mates(one, other, seasons) if seasons else None
+
+
+def standings(
+    ask: Ask, found: Iterable[Found], words: Iterable[str], years: Iterable[str]
+) -> list[tuple[Name, str, str]]:
+    """All drivers and constructors with a word of a query in their names, with the place in the
+    championships of its years.
+    """
+    careers = {career.kind.capitalize(): career for career in (DRIVER, CONSTRUCTOR)}
+    return [
+        (name, year, in_words(ask, season, place(season[career.key][0])))
+        for each in found
+        if (career := careers.get(each.kind))
+        for name in each.names
+        if not {*f"{name.words}{name.others}".split()}.isdisjoint(words)
+        for year in years
+        for season in ask(career.standings, 1, int(year), None, **filter_by(name))
+    ]
+
+
+def in_words(ask: Ask, season: Json, place: Json) -> str:
+    """`1st in the championship, 175 points`."""
+    points = place["points"] and f", {all_time.points_in_words(float(place['points']))}"
+    is_over = int(season["round"]) == ask.catalogue.rounds[int(season["season"])][-1]
+    so_far = "" if is_over else " so far"
+    return f"{place_in_words(place['positionText'])} in the championship{points}{so_far}"
 
 
 def results(

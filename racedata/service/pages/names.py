@@ -57,7 +57,7 @@ COUNTRIES = {
     "Swiss": "switzerland",
     "Thai": "thailand",
 }
-# What fans call a driver or constructor, if no source has it: by our id.
+# What fans call a driver, constructor or circuit, or called it once, if no source does: by our id.
 NICKNAMES = {
     "alonso": "nando",
     "michael_schumacher": "schumi",
@@ -65,6 +65,7 @@ NICKNAMES = {
     "prost": "professor",
     "rb": "vcarb",
     "raikkonen": "iceman",
+    "red_bull_ring": "osterreichring a1 a1ring",
     "ricciardo": "honey badger danny ric",
 }
 # At most this many words of a query are replaced with similar ones: each takes about 20 ms.
@@ -312,6 +313,7 @@ def circuit_names(ask: Ask) -> Iterator[Name]:
         words = plain(what["circuitName"]).split()
         initials = "".join(word[0] for word in words) if words[1:] else ""  # such as cota
         others = [place_of(what), ask.ids_to_search("circuit", what["circuitId"]), initials]
+        others += [NICKNAMES.get(what["circuitId"], "")]
         yield name_of(
             what["circuitName"],
             f"circuits/{what['circuitId']}",

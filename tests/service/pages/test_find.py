@@ -375,6 +375,49 @@ def test_a_year_selects_the_season_of_two_team_mates(full_database):
 
 
 @pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("points williams 1996", "Williams in 1996 : 1st in the championship, 175 points. "),
+        # although another Rosberg has more starts
+        ("rosberg 1982", "Keke Rosberg in 1982 : 1st in the championship, 44 points. "),
+        ("schumacher 1997", "Schumacher in 1997 : disqualified in the championship, 78 points. "),
+    ],
+)
+def test_the_place_in_the_championship_of_a_year_is_said(full_database, query, said):
+    assert said in words_of(client(full_database).get("/find", {"q": query}).text)
+
+
+def test_the_place_in_a_championship_that_is_not_over_is_the_one_so_far(database):
+    standings = "driver_standings WHERE RACE(2023/22)"
+    app = client_after(database, f"DELETE FROM {standings}")
+    said = "Max Verstappen in 2023 : 1st in the championship, 466 points so far. "
+    assert said in words_of(app.get("/find?q=verstappen+2023").text)
+    app = client_after(
+        database, "UPDATE driver_standings SET points = NULL WHERE DRIVER(max_verstappen)"
+    )
+    assert " 1st in the championship so far. " in words_of(app.get("/find?q=verstappen+2023").text)
+
+
+@pytest.mark.parametrize(
+    ("query", "link"),
+    [
+        ("who won monaco 1996", "./1996/6"),
+        ("how many wins does hamilton have", "./drivers/hamilton#wins"),
+        ("what is the fastest lap in monza", "./circuits/monza"),
+        ("which drivers drove for minardi", "./constructors/minardi"),
+        ("driver number 44", "./drivers/hamilton"),
+        ("Österreichring", "./circuits/red_bull_ring"),
+    ],
+)
+def test_a_question_or_a_name_of_the_time_leads_to_the_page_that_answers(
+    full_database, query, link
+):
+    html = client(full_database).get("/find", {"q": query}).text
+    assert link in links_of(html.partition("<main")[2])
+    assert "Nothing here" not in words_of(html)
+
+
+@pytest.mark.parametrize(
     "query", ["Finland", "finnish", "drivers from Finland", "Finland drivers", "finn"]
 )
 def test_drivers_are_found_by_their_nationality_or_its_country(full_database, query):
