@@ -84,21 +84,22 @@ def winners(data: Snapshot) -> list[Row]:
 def won_races(data: Snapshot) -> list[Row]:
     """Each race with a winner, in order, and what pages of records compare.
 
-    `(raceId, driverId, milliseconds, grid, gap, classified)`: the winner, the first of those who
-    shared the car, with the race time; the second's gap, in milliseconds, if that one has driven as
-    many laps; and how many cars had a place.
+    `(raceId, driverId, milliseconds, grid, gap, secondId, classified)`: the winner, with the race
+    time; the second, with the gap in milliseconds, if that one has driven as many laps; and how
+    many cars had a place. Of those who shared a car, the first counts.
     """
     return data.rows(
-        """SELECT raceId, driverId, milliseconds, grid,
-               (SELECT second.milliseconds - won.milliseconds FROM results AS second
-                WHERE second.raceId = won.raceId AND second.positionText = '2'
-                    AND second.laps = won.laps AND second.milliseconds > won.milliseconds
-                ORDER BY second.record LIMIT 1) AS gap,
+        """SELECT won.raceId, won.driverId, won.milliseconds, won.grid,
+               second.milliseconds - won.milliseconds AS gap, second.driverId AS secondId,
                (SELECT count(DISTINCT positionText) FROM results AS placed
                 WHERE placed.raceId = won.raceId AND placed.positionText < 'A') AS classified,
-               min(record)
-           FROM results AS won JOIN races USING (raceId)
-           WHERE positionText = '1' GROUP BY raceId ORDER BY year, round"""
+               min(coalesce(second.record, won.record))
+           FROM (SELECT *, min(record) FROM results WHERE positionText = '1' GROUP BY raceId) AS won
+               JOIN races USING (raceId)
+               LEFT JOIN results AS second ON second.raceId = won.raceId
+                   AND second.positionText = '2' AND second.laps = won.laps
+                   AND second.milliseconds > won.milliseconds
+           GROUP BY won.raceId ORDER BY year, round"""
     )
 
 

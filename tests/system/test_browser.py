@@ -627,7 +627,8 @@ def test_the_browser_may_load_the_icon_and_the_manifest(browser, site, address):
     assert messages(browser) == []
 
 
-def test_paper_has_only_the_content(browser, site):
+def test_paper_has_only_the_content_but_all_columns(browser, site):
+    emulate(browser, 718)  # A4, without margins
     browser.get(site)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
@@ -635,6 +636,9 @@ def test_paper_has_only_the_content(browser, site):
         assert len(hidden) >= 3
         assert not any(each.is_displayed() for each in hidden)
         assert browser.find_element(By.ID, "newest").is_displayed()
+        browser.get(site + "drivers/hamilton")
+        assert browser.find_element(By.CSS_SELECTOR, ".totals th:last-child").is_displayed()
+        assert not browser.find_element(By.CSS_SELECTOR, ".narrow").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     who: Json | None  # a driver or constructor; of a race, who won it; of a season, the champion
     races: Sequence[Json] = ()  # the race, or the first and the last in a row
     season: str = ""
-    second: Json | None = None  # in the championship
+    second: Json | None = None  # if the number is how far the first was ahead
 
 
 class Ranking(NamedTuple):
@@ -267,7 +267,12 @@ def of_races(ask: Ask, won: Sequence[Row]) -> Iterator[Ranking]:
     catalogue = ask.catalogue
     for caption, head, column, is_most, in_words in RACES:
         found = [
-            Entry(row[column], catalogue.drivers[row["driverId"]], [catalogue.races[row["raceId"]]])
+            Entry(
+                row[column],
+                catalogue.drivers[row["driverId"]],
+                [catalogue.races[row["raceId"]]],
+                second=catalogue.drivers[row["secondId"]] if column == "gap" else None,
+            )
             for row in won
             if row[column]
         ]

@@ -125,7 +125,10 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
     in_part = [] if has_all_words else found
     return {
         "query": query,
-        "pages": pages_for(asked),
+        # without pages for words that stand for a part of a page that was found
+        "pages": pages_for(
+            [word for word in asked if not (part and found and word in PARTS_BY_WORD)]
+        ),
         "is_missing": not WORDS_NOT_HERE.isdisjoint(asked),
         "not_here": NOT_HERE,
         "part": part,

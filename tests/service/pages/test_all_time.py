@@ -50,7 +50,9 @@ FIRST = {
         "Most wins in a row": "Red Bull 2022 Abu Dhabi Grand Prix to 2023 Italian Grand Prix 15",
     },
     "Races": {
-        "Closest finishes": "1971 Italian Grand Prix Peter Gethin +0.010",
+        "Closest finishes": (
+            "1971 Italian Grand Prix Peter Gethin , ahead of Ronnie Peterson +0.010"
+        ),
         "Shortest races": "2021 Belgian Grand Prix Max Verstappen 3:27.071",
         "Longest races": "2011 Canadian Grand Prix Jenson Button 4:04:39.537",
         "Winners from furthest back": "1983 United States Grand Prix West John Watson 22nd",
