@@ -14,7 +14,7 @@ from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 from racedata.service.request import ALL
 
 # With more, the pages would be longer than 15 KB compressed.
-DOUBTS = 300
+DOUBTS = 320
 NEWS = 30
 LINES = 20  # values in an entry of the news
 

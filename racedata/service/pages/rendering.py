@@ -4,6 +4,7 @@ What a page shows is in the module of the same name, such as race.py.
 """
 
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -23,8 +24,10 @@ CONTENT_TYPE = "text/html; charset=utf-8"
 SEPARATOR = "\x1f"  # between the texts of a row
 
 FOLDER = files(__package__) / "templates"
+# Every page has both, without the comments of the script.
 STYLE, SCRIPT = (
-    FOLDER.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
+    re.sub("(?m)^//.*\n", "", FOLDER.joinpath(name).read_text(encoding="utf-8"))
+    for name in ("style.css", "script.js")
 )
 # The card is what other sites show beside a link to a page; scripts/picture.py makes it.
 ICON, MANIFEST, CARD = (
