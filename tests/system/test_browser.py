@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -614,6 +615,18 @@ def test_the_columns_of_tables_below_each_other_are_aligned(browser, site):
         for leaders, others in edges:
             assert leaders == others
             assert len(leaders) == 4
+
+
+def test_tables_beside_each_other_begin_at_the_same_height(browser, site):
+    emulate(browser, 1280)
+    browser.get(site + "2023/18")
+    tops = browser.execute_script(
+        """return [...document.querySelectorAll(".beside > div:has(table)")].map((part) =>
+            [part, part.querySelector("tr")].map((each) => each.getBoundingClientRect().top))"""
+    )
+    pairs = [pair for pair in pairwise(tops) if pair[0][0] == pair[1][0]]
+    assert len(pairs) == 3
+    assert all(one == other for one, other in pairs)
 
 
 @pytest.mark.parametrize("address", ["", "icon.svg", "manifest.webmanifest"])
