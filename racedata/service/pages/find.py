@@ -223,11 +223,13 @@ def standings(
 
 
 def in_words(ask: Ask, season: Json, place: Json) -> str:
-    """`1st in the championship, 175 points`."""
+    """`1st in the championship, 175 points`, `excluded from the championship`."""
+    position = place["positionText"]
+    where = f"{place_in_words(position)} {'in' if position.isdigit() else 'from'} the championship"
     points = place["points"] and f", {all_time.points_in_words(float(place['points']))}"
     is_over = int(season["round"]) == ask.catalogue.rounds[int(season["season"])][-1]
     so_far = "" if is_over else " so far"
-    return f"{place_in_words(place['positionText'])} in the championship{points}{so_far}"
+    return f"{where}{points}{so_far}"
 
 
 def results(

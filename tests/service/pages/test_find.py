@@ -380,7 +380,7 @@ def test_a_year_selects_the_season_of_two_team_mates(full_database):
         ("points williams 1996", "Williams in 1996 : 1st in the championship, 175 points. "),
         # although another Rosberg has more starts
         ("rosberg 1982", "Keke Rosberg in 1982 : 1st in the championship, 44 points. "),
-        ("schumacher 1997", "Schumacher in 1997 : disqualified in the championship, 78 points. "),
+        ("schumacher 1997", "Schumacher in 1997 : disqualified from the championship, 78 points. "),
     ],
 )
 def test_the_place_in_the_championship_of_a_year_is_said(full_database, query, said):
