@@ -104,6 +104,11 @@ def is_address(url: str) -> bool:
         return False
 
 
+def host_of(url: str) -> str:
+    """The host in an address; empty if it is not one that can be requested."""
+    return urlsplit(url).hostname or "" if is_address(url) else ""
+
+
 def check_address(url: str, name: str) -> None:
     """Raises LoadError, without any password, if `url` is not such an address.
 

@@ -5,12 +5,12 @@ ask for.
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from urllib.parse import urlsplit
 
 from racedata import values
 from racedata.formats import HTTP, counted, without_query
 from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.http import host_of
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
@@ -38,7 +38,7 @@ class ApiSource(Source):
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.rstrip("/"), pace)
-        if urlsplit(self.address).hostname == urlsplit(JOLPICA).hostname:
+        if host_of(self.address) == host_of(JOLPICA):
             pace.limits = JOLPICA_LIMITS
         self.url_of_zip = address
         self.licence = licence_of(self.address)

@@ -5,7 +5,6 @@ It decides what to fetch, by what the database has.
 """
 
 import re
-import urllib.parse
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from racedata.formats import Json, counted, in_utf8, plural, timestamp
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
+from racedata.loader.http import host_of
 from racedata.loader.matching import calendar_races, match_with_earlier
 from racedata.loader.parts import Row
 from racedata.loader.sources.api_client import Api, NotServed, digest_of
@@ -28,7 +28,7 @@ LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
 
 
 def licence_of(url: str) -> str:
-    host = urllib.parse.urlsplit(url).hostname or ""
+    host = host_of(url)
     return LICENCES.get(host, f"not stated by {host}")
 
 
