@@ -69,7 +69,7 @@ class Line:
     """A correction, parsed. Raises LoadError if it makes no sense; `file` begins the error."""
 
     def __init__(self, file: str, correction: Correction) -> None:
-        self.correction, self.place = correction, f"{file}: {correction}"
+        self.file, self.correction, self.place = file, correction, f"{file}: {correction}"
         self.table = TABLE_BY_NAME[correction.table]
         self.columns = correctable_columns(self.table.name, "stage")
         column, wrong, right = correction.column, correction.wrong, correction.right
@@ -202,7 +202,8 @@ def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
     table, corrected = TABLE_BY_NAME[name], {}
     columns = {column.name: column for column in table.columns}
     for column in columns.values():
-        if not column.name.endswith("Id"):
+        # a calendar is chosen as a whole, so no race moves to another season
+        if not column.name.endswith("Id") and column.name != "year":
             # Some sources write 205.460, and some 205.46.
             same = "CAST({0} AS REAL) IS CAST(? AS REAL)" if column.parse is number else "{0} IS ?"
             name = column.name

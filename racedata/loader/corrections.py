@@ -158,6 +158,11 @@ class CorrectedRows:
                 moved = (driver, "".join(number), str(correction.right))
                 self.drivers.setdefault(f"{season}/{round}", []).append(moved)
 
+    @property
+    def file(self) -> str:
+        """The name of the file, if it has corrections."""
+        return self.lines[0].file
+
     def row(self, table: str, key: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """A copy of a row with the right values."""
         changes = {

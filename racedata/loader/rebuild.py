@@ -32,7 +32,7 @@ from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
 from racedata.loader.store import IN_MEMORY, Store, opened_store
 from racedata.loader.threads import Sleep
-from racedata.loader.update import put_whole
+from racedata.loader.update import check_stored, put_whole
 from racedata.settings import LoaderSettings
 
 
@@ -75,6 +75,7 @@ class NewDatabase:
         changes.py.
         """
         settings, old = self.settings, self.existing
+        check_stored(store, corrected)
         remember_corrections(store, settings.corrections)
         put_next_state(
             store, corrected.corrections, old.state if old and not old.is_sample else None

@@ -38,38 +38,55 @@ KEYS = {
 def checked(
     calendars: Iterable[Calendar], corrected: CorrectedRows, place: str
 ) -> Iterator[Calendar]:
-    """The same calendars. Raises LoadError, which begins with the place, for a date outside of its
-    season, or a race given twice, unless a correction mends it.
+    """The same calendars. Raises LoadError for what cannot be in one, unless a correction mends it.
+
+    The error begins with the place of the calendars, or with the file of corrections if these
+    are wrong.
     """
     for calendar in calendars:
-        year, races = calendar.season, corrected.calendar(calendar.season, calendar.races)
-        # The sessions of a race in early January may be in December.
-        first, last = f"{year - 1}-12-01", f"{year}-12-31"
-        for race in races:
-            dates = {"": race["date"]}
-            for row in race["sessions"]:
-                key = f"{year}/{race['round']}/{row['session']}"
-                date = corrected.row("sessions", key, row)["date"]
-                dates[f"{row['session']} of "] = date or first
-            for what, date in dates.items():
-                if not (first if what else f"{year}-01-01") <= date <= last:
-                    raise LoadError(
-                        f"{place}: the date of {what}{year}/{race['round']} {race['name']} is "
-                        f"{date!r}; expected a date in its season, {year}"
-                    )
-        # No season has had two races with the same name, or at one circuit on one day.
-        for what, mark in (
-            ("name", lambda race: race["name"]),
-            ("circuit and date", lambda race: (race["circuitId"], race["date"])),
-        ):
-            rounds: dict[object, Value] = {}
-            for race in races:
-                if (before := rounds.setdefault(mark(race), race["round"])) != race["round"]:
-                    both = f"{year}/{before} and {year}/{race['round']}"
-                    raise LoadError(
-                        f"{place}: {both} have the same {what}; expected different ones"
-                    )
+        if fault := fault_in(calendar, corrected):
+            is_own = fault_in(calendar, CorrectedRows([]))
+            raise LoadError(f"{place if is_own else corrected.file}: {fault}")
         yield calendar
+
+
+def check_stored(store: Store, corrected: CorrectedRows) -> None:
+    """Raises LoadError if a stored calendar is wrong by now, with other corrections."""
+    for source in store.sources():
+        stored = store.calendars(source.name)
+        calendars = (Calendar(each.season, each.counting or each.races, True) for each in stored)
+        for _ in checked(calendars, corrected, source.address):
+            pass
+
+
+def fault_in(calendar: Calendar, corrected: CorrectedRows) -> str:
+    """A date outside of the season, or a race given twice, in words; empty if there is none."""
+    year, races = calendar.season, corrected.calendar(calendar.season, calendar.races)
+    # The sessions of a race in early January may be in December.
+    first, last = f"{year - 1}-12-01", f"{year}-12-31"
+    for race in races:
+        dates = {"": race["date"]}
+        for row in race["sessions"]:
+            key = f"{year}/{race['round']}/{row['session']}"
+            date = corrected.row("sessions", key, row)["date"]
+            dates[f"{row['session']} of "] = date or first
+        for what, date in dates.items():
+            if not (first if what else f"{year}-01-01") <= date <= last:
+                return (
+                    f"the date of {what}{year}/{race['round']} {race['name']} is {date!r}; "
+                    f"expected a date in its season, {year}"
+                )
+    # No season has had two races with the same name, or at one circuit on one day.
+    for what, mark in (
+        ("name", lambda race: race["name"]),
+        ("circuit and date", lambda race: (race["circuitId"], race["date"])),
+    ):
+        rounds: dict[object, Value] = {}
+        for race in races:
+            if (before := rounds.setdefault(mark(race), race["round"])) != race["round"]:
+                both = f"{year}/{before} and {year}/{race['round']}"
+                return f"{both} have the same {what}; expected different ones"
+    return ""
 
 
 def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> None:

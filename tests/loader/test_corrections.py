@@ -224,6 +224,27 @@ def test_dates_are_checked_after_corrections(source, load, dump, right):
     assert is_refused == bool(run.returncode) == (right == 2022)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("date,2023-10-22,2032-10-22", "the date of 2023/18 United States Grand Prix is '2032-10-"),
+        ("name,United States Grand Prix,Qatar Grand Prix", "2023/17 and 2023/18 have the same nam"),
+        ("year,2023,2022", "races 2023/18 year: no such column; expected one of round, name, "),
+    ],
+)
+def test_no_command_accepts_or_remembers_corrections_that_make_a_calendar_wrong(
+    database, tmp_path, line, said
+):
+    file = file_of_corrections(tmp_path, f"races,2023/18,{line},a test")
+    before = database.read_bytes()
+    for words in (["build"], ["load", SAMPLE], ["refresh", "--from", SAMPLE]):
+        run = racedata(*words, "--database", database, "--corrections", file)
+        assert run.returncode == 1 and run.stderr.count("\n") == 1
+        assert run.stderr.startswith(f"racedata {words[0]}: {file.name}: {said}")
+        assert database.read_bytes() == before
+    assert racedata("build", "--database", database).stdout.endswith(": nothing new\n")
+
+
 def test_a_list_that_is_not_a_file_fails_the_load(tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
