@@ -21,6 +21,7 @@ from support.loads import (
     edit,
     expected_lines,
     loader_settings,
+    racedata,
     refused,
     rows_of,
     run_loader,
@@ -65,6 +66,23 @@ def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expec
 def test_a_date_outside_of_its_season_is_refused(source, database, old, new, said):
     edit(source / "races.csv", old, new)
     assert_refused(source, database, f"{source}: the date of {said}; expected a date in its season")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("https://[::1", "https://[::1: not the "),
+        ("http://[x]/", "http://[x]"),
+        ("http://exa\u2100mple/", "expected an http(s) URL with a host"),
+        ("/dumps/\udcff", "/dumps/?: not in UTF-8; expected a path or URL that is"),
+    ],
+)
+@pytest.mark.parametrize(
+    "words", [["load"], ["refresh", "--from"], ["check", "--against"]], ids=" ".join
+)
+def test_an_address_that_no_source_can_have_is_one_line(database, words, address, said):
+    run = racedata(*words, address, "--database", database)
+    assert run.returncode == 1 and run.stderr.count("\n") == 1 and said in run.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ The rest of the loader knows this package, and no module in it.
 import os
 from collections.abc import Sequence
 
-from racedata.formats import without_query
+from racedata.formats import in_utf8, without_query
 from racedata.loader.errors import LoadError
 from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
@@ -102,7 +102,9 @@ def type_at(address: str) -> type[Source]:
 
 
 def source_at(address: str, pace: Pace | None = None) -> Source:
-    """The source at an address."""
+    """The source at an address. Raises LoadError for one that the store cannot have."""
+    if address != (shown := in_utf8(address)):
+        raise LoadError(f"{shown}: not in UTF-8; expected a path or URL that is")
     return type_at(address)(address, pace or Pace())
 
 

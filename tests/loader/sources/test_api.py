@@ -15,7 +15,6 @@ from support.loads import (
     edited,
     loader_settings,
     race_ids,
-    racedata,
     rows_of,
     without,
 )
@@ -44,16 +43,6 @@ def test_a_season_comes_whole_from_jolpica_itself(jolpica_answers, database):
         address = f"/ergast/f1/2023/{endpoint}.json"
         _, _, theirs = jolpica_answers(f"{address}?limit=100&offset=0")
         assert total(bodies(database, [address])[address]) == total(theirs)
-
-
-@pytest.mark.parametrize("address", ["https://[::1", "http://[x]/", "http://exa\u2100mple/"])
-@pytest.mark.parametrize(
-    "words", [["load"], ["refresh", "--from"], ["check", "--against"]], ids=" ".join
-)
-def test_an_address_that_is_no_url_is_one_line(database, words, address):
-    ended = racedata(*words, address, "--database", database)
-    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
-    assert "expected an http(s) URL with a host" in ended.stderr
 
 
 def total(body):
