@@ -344,9 +344,14 @@ def choose_entries(
     race.others["entries"] = [part for part in parts if part is not race.parts.get("entries")]
 
 
+def dumps_among(sources: Sequence[StoredSource]) -> list[StoredSource]:
+    """Those that have lists of all drivers, constructors and circuits. A database needs one."""
+    return [source for source in sources if not source.is_api and not source.is_provisional]
+
+
 def base_of(sources: Sequence[StoredSource]) -> StoredSource:
     """The first source whose ids are kept; or else, the first dump."""
-    dumps = [source for source in sources if not source.is_api and not source.is_provisional]
-    if not dumps:  # only they have lists of all drivers, constructors and circuits
+    dumps = dumps_among(sources)
+    if not dumps:
         raise LoadError(f"no dump of the list was read; to read one, run: {COMMAND} load SOURCE")
     return next((source for source in dumps if source.has_ids), dumps[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from racedata.database import is_missing
 from racedata.formats import counted
-from racedata.loader.choose import Choice, choose
+from racedata.loader.choose import Choice, choose, dumps_among
 from racedata.loader.corrections import (
     CorrectedRows,
     add_corrections_argument,
@@ -76,8 +76,8 @@ def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]
             known = ", ".join(each for address in addresses for each in names_at(store, address))
             raise LoadError(f"--remove {name!r}: not in the list; expected one of {known}")
         put_source_list(store, kept)
-        if not store.sources():
-            raise LoadError(f"--remove {name!r}: nothing would be left; load another source first")
+        if not dumps_among(store.sources()):
+            raise LoadError(f"--remove {name!r}: no dump would be left; load another one first")
         report = new.build(store, corrected, progress)
     return [*report.lines, f"{settings.database}: {report.seasons}, without {name}"]
 

@@ -44,7 +44,7 @@ def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, c
     assert rows_of(behind) == rows_of(complete)
     (dump,) = select(behind, "SELECT name FROM sources WHERE isLoaded")[0]
     status, _, error = said("sources", behind, "--remove", dump)
-    assert status == 1 and "no dump of the list was read; to read one, run: " in error
+    assert status == 1 and f"--remove {dump!r}: no dump would be left; load " in error
     assert error.count("\n") == 1 and rows_of(behind) == rows_of(complete)
     status, lines, _ = said("sources", behind, "--remove", api.url)
     assert (status, lines[-1].endswith(f"without {api.url}")) == (0, True)
