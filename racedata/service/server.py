@@ -71,7 +71,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             values = vars(parser.parse_args(options))
             unsupported = [
                 name
-                for name in ("args", "config", "check_config", "print_config")
+                for name in ("args", "config", "check_config", "print_config", "worker_class")
                 if values.pop(name)
             ]
             if unsupported:
