@@ -123,7 +123,7 @@ def rate(name: str) -> Parse:
     return parse
 
 
-FILE = matching(r".+", "the path of a file")
+FILE = matching(r"/*[^/].*", "the path of a file")
 # Addresses that begin with a year or with one of these words are pages.
 START_OF_PAGES = (
     f"{SEASON}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"

@@ -90,7 +90,10 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
     assert b'"series":"f2"' in answer
 
 
-@pytest.mark.parametrize("option", ["args", "--config=x.py", "--check-config", "--print-config"])
+@pytest.mark.parametrize(
+    "option",
+    ["args", "--config=x.py", "--check-config", "--print-config", "--worker-class=gthread"],
+)
 def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option, sample_database):
     ended = run_racedata("serve", "--database", str(sample_database), "--", option)
     name = option.strip("-").partition("=")[0].replace("-", "_")
@@ -293,6 +296,7 @@ REFUSED = [
     ("load", ["--database="], A_FILE),
     ("refresh", ["--database="], A_FILE),
     ("check", ["--database="], A_FILE),
+    ("build", ["--database=/"], A_FILE.replace("''", "'/'")),
     ("load", [""], f"argument SOURCE: '': {A_SOURCE}"),
     ("load", [" "], f"argument SOURCE: ' ': {A_SOURCE}"),
     ("refresh", ["--from="], f"argument --from: '': {A_SOURCE}"),

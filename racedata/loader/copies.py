@@ -135,7 +135,7 @@ def check_age(copy: Copy, existing: ExistingDatabase) -> None:
         return
     what_to_do = (
         "to replace the existing database with it anyway, run: "
-        f"{COMMAND} load {without_query(copy.address)} --replace "
+        f"{COMMAND} load {shlex.quote(without_query(copy.address))} --replace "
         f"--database {shlex.quote(str(existing.path))}"
     )
     raise Refused(f"{without_query(copy.address)} {fault}; {what_to_do}")

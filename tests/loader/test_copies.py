@@ -145,9 +145,10 @@ def test_the_database_is_not_a_source_of_itself(database):
 
 def test_an_older_database_replaces_a_newer_one_only_on_request(database, other):
     changed(database, NO_SAMPLE)
+    other = other.rename(other.with_name("the other.db"))
     changed(other, EARLIER)
     said = "was built at 2020-01-01T00:00:00Z; the existing database is newer, built at 2"
-    assert_refused(other, database, said, f"racedata load {other} --replace")
+    assert_refused(other, database, said, f"racedata load '{other}' --replace")
     with refused(database), pytest.raises(LoadError, match=said):
         refreshed(database, str(other))
     loaded(other, database, replace=True)
