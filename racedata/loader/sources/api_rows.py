@@ -104,19 +104,24 @@ class SeasonParts:
             rows.append({**row, "circuitId": circuit, "sessions": sessions})
         return Calendar(self.season, rows, may_count=True)
 
-    def add_records(self, race: Json, endpoint: str, records: Sequence[Json]) -> None:
-        """Adds the records of a race."""
+    def add_entrants(self, race: Json, endpoint: str, records: Sequence[Json]) -> None:
+        """Adds the drivers and constructors in the records of a race."""
         place, table = f"{self.place}, {race['raceName']}", KIND_BY_ENDPOINT[endpoint]
         for number, record in enumerate(records, 1):
             for name, key in (("drivers", "Driver"), ("constructors", "Constructor")):
                 if key in record:
                     self.add_to_list(name, record[key], f"{place_of(place, table, number)}, {key}")
+
+    def add_records(self, race: Json, endpoint: str, records: Sequence[Json]) -> None:
+        """Adds the records of a race, after their entrants."""
+        place, table = f"{self.place}, {race['raceName']}", KIND_BY_ENDPOINT[endpoint]
         rows: list[Row] = []
         keys = set()
         for number, row in enumerate(rows_of(records, table, place), 1):
             for name, of in (("driverId", "drivers"), ("constructorId", "constructors")):
                 if name in row and not (row[name] in self.lists[of] or row[name] in self.known[of]):
-                    raise LoadError(f"{place}: {row[name]!r}; expected one of the {of}")
+                    what = f"{row[name]!r}; expected one of the {of}"
+                    raise LoadError(f"{place_of(place, table, number)}: {what}")
             unique = tuple(row[name] for name in table.unique if name in row)
             if unique in keys:
                 what = f"{', '.join(map(str, unique))!r} appears twice; expected once"

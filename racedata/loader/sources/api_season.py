@@ -302,9 +302,11 @@ class SeasonFetch:
             read_at=fetched_at,
             is_api=True,
         )
-        for race in self.chosen:
+        for race in self.races:
             for endpoint, records in race.records.items():
-                self.parts.add_records(race.facts, endpoint, records)
+                self.parts.add_entrants(race.facts, endpoint, records)
+                if race in self.chosen:
+                    self.parts.add_records(race.facts, endpoint, records)
         (url,) = row_of(self.facts, TABLE_BY_NAME["seasons"], self.parts.place).values()
         lists: dict[str, Sequence[Row]] = {
             **{name: list(rows.values()) for name, rows in self.parts.lists.items()},

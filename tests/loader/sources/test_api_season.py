@@ -3,6 +3,7 @@ requests, or nothing is.
 """
 
 import re
+import shutil
 from collections import Counter
 
 import pytest
@@ -12,9 +13,11 @@ from support.apis import answers_of, refreshed, served
 from support.loads import (
     RECORDS,
     built,
+    changed,
     edited,
     race_ids,
     rows_of,
+    select,
     without,
 )
 from support.refreshes import DAY, NOW, like_jolpica, state, with_a_penalty
@@ -102,6 +105,19 @@ def test_a_result_that_was_changed_after_it_was_fetched_comes_right(
     assert rows_of(behind) != rows_of(complete)
     refreshed(behind, api.url)
     assert rows_of(behind) == rows_of(complete)
+
+
+def test_new_facts_about_an_entrant_come_even_if_no_race_has_changed(current, complete, tmp_path):
+    """De Vries drove only in a race before the latest one."""
+    theirs = shutil.copy(complete, tmp_path / "theirs.db")
+    answers = [answers_of(client(theirs))]
+    with served(lambda path: answers[-1](path)) as server:
+        refreshed(current, server.url, season=2023)
+        changed(theirs, "UPDATE drivers SET forename = 'Hendrik' WHERE driverRef = 'de_vries'")
+        answers.append(answers_of(client(theirs)))
+        refreshed(current, server.url)
+    sql = "SELECT forename FROM drivers WHERE driverRef = 'de_vries'"
+    assert select(current, sql) == [("Hendrik",)]
 
 
 def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, tmp_path, finished):
