@@ -164,14 +164,22 @@ class Site:
 
     # The copy.
 
+    def files(self, address: str, is_page: bool) -> list[str]:
+        """The files with the answer at an address. If an id has capitals, so do answers, but
+        `MRData.url` and `og:url` do not.
+        """
+        base = self.settings.base_address if self.is_list(address) else ""
+        spellings = dict.fromkeys([address, base + address[len(base) :].lower()])
+        return [name for each in spellings for name in files_of(each, is_page)]
+
     def write(self, folder: SiteFolder) -> None:
         """Writes all files. Raises FolderError or OSError."""
         pages: list[tuple[str, bytes]] = []
         lists = dict.fromkeys(self.lists())
         for address, answer, linked in self.crawl():
-            pages += [(name, answer.body) for name in files_of(address, answer.is_page)]
+            pages += [(name, answer.body) for name in self.files(address, answer.is_page)]
             lists |= dict.fromkeys(each for each in linked if each.endswith(ENDINGS))
-        names = {name for address in lists for name in files_of(address, False)}
+        names = {name for address in lists for name in self.files(address, False)}
         folder.expect({*names, *(name for name, _ in pages), README, HEADERS, NOT_FOUND})
         for name, content in pages:
             folder.put(name, content)
@@ -180,7 +188,7 @@ class Site:
             if answer.total > LIMIT:
                 self.left_out.add(address.rpartition(".")[0])
             elif answer.status == 200:
-                for name in files_of(address, False):
+                for name in self.files(address, False):
                     folder.put(name, answer.body)
         folder.put(NOT_FOUND, self.ask("/404").body)
         folder.put(HEADERS, self.headers().encode())

@@ -44,9 +44,16 @@ def test_the_files_of_an_id_have_its_capitals_as_answers_have(database):
         .get("/ergast/f1/drivers/alonso.json")
         .json["MRData"]["DriverTable"]["Drivers"]
     )
-    lists = {*site.Site(Settings(), Snapshot.read(str(database))).lists()}
-    assert f"/ergast/f1/drivers/{driver['driverId']}/results.json" in lists
-    assert "/ergast/f1/drivers/hamilton/results.json" in lists
+    copy = site.Site(Settings(base_path="/Ergast"), Snapshot.read(str(database)))
+    lists = {*copy.lists()}
+    assert (address := f"/Ergast/f1/drivers/{driver['driverId']}/results.json") in lists
+    assert "/Ergast/f1/drivers/hamilton/results.json" in lists
+    # `MRData.url` and `og:url` have it in small letters
+    assert copy.files(address, is_page=False) == [
+        "Ergast/f1/drivers/Alonso/results.json",
+        "Ergast/f1/drivers/alonso/results.json",
+    ]
+    assert "drivers/alonso.html" in copy.files("/drivers/Alonso", is_page=True)
 
 
 def files_of(folder):
