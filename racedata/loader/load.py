@@ -35,6 +35,7 @@ from racedata.loader.source_list import (
     check_licences,
     configured,
     dumps_in,
+    is_new_list,
     list_that_counts,
     put_source_list,
     wanted_list,
@@ -125,8 +126,10 @@ def load_whole(
 
 
 def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
-    """The dumps in the list of sources; the sample if there are none."""
-    if dumps := dumps_in(configured()):
+    """The dumps in RACEDATA_SOURCES if it has changed since they were read, or else those of the
+    last load; the sample if there are none.
+    """
+    if is_new_list(path) and (dumps := dumps_in(configured())):
         return dumps
     if existing:
         return existing.loaded_sources
@@ -239,7 +242,7 @@ def main(arguments: Sequence[str]) -> None:
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
     settings = settings_of(parsed)
-    sources = [address for named in parsed.sources for address in named]
+    sources = [*dict.fromkeys(address for named in parsed.sources for address in named)]
     if not sources and (parsed.only or parsed.replace):
         parser.error(f"--{'only' if parsed.only else 'replace'}: expected a SOURCE too")
 

@@ -21,10 +21,21 @@ def configured() -> list[str]:
     return list(dict.fromkeys(addresses_in(LoaderSettings.read(os.environ).sources)))
 
 
+def is_changed(store: Store) -> bool:
+    """Whether RACEDATA_SOURCES has changed since a command read the dumps in it."""
+    own = configured()
+    return bool(own) and own != store.recalled(OF_NO_SOURCE).get("configured")
+
+
+def is_new_list(database: Path) -> bool:
+    """The same of the store of a database; without one, everything is new."""
+    return ask_store(database, is_changed, True)
+
+
 def wanted_list(store: Store) -> list[str]:
     """The list, even if the dumps that RACEDATA_SOURCES adds to it are not read yet."""
-    own = configured()
-    if own and own != store.recalled(OF_NO_SOURCE).get("configured"):
+    if is_changed(store):
+        own = configured()
         # A list without a dump only names the sources to ask. The dumps that were read stay.
         has_history = any(type_at(each).is_dump or type_at(each).is_whole for each in own)
         return own if has_history else after_load(own, dumps_read(store))
