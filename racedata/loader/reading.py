@@ -64,9 +64,11 @@ def put_all_read(
     not have room for the stages and the new database.
 
     The database keeps the ids of one group: the first that has ids. If that group could not be
-    read, its stored parts count, and have them.
+    read, its stored parts count, and have them. Raises LoadError for two sources of one name: the
+    store has one place for them.
     """
     are_ids_kept = False  # whether they are those of a group before
+    addresses: dict[str, str] = {}  # by the names of sources
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
     for sources, stage, _, close, _ in groups:
         if stage is None:
@@ -77,6 +79,10 @@ def put_all_read(
                     are_ids_kept = True
             continue
         for number, source in stage.stored_sources(is_sample, may_keep_ids=not are_ids_kept):
+            if (other := addresses.setdefault(source.name, source.address)) != source.address:
+                raise LoadError(
+                    f"{other} and {source.address} are both {source.name}; expected one of them"
+                )
             progress(f"storing {source.name}")
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
             put_whole(store, delivery, corrected)
