@@ -286,8 +286,5 @@ def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def as_numbered(sources: Sequence[StoredSource]) -> list[StoredSource]:
-    """The sources in the order of their numbers: first all but APIs, the most trusted first; then
-    the APIs, the most trusted last.
-    """
-    apis = [source for source in sources if source.is_api]
-    return [*(source for source in sources if not source.is_api), *reversed(apis)]
+    """The sources in the order of their numbers: the APIs last."""
+    return sorted(sources, key=lambda source: source.is_api)
