@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 from support import SAMPLE, spoiling
 from support.answers import client
-from support.apis import FAULTS, answers_of, refreshed, served
+from support.apis import FAULTS, answers_of, hurried, refreshed, served
 from support.loads import (
     RECORDS,
     built,
@@ -331,6 +331,25 @@ def threads():
     with signals_kept():
         yield Threads(None)
         signal.set_wakeup_fd(-1)
+
+
+def test_a_dump_of_the_list_is_read_again_after_a_day_or_for_a_season(source, tmp_path):
+    database, now = built(source, tmp_path / "x.db"), time.time()
+    grid = edited(source, tmp_path / "new", results=lambda row: row | {"grid": "7"})
+    shutil.copy(grid / "results.csv", source)
+
+    def said(season, hours):
+        pace = partial(hurried, lambda: now + hours * 3600)
+        settings, lines = loader_settings(database), []
+        refresh = Refresh(settings, [str(source)], season, lambda text: None, pace, is_named=False)
+        refresh.run(lines.append)
+        return lines[-1]
+
+    assert f"nothing new: {source} was read " in said(None, 23)
+    assert "new data after reading" in said(2023, 23)
+    shutil.copy(SAMPLE / "results.csv", source)
+    assert f"nothing new: {source} was read " in said(None, 23)
+    assert "new data after reading" in said(None, 25)
 
 
 def test_a_dump_at_a_url_is_known_by_the_name_that_only_its_files_have(

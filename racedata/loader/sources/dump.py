@@ -105,7 +105,8 @@ class DumpSource(Source):
 
     def bring(self, task: Task) -> str:
         yesterday = timestamp(self.pace.time() - DAY)
-        if (read := task.history.source()) and yesterday < read.read_at and not task.is_named:
+        read = task.history.source()
+        if read and yesterday < read.read_at and not (task.is_named or task.season):
             return f": {self.address} was read {read.read_at}"
         return self.bring_dump(task)
 
