@@ -22,7 +22,7 @@ from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import take_apart
 from racedata.loader.replacement import identity_of_file, replace_file
 from racedata.loader.same_bytes import SAMPLE, put_next_state
-from racedata.loader.source_list import configured, put_source_list
+from racedata.loader.source_list import check_licences, configured, put_source_list
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
 from racedata.settings import LoaderSettings
@@ -53,6 +53,7 @@ def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]
             "RACEDATA_LICENCE=open does not allow the sample; expected RACEDATA_SOURCES with "
             "sources under CC BY or CC0"
         )
+    check_licences(addresses, only_open=True)  # also of those that a load does not read
     return load(addresses, settings, progress)
 
 

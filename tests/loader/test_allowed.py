@@ -135,6 +135,14 @@ def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path, only_open):
         assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize("api", ["openf1", "https://api.jolpi.ca/ergast/f1"])
+def test_the_service_names_the_licence_of_an_api_before_any_request(tmp_path, only_open, api):
+    environ = {"RACEDATA_LICENCE": "open", "RACEDATA_SOURCES": f"{F1DB} {api}"}
+    run = run_racedata("serve", "--follow", "--database", str(tmp_path / "x.db"), **environ)
+    assert run.returncode == 3 and f"{api}: its licence is " in run.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_database_that_is_not_open_is_not_copied(
     open_database, sample_database, tmp_path, only_open
 ):
