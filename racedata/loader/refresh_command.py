@@ -31,6 +31,8 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
     wrong or not allowed, or if a whole database is not the only one.
     """
     addresses: list[str] = parsed.addresses or listed_at(parsed.database)
+    if not addresses:
+        raise LoadError("the list has only the sample; name a source: --from SOURCE")
     settings = settings_of(parsed)
     whole = whole_database(addresses)
     if whole and settings.corrections != LoaderSettings.read(os.environ).corrections:
@@ -133,5 +135,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parsed = parser.parse_args(arguments)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected only one of them")
-    parsed.addresses = [address for named in parsed.addresses for address in named]
+    named = (address for addresses in parsed.addresses for address in addresses)
+    parsed.addresses = [*dict.fromkeys(named)]
     return parsed

@@ -6,10 +6,21 @@ from contextlib import closing
 
 import pytest
 from support import SAMPLE
-from support.apis import refreshed
-from support.loads import built, changed, loader_settings, rows_of, run_loader, select, without
+from support.answers import client
+from support.apis import answers_of, refreshed, served
+from support.loads import (
+    built,
+    changed,
+    copied_alone,
+    loader_settings,
+    racedata,
+    rows_of,
+    run_loader,
+    select,
+    without,
+)
 from support.processes import following
-from support.refreshes import F1DB, assert_ends_at_once
+from support.refreshes import F1DB, assert_ends_at_once, with_a_penalty
 
 from racedata.database import store_path
 from racedata.loader import load, source_list
@@ -109,6 +120,61 @@ def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path,
         assert load_unread(loader_settings(database), lambda text: None) == ""
     with closing(Store(store_path(database))) as store:
         assert source_list.list_that_counts(store) == [str(dump)]
+
+
+def test_a_dump_that_is_removed_or_loaded_later_counts_more_than_the_same_variable(
+    tmp_path, monkeypatch
+):
+    database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
+    monkeypatch.setenv("RACEDATA_SOURCES", f"{dump} {F1DB}")
+
+    def loaded(*words):
+        run = racedata(*words, "--database", database)
+        assert (run.returncode, run.stderr) == (0, "")
+        return run.stdout.splitlines()[-1]
+
+    assert loaded("load").endswith(f" from {dump} and {F1DB}")
+    loaded("sources", "--remove", "f1db")
+    assert loaded("load").endswith(f" from {dump}")
+    assert loaded("load", F1DB).endswith(f" from {F1DB}")
+    assert loaded("load").endswith(f" from {F1DB}")
+    monkeypatch.setenv("RACEDATA_SOURCES", f"{F1DB} {dump}")
+    assert loaded("load").endswith(f" from {F1DB} and {dump}")
+
+
+def test_two_addresses_of_one_named_source_are_refused_and_the_same_one_twice_is_one(
+    tmp_path, monkeypatch
+):
+    database, copy = tmp_path / "x.db", shutil.copytree(F1DB, tmp_path / "copy")
+    said = f"{F1DB} and {copy} are both f1db; expected one of them; nothing was changed"
+    run = racedata("load", F1DB, copy, "--database", database)
+    assert (run.returncode, run.stderr) == (1, f"racedata load: {said}\n")
+    monkeypatch.setenv("RACEDATA_SOURCES", f"{F1DB} {copy}")
+    run = racedata("refresh", "--database", built(SAMPLE, database))
+    assert (run.returncode, run.stderr) == (1, f"racedata refresh: {said}\n")
+    monkeypatch.delenv("RACEDATA_SOURCES")
+    once = select(built(SAMPLE, database), "SELECT * FROM results")
+    run = racedata("load", SAMPLE, SAMPLE, "--database", database)
+    assert run.returncode == 0 and select(database, "SELECT * FROM results") == once
+
+
+def test_a_refresh_of_a_list_that_has_only_the_sample_says_so(tmp_path):
+    database = built(SAMPLE, tmp_path / "x.db")
+    assert racedata("load", SAMPLE, "--only", "--database", database).returncode == 0
+    for words in (["refresh"], ["refresh", "--follow"]):
+        run = racedata(*words, "--database", database)
+        assert run.returncode == 1 and "the list has only the sample; name a source" in run.stderr
+
+
+def test_a_copy_of_a_database_has_its_apis_in_their_order(api, behind, finished, tmp_path):
+    """One has what counts of a race, and the other what counts of another one."""
+    lacks_a_race = without(finished, tmp_path / "dump", 2023, 18)
+    with served(answers_of(client(with_a_penalty(lacks_a_race, tmp_path, 9)))) as other:
+        refreshed(behind, api.url)
+        refreshed(behind, other.url, season=2023)
+    for database in (behind, copied_alone(behind, tmp_path / "copy")):
+        lines = racedata("sources", "--database", database).stdout.splitlines()
+        assert [line.split(": ")[0] for line in lines[:2]] == [f"1. {other.url}", f"2. {api.url}"]
 
 
 def test_a_dump_stays_ahead_of_an_api_that_is_behind_it_in_the_list(tmp_path, monkeypatch):
