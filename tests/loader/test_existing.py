@@ -156,3 +156,32 @@ def test_it_says_how_it_was_built(database, old, old_files):
     spoiling.truncated(database)
     with pytest.raises(LoadError, match="is damaged"):
         ExistingDatabase(database)
+
+
+@pytest.mark.parametrize(("days", "first"), [(29, 2005), (31, 2023)])
+def test_a_season_is_unfinished_until_its_calendar_was_fetched_a_month_after_the_last_race(
+    database, days, first
+):
+    """Then, no source has the results that it lacks."""
+    changed(
+        database,
+        "DELETE FROM races WHERE year < 2005",
+        f"""UPDATE origins SET fetchedAt = (
+                SELECT date(max(date), '+{days} days') FROM races AS other
+                WHERE other.year = races.year) || 'T00:00:00Z'
+            FROM races WHERE races.raceId = origins.raceId AND kind = 'races'""",
+    )
+    with closing(ExistingDatabase(database)) as existing:
+        assert existing.first_season([2005, 2021, 2023]) == first
+
+
+@pytest.mark.parametrize(("is_sample", "first"), [(0, 2021), (1, 1950)])
+def test_only_the_sample_lacks_the_seasons_before_its_first_one(database, is_sample, first):
+    changed(
+        database,
+        f"UPDATE build SET isSample = {is_sample}",
+        "UPDATE origins SET fetchedAt = '2026-01-01T00:00:00Z'",
+        "DELETE FROM races WHERE year IN (1957, 2021)",
+    )
+    with closing(ExistingDatabase(database)) as existing:
+        assert existing.first_season([1950, 2005, 2021, 2023]) == first

@@ -29,7 +29,7 @@ from racedata.loader.load import load_unread
 from racedata.loader.replacement import locked
 from racedata.loader.source_list import after_load, after_refresh, configured, dumps_in
 from racedata.loader.sources import DEFAULT_LIST
-from racedata.loader.store import Store
+from racedata.loader.store import IN_MEMORY, Store, StoredSource
 
 JOLPICA, TRACINGINSIGHTS, RELEASE, OPENF1 = DEFAULT_LIST
 OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
@@ -120,6 +120,17 @@ def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path,
         assert load_unread(loader_settings(database), lambda text: None) == ""
     with closing(Store(store_path(database))) as store:
         assert source_list.list_that_counts(store) == [str(dump)]
+
+
+def test_a_provisional_source_has_the_last_place_wherever_the_list_has_it():
+    """Otherwise, its facts about drivers would replace all others."""
+    dump = StoredSource("/dump", "/dump", None, None, "2026-11-20T00:00:00Z", is_loaded=True)
+    openf1 = dump._replace(name=OPENF1, address=OPENF1, is_loaded=False, is_provisional=True)
+    with closing(Store(IN_MEMORY)) as store, store.transaction():
+        store.put_source(openf1)
+        store.put_source(dump)
+        source_list.put_source_list(store, [OPENF1, "/dump"])
+        assert [source.name for source in store.sources()] == ["/dump", OPENF1]
 
 
 def test_a_dump_that_is_removed_or_loaded_later_counts_more_than_the_same_variable(
