@@ -313,8 +313,8 @@ def dumps_with_results_after(
 def is_outdated(
     source: StoredSource, confirmed_at: str | None, reading: int, dumps: Iterable[StoredSource]
 ) -> bool:
-    """Whether one of these dumps was read later than an API, which had not confirmed for long what
-    it said in that reading. It then comes after all final sources, not only after that dump.
+    """Whether one of these dumps was read after an API, and CONFIRMED_DAYS after that had last
+    confirmed a part. The part then comes after those of all final sources.
     """
     if not source.is_api or confirmed_at is None:
         return False

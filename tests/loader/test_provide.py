@@ -1,7 +1,9 @@
 """racedata.loader.provide: what the service begins with if the database is missing or older."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support import spoiling
@@ -9,6 +11,7 @@ from support.loads import changed, rows_as_before, rows_of, signals_kept
 
 from racedata.cli import needed_at
 from racedata.database import store_path
+from racedata.loader.build import build_database
 from racedata.loader.provide import provide
 from racedata.loader.store import STORE_VERSION
 
@@ -40,3 +43,16 @@ def test_the_service_begins_with_the_sample_if_the_database_is_missing_or_empty(
             provide(str(old))
             assert needed_at(str(old)) == ""
             assert rows_of(old) == rows_of(sample_database)
+
+
+def test_a_load_that_has_ended_in_the_meantime_counts(database, complete, monkeypatch):
+    def built_while_a_load_ends(*given, **named):
+        report = build_database(*given, **named)
+        Path(shutil.copy(complete, f"{database}.new")).rename(database)
+        return report
+
+    database.unlink()
+    monkeypatch.setattr("racedata.loader.provide.build_database", built_while_a_load_ends)
+    with signals_kept():
+        provide(str(database))
+    assert database.read_bytes() == complete.read_bytes()
