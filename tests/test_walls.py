@@ -238,6 +238,13 @@ FILES = {"io", "os", "pathlib", "shutil", "tempfile", "racedata.database"}
 SQL = {"sqlite3"}
 CLOCK = {"time", "datetime", "racedata.loader.same_bytes"}
 COMPARING = {name for name in OFFLINE if name.startswith("racedata.loader.compare")}
+READING = {name for name in OFFLINE if name.startswith("racedata.loader.files.")}
+# What decides what counts, and what changes a store or a database.
+DECIDING = {f"racedata.loader.{name}" for name in ("choose", "fill", "lists")}
+CHANGING = {
+    f"racedata.loader.{name}"
+    for name in ("build", "follow", "load", "provide", "rebuild", "refresh", "update")
+}
 PAGES = {name for name in ONLINE if name.startswith("racedata.service.pages.")}
 
 # What a module may not import, because its job needs none of it.
@@ -270,6 +277,14 @@ MAY_NOT_IMPORT = {
     "racedata.service.worker": ONLINE - {"racedata.service.environment"},  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
+    # The rest of the loader requests by http.py.
+    **dict.fromkeys(sorted(OFFLINE - {"racedata.loader.http"}), WEB),
+    **dict.fromkeys(sorted(SOURCES), WEB | DECIDING | CHANGING),  # they say what they have
+    **dict.fromkeys(sorted(COMPARING), WEB | FILES | CHANGING),  # they get a finished database
+    **dict.fromkeys(sorted(READING), WEB | SOURCES | {REGISTRY, "racedata.loader.store"}),
+    "racedata.loader.store": WEB | SOURCES | {REGISTRY} | DECIDING | CHANGING,
+    "racedata.loader.update": WEB | FILES | SQL | SOURCES | {REGISTRY, "racedata.loader.build"},
+    "racedata.loader.lists": WEB | FILES | SQL | {"time"},
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},
     "racedata.loader.fill": WEB | FILES | SQL | CLOCK | SOURCES | {REGISTRY} | COMPARING,
     "racedata.loader.matching": WEB | FILES | SQL | {"time"},  # it gets races
