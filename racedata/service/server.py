@@ -184,30 +184,9 @@ def set_up_process(settings: Settings) -> None:
 
 def on_starting(server: Arbiter) -> None:
     """Ends with one line if the service cannot start."""
-    cfg = server.cfg
-    # Worker lacks these features of gunicorn.
-    if cfg.is_ssl:
-        stop("certfile, keyfile: expected none; let nginx handle TLS (deploy/nginx.conf)")
-    if (
-        cfg.proxy_protocol != "off"
-        or cfg.protocol != "http"
-        or cfg.max_requests
-        or cfg.daemon
-        or cfg.dirty_apps
-    ):
-        stop(
-            "unsupported gunicorn option; expected none of proxy-protocol, protocol, "
-            "max-requests, daemon and dirty-app"
-        )
-    if cfg.worker_connections > (most := open_files() - SPARE_FILES):
-        stop(
-            f"worker-connections {cfg.worker_connections}: expected at most {most}, "
-            "the most that ulimit -n allows"
-        )
-    if not cfg.limit_request_line:
-        stop("limit-request-line 0: expected a number from 1 to 8190")
+    check_options(server.cfg)
     try:
-        WorkerTmp(cfg).close()
+        WorkerTmp(server.cfg).close()
     except (OSError, RuntimeError) as error:
         stop(f"worker-tmp-dir: {error}; expected a folder that takes new files")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
@@ -224,6 +203,35 @@ def on_starting(server: Arbiter) -> None:
             if error.errno == EADDRINUSE:
                 reason += "; expected a free port, such as --port 8001"
             stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
+
+
+def check_options(cfg: Any) -> None:
+    """Ends with one line if gunicorn has an option with which Worker could not serve."""
+    # Worker lacks these features of gunicorn.
+    if cfg.is_ssl:
+        stop("certfile, keyfile: expected none; let nginx handle TLS (deploy/nginx.conf)")
+    if (
+        cfg.proxy_protocol != "off"
+        or cfg.protocol != "http"
+        or cfg.max_requests
+        or cfg.daemon
+        or cfg.dirty_apps
+        or cfg.reuse_port
+    ):
+        stop(
+            "unsupported gunicorn option; expected none of proxy-protocol, protocol, "
+            "max-requests, daemon, dirty-app and reuse-port"
+        )
+    most = open_files() - SPARE_FILES
+    if not 1 <= cfg.worker_connections <= most:
+        stop(
+            f"worker-connections {cfg.worker_connections}: expected a number from 1 to {most}, "
+            "the most that ulimit -n allows"
+        )
+    if not cfg.keepalive:  # a client would have no time to send its request
+        stop("keep-alive 0: expected 1 or more seconds")
+    if not cfg.limit_request_line:
+        stop("limit-request-line 0: expected a number from 1 to 8190")
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:
