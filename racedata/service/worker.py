@@ -30,8 +30,14 @@ HEAD_BYTES = 32_768  # as in deploy/nginx.conf
 SLOW_ANSWERS = 100  # that may wait for the thread: a few seconds' work, if each has 2,000 records
 LINGER_SECONDS = 1  # how long a stopping worker keeps clients that are not awaiting an answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-# What a wait for a client ends with: it has sent something, it can take more, or it has gone.
-READ, WRITE, GONE = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
+# What a wait for a client ends with: it has sent something; it can take more; it has closed its
+# sending side, or both; it has closed both.
+READ, WRITE, HALF_CLOSED, CLOSED = (
+    select.EPOLLIN,
+    select.EPOLLOUT,
+    select.EPOLLRDHUP,
+    select.EPOLLHUP,
+)
 
 
 class Connection:
@@ -40,7 +46,8 @@ class Connection:
     This is one of its methods:
 
     - `receive`: until the head of a request has arrived;
-    - `drop`: while the request waits for a thread, in case that the client has gone;
+    - `drop`: while another thread calls the application, if the client has CLOSED the connection;
+    - `drop`: while the request waits for a slow answer, even if it is only HALF_CLOSED;
     - `send`: until the response is sent;
     - `handle_received`: after it, if the next request has arrived too;
     - `discard`: after the last response, until the client closes the connection.
@@ -54,10 +61,10 @@ class Connection:
         self.output = memoryview(b"")
         self.file: Any = None  # to send after the output
         self.is_last = False  # whether the connection ends after this response
-        self.event = 0  # what the worker waits for: one of READ, WRITE and GONE
+        self.event = 0  # what the worker waits for: READ, WRITE, HALF_CLOSED or CLOSED
         self.proceed: Callable[[Connection], None] = lambda connection: None
         self.deadline = 0.0  # when the wait ends, by time.monotonic()
-        self.future: Future[Step | None] | None = None  # what it waits for while it may be GONE
+        self.future: Future[Step | None] | None = None  # of a thread that works for it
 
     @property
     def is_idle(self) -> bool:
@@ -98,17 +105,18 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     environment.py describes what the application returns. One thread makes the slow answers, one
     after the other, while other clients are served. While SLOW_ANSWERS are waiting, IS_BUSY in the
     environment tells the application to refuse further ones. If a client closes its connection, or
-    only its sending side, while it waits for a thread, its answer is dropped.
+    only its sending side, while it waits for a slow answer, the answer is dropped.
 
     With a Redis, even the call of the application may wait. Then `threads` (server.py) is more than
-    1, and that many other threads call it, so that these calls do not wait for slow answers.
+    1, and that many other threads call it, so that these calls do not wait for slow answers. All
+    other answers still go to clients that have only closed their sending side, as without a Redis.
 
     Only a file follows its headers piece by piece, so that downloads take no memory and
     other clients have their turn in between.
     """
 
     def init_process(self) -> None:
-        self.epoll = select.epoll()  # which, unlike `selectors`, can wait for GONE
+        self.epoll = select.epoll()  # which, unlike `selectors`, can wait for HALF_CLOSED
         self.listeners: dict[int, Any] = {}  # by file descriptor; empty if it does not accept
         self.connections: dict[int, Connection] = {}  # by file descriptor
         self.slow: set[Connection] = set()  # those of them that wait for `slow_answers`
@@ -273,7 +281,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             with suppress(BlockingIOError):  # full: then the epoll wakes anyway
                 os.write(self.PIPE[1], b".")
 
-        self.wait(connection, GONE, self.drop)
+        self.wait(connection, HALF_CLOSED if threads is self.slow_answers else CLOSED, self.drop)
         connection.future = threads.submit(step)
         connection.future.add_done_callback(done)
 

@@ -206,6 +206,18 @@ def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads
         assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(waiting)
 
 
+def test_with_threads_a_client_that_has_closed_its_sending_side_is_answered(tmp_path):
+    with other_application(tmp_path, "--threads", "4") as (running, locked, stack):
+        half_closed, good = connected(running, stack), connected(running, stack)
+        half_closed.sendall(request("/wait"))
+        half_closed.shutdown(socket.SHUT_WR)
+        for _ in range(3):  # then the worker has noticed it
+            good.sendall(request("/"))
+            assert next(answers(good)) == b"OK"
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert next(answers(half_closed)) == b"OK"
+
+
 def test_a_request_that_arrives_while_the_worker_is_busy_is_answered_on_an_idle_connection(
     tmp_path,
 ):
