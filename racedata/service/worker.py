@@ -314,7 +314,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             has_body = (
                 environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
             )
-            if has_body or not self.alive:
+            if has_body:
                 writer.force_close()
             body = self.wsgi(environ, writer.start_response)
         except NoMoreData:
@@ -339,12 +339,15 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     ) -> None:
         """Makes the response from the application's answer."""
         try:
-            if hasattr(body, "send_to"):
+            is_file = hasattr(body, "send_to")
+            parts = [] if is_file else [*body]
+            if not self.alive:  # which may have ended while the body was made
+                writer.force_close()
+            if is_file:
                 connection.file = body
                 writer.sent = body.size  # for the log
-            else:
-                for part in body:
-                    writer.write(part)
+            for part in parts:
+                writer.write(part)
             writer.close()
             self.log.access(writer, writer.req, environ, datetime.now() - start)
             connection.output = memoryview(b"".join(writer.sock.parts))

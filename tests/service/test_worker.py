@@ -334,6 +334,20 @@ def test_a_stop_answers_all_requests_that_have_arrived(stopping, tmp_path):
         assert [client.recv(15) for client in clients] == [ANSWERED] * 100
 
 
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_a_slow_answer_that_is_made_during_a_stop_promises_no_further_one(tmp_path, threads):
+    with other_application(tmp_path, "--threads", threads) as (running, locked, stack):
+        worker = answering_worker(running, stack)
+        client = connected(running, stack)
+        client.sendall(request("/slow"))
+        until(lambda: any(file.endswith("lock") for file in open_files(worker)))
+        running.process.terminate()
+        until(lambda: not listens(running.address))
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        (headers, body), *others = responses(client)
+        assert (headers[b"Connection"], body, others) == (b"close\r\n", b"OK", [])
+
+
 def is_closed(client):
     """Whether the server has closed a connection without an answer."""
     try:
