@@ -49,7 +49,7 @@ class Connection:
     - `drop`: while another thread calls the application, if the client has CLOSED the connection;
     - `drop`: while the request waits for a slow answer, even if it is only HALF_CLOSED;
     - `send`: until the response is sent;
-    - `handle_received`: after it, if the next request has arrived too;
+    - `handle_pipelined`: after it, if it came together with the next request, or a part of it;
     - `discard`: after the last response, until the client closes the connection.
     """
 
@@ -65,11 +65,6 @@ class Connection:
         self.proceed: Callable[[Connection], None] = lambda connection: None
         self.deadline = 0.0  # when the wait ends, by time.monotonic()
         self.future: Future[Step | None] | None = None  # of a thread that works for it
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the worker waits for the first byte of a request."""
-        return self.event == READ and not self.is_last and not self.input
 
 
 class Collector:
@@ -123,8 +118,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.slow_answers = ThreadPoolExecutor(1)
         self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
         self.thread_results: deque[tuple[Connection, Step | None]] = deque()
-        self.keepalive: float = self.cfg.keepalive
-        self.worker_connections: int = self.cfg.worker_connections
         super().init_process()
 
     def init_signals(self) -> None:
@@ -137,7 +130,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             listener.setblocking(False)
         try:
             while self.alive and self.ppid == os.getppid():
-                self.accept_if(len(self.connections) < self.worker_connections)
+                self.accept_if(len(self.connections) < self.cfg.worker_connections)
                 self.handle_events()
             self.stop()
         finally:
@@ -149,7 +142,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         """Answers the requests that have arrived, for `graceful_timeout` seconds at most."""
         # Accepts clients that have already connected: no other worker may be left to do so.
         for listener in self.sockets:
-            while len(self.connections) < self.worker_connections and self.accept(listener):
+            while len(self.connections) < self.cfg.worker_connections and self.accept(listener):
                 pass
         self.accept_if(False)
         self.close_listeners()
@@ -193,8 +186,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.send_or_continue(connection, step)
         now = time.monotonic()
         for connection in [*self.connections.values()]:
-            is_late = connection.deadline < now and not connection.future
-            if is_late and not self.has_new_request(connection):
+            if connection.deadline < now and not connection.future:
                 self.close(connection)
 
     def accept(self, listener: Any) -> bool:
@@ -218,7 +210,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self, connection: Connection, event: int, proceed: Callable[[Connection], None]
     ) -> None:
         """Proceeds at the event; closes the connection if it has none for `keepalive` seconds."""
-        connection.proceed, connection.deadline = proceed, time.monotonic() + self.keepalive
+        connection.proceed, connection.deadline = proceed, time.monotonic() + self.cfg.keepalive
         if not connection.event:
             self.epoll.register(connection.sock, event)
         elif event != connection.event:
@@ -229,13 +221,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.epoll.unregister(connection.sock)
         del self.connections[connection.sock.fileno()]
         connection.sock.close()
-
-    def has_new_request(self, connection: Connection) -> bool:
-        """Whether an idle client has begun a request since the epoll was asked."""
-        try:
-            return connection.is_idle and bool(connection.sock.recv(1, socket.MSG_PEEK))
-        except OSError:
-            return False
 
     def receive(self, connection: Connection) -> None:
         try:
@@ -248,12 +233,20 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             self.close(connection)
             return
         if not connection.input:  # `keepalive` seconds for the whole head
-            connection.deadline = time.monotonic() + self.keepalive
+            connection.deadline = time.monotonic() + self.cfg.keepalive
         connection.input += data
         self.handle_received(connection)
 
-    def handle_received(self, connection: Connection) -> None:
-        """Handles the next request if its head has arrived; refuses input that cannot be a head."""
+    def handle_pipelined(self, connection: Connection) -> None:
+        """Handles the next request, or waits for the rest of its head."""
+        if not self.handle_received(connection):
+            self.wait(connection, READ, self.receive)
+
+    def handle_received(self, connection: Connection) -> bool:
+        """Handles the next request if its head has arrived; refuses input that cannot be a head.
+
+        Returns whether it did one of these.
+        """
         head, end, rest = connection.input.partition(HEAD_END)
         if len(head) > HEAD_BYTES:
             self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
@@ -267,8 +260,9 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.send_or_continue(connection, answer())
         elif is_malformed(head, self.cfg.limit_request_line):
             self.send_or_continue(connection, self.answer(connection, head))
-        elif connection.event != READ:  # a pipelined request, whose rest has not arrived
-            self.wait(connection, READ, self.receive)
+        else:
+            return False
+        return True
 
     def do_in_thread(self, threads: Executor, connection: Connection, step: Step) -> None:
         def done(future: Future[Any]) -> None:
@@ -388,7 +382,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         elif connection.input:
             # The next pipelined request waits for the next round of the epoll, so that other
             # clients get their turn. That is soon, because a socket is nearly always writable.
-            self.wait(connection, WRITE, self.handle_received)
+            self.wait(connection, WRITE, self.handle_pipelined)
         else:
             self.wait(connection, READ, self.receive)
 

@@ -132,20 +132,11 @@ def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_work
 
 
 # The service with another application. It answers `/slow` only when a file is no longer locked, and
-# `/wait` too, which keeps the whole worker waiting, and then it is an hour later. `/list` and
-# `/iterator` fail in the middle.
+# `/wait` too, when it is called. `/list` and `/iterator` fail in the middle.
 OTHER = """
-import fcntl, sys, time
+import fcntl, sys
 from racedata import settings
-from racedata.service import server, worker
-
-class Clock:
-    ahead = 0
-
-    def monotonic(self):
-        return time.monotonic() + self.ahead
-
-worker.time = clock = Clock()
+from racedata.service import server
 
 def wait():
     fcntl.flock(open({!r}), fcntl.LOCK_SH)
@@ -162,7 +153,6 @@ def app(environ, start_response):
     path = environ["PATH_INFO"]
     if path == "/wait":
         wait()
-        clock.ahead += 3600
     fails = path in ("/list", "/iterator")
     start_response("200 OK", [("content-length", "8" if fails else "2")])
     if fails:
@@ -216,21 +206,6 @@ def test_with_threads_a_client_that_has_closed_its_sending_side_is_answered(tmp_
             assert next(answers(good)) == b"OK"
         fcntl.flock(locked, fcntl.LOCK_UN)
         assert next(answers(half_closed)) == b"OK"
-
-
-def test_a_request_that_arrives_while_the_worker_is_busy_is_answered_on_an_idle_connection(
-    tmp_path,
-):
-    with other_application(tmp_path) as (running, locked, stack):
-        idle, busy = connected(running, stack), connected(running, stack)
-        idle.sendall(request("/"))
-        assert idle.recv(4096).endswith(b"OK")
-        busy.sendall(request("/wait"))
-        (worker,) = running.workers()
-        until(lambda: any(file.endswith("lock") for file in open_files(worker)))
-        idle.sendall(request("/"))
-        fcntl.flock(locked, fcntl.LOCK_UN)
-        assert idle.recv(4096).endswith(b"OK")
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
