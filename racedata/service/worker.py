@@ -28,6 +28,7 @@ from racedata.service.environment import IS_BUSY
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
 SLOW_ANSWERS = 100  # that may wait for the thread: a few seconds' work, if each has 2,000 records
+SWEEP_SECONDS = 0.25  # between two looks at the deadlines of all connections
 LINGER_SECONDS = 1  # how long a stopping worker keeps clients that are not awaiting an answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 # What a wait for a client ends with: it has sent something; it can take more; it has closed its
@@ -117,6 +118,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.slow: set[Connection] = set()  # those of them that wait for `slow_answers`
         self.slow_answers = ThreadPoolExecutor(1)
         self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
+        self.next_sweep = 0.0  # when it looks at all deadlines, by time.monotonic()
         self.thread_results: deque[tuple[Connection, Step | None]] = deque()
         super().init_process()
 
@@ -184,7 +186,13 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 connection.future = None
                 self.slow.discard(connection)
                 self.send_or_continue(connection, step)
+        if time.monotonic() >= self.next_sweep:
+            self.close_late()
+
+    def close_late(self) -> None:
+        """Closes the connections whose deadline has passed."""
         now = time.monotonic()
+        self.next_sweep = now + SWEEP_SECONDS
         for connection in [*self.connections.values()]:
             if connection.deadline < now and not connection.future:
                 self.close(connection)
