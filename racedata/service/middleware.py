@@ -1,4 +1,4 @@
-"""The Falcon middleware: reads requests over HTTP, and adds headers to all responses.
+"""The Falcon middleware: reads requests over HTTP, and adds headers to the responses.
 
 ratelimit/middleware.py counts requests. request.py says what a request asks.
 """
@@ -48,7 +48,9 @@ class OneSlash:
 
 
 class Cors:
-    """CORS for any origin, and `nosniff`, on every response.
+    """CORS for any origin, and `nosniff`, on every response of the application.
+
+    gunicorn refuses malformed HTTP itself, without them.
 
     falcon.CORSMiddleware sends its headers only if the request has an Origin. A shared cache may
     store an answer to a request without one, so here every answer has the headers.

@@ -16,8 +16,9 @@ from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
-# What counts outside the base address: searches and the two largest files. Nothing else does, so a
-# health check or a reader of pages is never locked out.
+# What counts outside the base address: searches and the two largest files. Nothing else does, so
+# the limits refuse no health check and no reader of other pages. (If too many pages that are not
+# cached wait for the worker, the next one is a 503.)
 COUNTED_OUTSIDE = ("/find", "/openapi.json", download.PATH)
 
 
