@@ -23,7 +23,7 @@ from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.catalogue import NoLastRound
 from racedata.service.content import Served
 from racedata.service.endpoints import Endpoint
-from racedata.service.environment import IS_BUSY
+from racedata.service.environment import IS_BUSY, UNFINISHED
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Affected, Settings
@@ -36,10 +36,7 @@ CONTENT_TYPES = {
 }
 
 RETRY_SECONDS = 10  # as in deploy/nginx.conf
-MANY = 100  # records; an answer with more is slow
-# The key in the environment of an answer that is not made yet: `(req, resp, finish)`. app.App makes
-# it, with `finish`, when the server iterates over it.
-UNFINISHED = "racedata.unfinished"
+MANY = 100  # records; an answer with more is slow, as environment.py describes it
 
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
@@ -140,6 +137,9 @@ class Cache:
         self._bodies: OrderedDict[Hashable, Body] = OrderedDict()  # in the order of their last use
         self._lock = threading.Lock()
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._bodies
+
     def find(self, key: Hashable) -> Body | None:
         """The cached body; None if the cache has none."""
         with self._lock:
@@ -185,7 +185,8 @@ class CachedAnswers:
         if self.validators.send_if_known(req, resp):
             return
 
-        def send(body: Body | None) -> None:
+        def finish() -> None:
+            body = self.cache.find(key)
             if body is None:
                 body = make()
                 self.cache.put(key, body)
@@ -193,18 +194,16 @@ class CachedAnswers:
                 resp.set_header("x-total-count", str(body.total))
             self.validators.send(req, resp, body.content, content_type)
 
-        body = self.cache.find(key)
-        if body is not None or not is_slow:
-            send(body)
-            return
-        if req.env.get(IS_BUSY):
+        if not is_slow or key in self.cache:
+            finish()
+        elif not req.env.get(IS_BUSY):
+            req.env[UNFINISHED] = req, resp, finish
+        else:
             raise falcon.HTTPServiceUnavailable(
                 description="Too many pages and large answers are waiting at the moment; try "
                 "again later. Answers with limit=100 or less do not wait.",
                 retry_after=RETRY_SECONDS,
             )
-        # When it is finished, another request may have put its body into the cache.
-        req.env[UNFINISHED] = req, resp, lambda: send(self.cache.find(key))
 
 
 class Document:

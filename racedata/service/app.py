@@ -17,7 +17,6 @@ import orjson
 from racedata.service import download, openapi
 from racedata.service.addresses import Grammar
 from racedata.service.answers import (
-    UNFINISHED,
     Cache,
     CachedAnswers,
     Document,
@@ -27,6 +26,7 @@ from racedata.service.answers import (
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
+from racedata.service.environment import UNFINISHED
 from racedata.service.health import Health, sample_notice
 from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
@@ -45,10 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application. It makes a slow answer only when the server iterates over it.
-
-    So the server can let a thread make it. environment.py describes this.
-    """
+    """The WSGI application, which returns slow answers UNFINISHED, as environment.py describes."""
 
     def __init__(self, middleware: list[Any]) -> None:
         super().__init__(middleware=middleware)
@@ -73,7 +70,7 @@ def finished(
     resp: falcon.Response,
     finish: Callable[[], None],
 ) -> Iterator[bytes]:
-    """The body of a slow answer, made when the server iterates over it."""
+    """The body of a slow answer, which is made when somebody iterates over this."""
     try:
         finish()
     except Exception as error:

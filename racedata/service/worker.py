@@ -1,7 +1,7 @@
 """Waits for clients: a gunicorn worker that serves all clients of a process with one epoll.
 
 It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
-requests are slow, how a file is sent (the application does both, as environment.py says), or how
+answers are slow, how a file is sent (the application does both, as environment.py says), or how
 gunicorn is configured (server.py).
 """
 
@@ -98,10 +98,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     No answer depends on the body of a request: the body is not read, and the connection ends after
     the response.
 
-    environment.py describes what the application returns. One thread makes the slow answers, one
-    after the other, while other clients are served. While SLOW_ANSWERS are waiting, IS_BUSY in the
-    environment tells the application to refuse further ones. If a client closes its connection, or
-    only its sending side, while it waits for a slow answer, the answer is dropped.
+    environment.py describes what the application returns, how slow answers are made, and how long
+    other clients may wait for one of them.
 
     With a Redis, even the call of the application may wait. Then `threads` (server.py) is more than
     1, and that many other threads call it, so that these calls do not wait for slow answers. All
