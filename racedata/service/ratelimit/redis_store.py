@@ -10,7 +10,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
@@ -50,41 +49,13 @@ SCRIPT = """
 """
 
 
-class SocketWithDeadline:
-    """A socket whose reads all end at one moment, however few bytes each of them brings."""
-
-    def __init__(self, sock: Any, deadline: threading.local) -> None:
-        self._sock, self._deadline = sock, deadline
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sock, name)
-
-    def recv(self, *arguments: Any) -> bytes:
-        self._limit()
-        received: bytes = self._sock.recv(*arguments)
-        return received
-
-    def recv_into(self, *arguments: Any) -> int:
-        self._limit()
-        size: int = self._sock.recv_into(*arguments)
-        return size
-
-    def _limit(self) -> None:
-        if self._sock.gettimeout() == 0:  # redis-py looks whether something can be read
-            return
-        left = self._deadline.moment - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the whole answer took too long")
-        self._sock.settimeout(left)
-
-
 class RedisStore:
     """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
 
-    One call of SCRIPT per request. Connecting, and all replies to it together, may each take
-    TIMEOUT; only resolving a host name may take longer. If a call fails, or if SLOW_ANSWERS in a
-    row are slow, an outage begins: `fallback` decides, and one request at a time tries Redis again,
-    RETRY seconds after the last attempt. A fast answer ends the outage. Both are logged once.
+    One call of SCRIPT per request. Connecting, and each wait for a reply, may take TIMEOUT; only
+    resolving a host name may take longer. If a call fails, or if SLOW_ANSWERS in a row are slow, an
+    outage begins: `fallback` decides, and one request at a time tries Redis again, RETRY seconds
+    after the last attempt. A fast answer ends the outage. Both are logged once.
 
     `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns
     seconds. Raises ValueError if `url` cannot be used.
@@ -107,7 +78,6 @@ class RedisStore:
         self.limits = limits
         self.fallback = fallback
         self.clock = clock
-        self._deadline = threading.local()  # its `moment`, by time.monotonic()
         try:
             self._redis = redis.Redis.from_url(
                 url,
@@ -120,7 +90,6 @@ class RedisStore:
             # request would fail.
             pool = self._redis.connection_pool
             pool.connection_class(**pool.connection_kwargs)
-            pool.connection_class = self.with_deadline(pool.connection_class)
         except (redis.RedisError, TypeError, ValueError):
             # The text of the error may contain a part of the URL, which may contain a password.
             raise ValueError(
@@ -155,23 +124,11 @@ class RedisStore:
                 )
         return take(self.limits, full_at, now)[0]
 
-    def with_deadline(self, kind: Any) -> Any:
-        """A class of connections like `kind`, whose replies come before the thread's deadline.
-
-        redis-py limits only the time between two parts of a reply.
-        """
-
-        def connect(connection: Any) -> SocketWithDeadline:
-            return SocketWithDeadline(kind._connect(connection), self._deadline)
-
-        return type(kind.__name__, (kind,), {"_connect": connect})
-
     def run_script(self, client: bytes) -> list[int]:
         """The reply of SCRIPT: the time, and the moments before this request."""
         arguments = [
             str(number) for limit in self.limits for number in (limit.interval, limit.capacity)
         ]
-        self._deadline.moment = time.monotonic() + self.TIMEOUT
         reply: list[int] = self._redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)
         return reply
 
