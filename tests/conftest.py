@@ -27,7 +27,7 @@ from support.loads import (  # noqa: E402
 )
 from support.network import isolated  # noqa: E402
 
-from racedata.service.glibc import return_large_blocks  # noqa: E402
+from racedata.service.process_memory import return_large_blocks  # noqa: E402
 
 return_large_blocks()  # as the service does at its start: a test counts on it
 

@@ -4,7 +4,6 @@
 when it changes. Only what concerns all requests alike belongs here.
 """
 
-import gc
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +30,7 @@ from racedata.service.health import Health, sample_notice
 from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import Pages
+from racedata.service.process_memory import keep_what_exists
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
@@ -149,7 +149,5 @@ def application(settings: Settings) -> ReloadingApp:
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)
-    # The garbage collector no longer touches what exists now, so workers share its memory. With new
-    # data, free_memory ends this: each worker then has data of its own, and nothing to share.
-    gc.freeze()
+    keep_what_exists()
     return app

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from racedata.database import DatabaseError, FileState, file_state, not_enough_memory
-from racedata.service.glibc import free_memory
+from racedata.service.process_memory import free_memory
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:

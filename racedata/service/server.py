@@ -3,7 +3,6 @@
 worker.py waits for clients, and app.py answers them.
 """
 
-import gc
 import logging
 import os
 import resource
@@ -22,7 +21,7 @@ from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
 from racedata.service.app import application
-from racedata.service.glibc import return_large_blocks
+from racedata.service.process_memory import collect_seldom, return_large_blocks
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.reload import ReloadingApp
 from racedata.service.worker import STOP_SIGNALS, Worker
@@ -171,9 +170,7 @@ def set_up_process(settings: Settings) -> None:
             "or raise that limit"
         )
     return_large_blocks()
-    # A page of 2,000 records makes about 14,000 objects. By default, the garbage collector would
-    # look for cycles in them twenty times, and find none.
-    gc.set_threshold(20_000)
+    collect_seldom()
     # Stop signals wait until a new worker can handle them (`Worker.init_signals`): gunicorn would
     # lose early ones, and a worker that misses one runs on until `graceful_timeout` has passed.
     os.register_at_fork(

@@ -7,7 +7,6 @@ site_folder.py has the rules of the folder.
 """
 
 import argparse
-import gc
 import os
 import re
 import sys
@@ -26,6 +25,7 @@ from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import RULES
 from racedata.service.pages.rendering import CONTENT_TYPE, render
+from racedata.service.process_memory import keep_what_exists
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
 from racedata.settings import SettingError, Settings, argument, matching
@@ -252,7 +252,7 @@ def export(settings: Settings, path: str) -> str:
     """
     begun = time.monotonic()
     site = Site(settings, Snapshot.read(settings.database))
-    gc.freeze()  # these objects are never freed, so the garbage collector can skip them
+    keep_what_exists()
     with site_folder(path) as folder:
         site.write(folder)
         deleted = folder.finish()

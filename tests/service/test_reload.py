@@ -1,5 +1,5 @@
-"""racedata.service.reload, racedata.service.glibc: a new database is served soon and wholly; a
-bad file changes nothing.
+"""racedata.service.reload, process_memory: a new database is served soon and wholly; a bad file
+changes nothing.
 """
 
 import hashlib
@@ -283,7 +283,7 @@ from concurrent.futures import ThreadPoolExecutor
 from support.processes import own_memory
 from racedata.service.app import create_app
 from racedata.service.reload import ReloadingApp
-from racedata.service.glibc import return_large_blocks
+from racedata.service.process_memory import return_large_blocks
 from racedata.settings import Settings
 
 return_large_blocks()
