@@ -7,6 +7,7 @@ catalogue.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -48,10 +49,7 @@ class ObjectList:
     """A list in the catalogue, whose objects are the records of an endpoint."""
 
     name: str
-
-    def ids(self, served: Served, wanted: Wanted) -> Collection[int]:
-        """The ids of the objects that match."""
-        raise NotImplementedError
+    ids: Callable[[Served, Wanted], Collection[int]]  # of the objects that match
 
     def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         """A page of all objects, or of those that match."""
@@ -61,46 +59,40 @@ class ObjectList:
         return len(found), found[offset : offset + limit]
 
 
-class Seasons(ObjectList):
-    """Those with a matching race, or a matching standing."""
+def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
+    """The seasons with a matching race, or a matching standing."""
 
-    def ids(self, served: Served, wanted: Wanted) -> set[int]:
-        def years(races: Iterable[int]) -> set[int]:
-            return {served.catalogue.race_rows[id]["year"] for id in races}
+    def years(races: Iterable[int]) -> set[int]:
+        return {served.catalogue.race_rows[id]["year"] for id in races}
 
-        if "driverstandings" in wanted or "constructorstandings" in wanted:
-            # Compared by season, because its two championships may end with different races.
-            return set.intersection(
-                *(
-                    years(ids_in_standings(served, standings, "raceId", wanted))
-                    for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
-                    if any(name in wanted for name in standings.filter_columns)
-                )
+    if "driverstandings" in wanted or "constructorstandings" in wanted:
+        # Compared by season, because its two championships may end with different races.
+        return set.intersection(
+            *(
+                years(ids_in_standings(served, standings, "raceId", wanted))
+                for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
+                if any(name in wanted for name in standings.filter_columns)
             )
-        return years(queries.ids_of_races(served.data, wanted))
+        )
+    return years(queries.ids_of_races(served.data, wanted))
 
 
-class Circuits(ObjectList):
-    """Those of matching races."""
-
-    def ids(self, served: Served, wanted: Wanted) -> set[int]:
-        races = served.catalogue.race_rows
-        return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
+def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
+    """The circuits of matching races."""
+    races = served.catalogue.race_rows
+    return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
 
 
-@dataclass(frozen=True)
-class Entrants(ObjectList):
+def ids_of_entrants(
+    name: str, standings: RecordTable, served: Served, wanted: Wanted
+) -> Collection[int]:
     """The drivers or constructors of matching results, or in matching standings."""
-
-    standings: RecordTable
-
-    def ids(self, served: Served, wanted: Wanted) -> Collection[int]:
-        column = RESULT_COLUMNS[self.name]
-        if self.standings.kind.endpoint in wanted:
-            return ids_in_standings(served, self.standings, column, wanted)
-        if set(wanted) == {self.name}:  # a driver who never raced is in the answer too
-            return [int(wanted[self.name])]
-        return queries.ids_of_entrants(served.data, column, wanted)
+    column = RESULT_COLUMNS[name]
+    if standings.kind.endpoint in wanted:
+        return ids_in_standings(served, standings, column, wanted)
+    if set(wanted) == {name}:  # a driver who never raced is in the answer too
+        return [int(wanted[name])]
+    return queries.ids_of_entrants(served.data, column, wanted)
 
 
 def ids_in_standings(
@@ -113,10 +105,12 @@ def ids_in_standings(
     return queries.distinct(served.data, column, standings.name, standings.where(lists))
 
 
-SEASONS = Seasons("seasons")
-CIRCUITS = Circuits("circuits")
-DRIVERS = Entrants("drivers", queries.DRIVER_STANDINGS)
-CONSTRUCTORS = Entrants("constructors", queries.CONSTRUCTOR_STANDINGS)
+SEASONS = ObjectList("seasons", ids_of_seasons)
+CIRCUITS = ObjectList("circuits", ids_of_circuits)
+DRIVERS = ObjectList("drivers", partial(ids_of_entrants, "drivers", queries.DRIVER_STANDINGS))
+CONSTRUCTORS = ObjectList(
+    "constructors", partial(ids_of_entrants, "constructors", queries.CONSTRUCTOR_STANDINGS)
+)
 
 
 def races(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
@@ -138,6 +132,8 @@ class Records:
     """
 
     table: RecordTable
+    # makes the records of one race of its rows
+    of_race: Callable[[Served, Sequence[Row]], list[Json]]
 
     def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         """A page of them. A driver may have two rows in a race, but each race is in `Races` once
@@ -164,45 +160,37 @@ class Records:
             for id, of_race in groupby(rows, itemgetter("raceId"))
         ]
 
-    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
-        """The records that the rows of one race become."""
-        raise NotImplementedError
 
-
-@dataclass(frozen=True)
-class EachRow(Records):
+def each_row(table: RecordTable, record: Callable[[Row, Objects, Objects], Json]) -> Records:
     """A record for each row, which needs only drivers and constructors."""
 
-    record: Callable[[Row, Objects, Objects], Json]
-
-    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
+    def of_race(served: Served, rows: Sequence[Row]) -> list[Json]:
         drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
-        return [self.record(row, drivers, constructors) for row in rows]
+        return [record(row, drivers, constructors) for row in rows]
+
+    return Records(table, of_race)
 
 
-@dataclass(frozen=True)
-class Classification(Records):
+def classification(table: RecordTable, formats: Mapping[str, serializers.TimeFormat]) -> Records:
     """Results of a race or sprint, with times in the format that the settings name."""
 
-    formats: Mapping[str, serializers.TimeFormat]
-
-    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
+    def of_race(served: Served, rows: Sequence[Row]) -> list[Json]:
         data, catalogue, settings = served
-        format_time, winner = self.formats[settings.finish_times], None
+        format_time, winner = formats[settings.finish_times], None
         if settings.finish_times == "gap":
-            winner = queries.winner_time(data, self.table, rows[0]["raceId"])
+            winner = queries.winner_time(data, table, rows[0]["raceId"])
         drivers, constructors = catalogue.drivers, catalogue.constructors
         return [
             serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
             for row in rows
         ]
 
+    return Records(table, of_race)
 
-class Laps(Records):
+
+def laps(served: Served, rows: Sequence[Row]) -> list[Json]:
     """Laps, each with the times of all drivers."""
-
-    def of_race(self, served: Served, rows: Sequence[Row]) -> list[Json]:
-        return serializers.laps(rows, served.catalogue.drivers)
+    return serializers.laps(rows, served.catalogue.drivers)
 
 
 def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:

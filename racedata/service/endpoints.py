@@ -21,13 +21,12 @@ from racedata.service import content, queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.content import (
-    Classification,
     Content,
-    EachRow,
-    Laps,
     MakePage,
     Records,
     Served,
+    classification,
+    each_row,
 )
 from racedata.service.request import PROVENANCE, ParsedRequest
 
@@ -187,30 +186,32 @@ ENDPOINTS: Sequence[Endpoint] = (
         schema="Driver",
         make_page=content.DRIVERS.page,
     ),
-    of_table(Classification(queries.RESULTS, serializers.RACE_TIMES), "Race results", "Result"),
+    of_table(classification(queries.RESULTS, serializers.RACE_TIMES), "Race results", "Result"),
     of_table(
-        EachRow(queries.QUALIFYING, serializers.qualifying_result),
+        each_row(queries.QUALIFYING, serializers.qualifying_result),
         "Qualifying results",
         "QualifyingResult",
     ),
-    of_table(Classification(queries.SPRINT, serializers.SPRINT_TIMES), "Sprint results", "Result"),
+    of_table(classification(queries.SPRINT, serializers.SPRINT_TIMES), "Sprint results", "Result"),
     of_table(
-        EachRow(queries.SPRINT_QUALIFYING, serializers.qualifying_result),
+        each_row(queries.SPRINT_QUALIFYING, serializers.qualifying_result),
         "Sprint qualifying results",
         "QualifyingResult",
     ),
     of_table(
-        EachRow(queries.PRACTICE, serializers.practice_result), "Practice results", "PracticeResult"
+        each_row(queries.PRACTICE, serializers.practice_result),
+        "Practice results",
+        "PracticeResult",
     ),
-    of_table(EachRow(queries.PITSTOPS, serializers.pit_stop), "Pit stops", "PitStop"),
-    of_table(Laps(queries.LAPS), "Lap timings", "Lap", frozenset({"laps"})),
+    of_table(each_row(queries.PITSTOPS, serializers.pit_stop), "Pit stops", "PitStop"),
+    of_table(Records(queries.LAPS, content.laps), "Lap timings", "Lap", frozenset({"laps"})),
     of_table(
-        EachRow(queries.DRIVER_STANDINGS, serializers.driver_standing),
+        each_row(queries.DRIVER_STANDINGS, serializers.driver_standing),
         "Driver standings",
         "DriverStanding",
     ),
     of_table(
-        EachRow(queries.CONSTRUCTOR_STANDINGS, serializers.constructor_standing),
+        each_row(queries.CONSTRUCTOR_STANDINGS, serializers.constructor_standing),
         "Constructor standings",
         "ConstructorStanding",
     ),
