@@ -73,7 +73,7 @@ class Endpoint:
         if selection.wanted is None:
             return Content(selection, 0, [])
         own = {*self.rules.parameters} - {PROVENANCE}  # those that select records
-        parameters = {f"?{name}": value for name, value in request.parameters if name in own}
+        parameters = {name: value for name, value in request.parameters if name in own}
         wanted = {**selection.wanted, **parameters}
         return Content(selection, *self.make_page(served, wanted, request.limit, request.offset))
 

@@ -19,7 +19,7 @@ from racedata.service.snapshot import Snapshot
 # - its season and round: `race` (a raceId) if it has a round, else `season`, or `from_season` if
 #   later seasons match too;
 # - `final`, in their place, for the standings at the end of each season;
-# - an endpoint's own parameters, with a question mark before their names: `?since`, `?state`.
+# - an endpoint's own parameters: `since`, `state`. No filter has such a name.
 Wanted = Mapping[str, Value]
 
 # The filters for a row of `results`, which is one driver in one race, and the column that each
@@ -296,7 +296,7 @@ NOTE_COLUMNS: Mapping[str, str] = {
     "season": "year",
     "drivers": "driverId",
     "circuits": "circuitId",
-    "?state": "state",
+    "state": "state",
 }
 
 
@@ -320,8 +320,8 @@ def where_notes(wanted: Wanted) -> Where:
             "(raceId, driverId) IN (SELECT raceId, driverId FROM entries WHERE constructorId = ?)"
         )
         where.add(f"(constructorId = ? OR {by_entry})", [wanted["constructors"]] * 2)
-    if "?since" in wanted:
-        where.add("changedAt >= ?", [wanted["?since"]])
+    if "since" in wanted:
+        where.add("changedAt >= ?", [wanted["since"]])
     return where
 
 
