@@ -134,11 +134,16 @@ class RecordTable:
     ) -> tuple[int, list[Row]]:
         """The number of rows that match, and the rows of a page."""
         if self.kind.is_numbered_by_race and "race" not in wanted:
-            return self.page_race_by_race(data, wanted, limit, offset)
+            return self.page_of_season(data, wanted, limit, offset)
+        return self.page_of_list(data, wanted, limit, offset)
+
+    def page_of_list(
+        self, data: Snapshot, wanted: Wanted, limit: int, offset: int
+    ) -> tuple[int, list[Row]]:
+        """Like `page`, for rows that are numbered from 1: those of the table, or of a race."""
         where = self.where(wanted)
-        # Without a filter, the numbers of the rows have no gaps, so the last one is the total. If
-        # each race is numbered from 1, the race is no filter.
-        is_unfiltered = [*wanted] == (["race"] if self.kind.is_numbered_by_race else [])
+        # Without another filter, the numbers have no gaps, so the last one is the total.
+        is_unfiltered = wanted.keys() == ({"race"} if self.kind.is_numbered_by_race else set())
         count = "ifnull(max(record), 0)" if is_unfiltered else "count(*)"
         total: int = data.value(f"SELECT {count} FROM {self.name}{where}", where.values)
         if limit == 0 or offset >= total:
@@ -159,14 +164,14 @@ class RecordTable:
         sql = f"SELECT {self.selected} FROM {self.name}{page} ORDER BY record"
         return data.rows(sql, (*page.values, offset, offset + limit))
 
-    def page_race_by_race(
+    def page_of_season(
         self, data: Snapshot, wanted: Wanted, limit: int, offset: int
     ) -> tuple[int, list[Row]]:
         """Like `page`, for a season (D19). Races on other pages are only counted."""
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, wanted)
         others = {name: value for name, value in wanted.items() if name not in CALENDAR_COLUMNS}
-        # as in `page`, the last number is the number of rows
+        # as in `page_of_list`, the last number is the number of rows
         last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
         sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
@@ -174,8 +179,7 @@ class RecordTable:
             before, left = max(offset - total, 0), limit - len(rows)
             of_race = {**others, "race": race}
             if others:
-                # With a race, `page` does not come back here.
-                count, page = self.page(data, of_race, left, before)
+                count, page = self.page_of_list(data, of_race, left, before)
                 rows += page
             elif left and before < count:
                 rows += self.numbered_rows(data, self.where(of_race), left, before)
