@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from racedata.formats import Json, short_time
+from racedata.formats import Json, plural, short_time
 from racedata.model import KINDS, LETTERS
 from racedata.service.catalogue import Catalogue
 
@@ -74,6 +74,11 @@ def value_in_words(column: str, value: str, names: Names) -> str:
     if column == "milliseconds" and value.isdigit():
         return short_time(int(value))
     return names.constructors.get(value, value) if column == "constructor" else value
+
+
+def points_in_words(points: float) -> str:
+    """`0.5 points`, `1 point`."""
+    return f"{points:g} {plural('point', points)}"
 
 
 def place_in_words(text: str) -> str:

@@ -8,16 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain, groupby
+from operator import attrgetter
 from sqlite3 import Row
 from typing import Any, NamedTuple
 
-from racedata.formats import Json, counted, plural, short_time
+from racedata.formats import Json, counted, short_time
 from racedata.service import careers, page_queries
 from racedata.service.pages import seasons
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
 from racedata.service.pages.names import plain
-from racedata.service.words import place_in_words
+from racedata.service.pages.races import ranked
+from racedata.service.words import place_in_words, points_in_words
 
 SHOWN = 5  # of a ranking, and all with the same number as the last of them
 
@@ -147,11 +149,6 @@ def gap_in_words(milliseconds: int) -> str:
 def grid_in_words(place: int) -> str:
     """`22nd`."""
     return place_in_words(str(place))
-
-
-def points_in_words(points: float) -> str:
-    """`0.5 points`, `1 point`."""
-    return f"{points:g} {plural('point', points)}"
 
 
 # Rankings of drivers and of constructors: the caption, the head of the numbers, each one's entries.
@@ -305,10 +302,5 @@ def of_seasons(ask: Ask, drivers: Sequence[History]) -> Iterator[Ranking]:
 
 def first_of(entries: Iterable[Entry], is_most: bool = True) -> list[Entry]:
     """The first entries of a ranking: those with the largest number, or with the smallest."""
-    ordered = sorted(entries, key=lambda entry: entry.number, reverse=is_most)
-    last = ordered[:SHOWN][-1:]
-    return [
-        entry
-        for place, entry in enumerate(ordered)
-        if place < SHOWN or entry.number == last[0].number
-    ]
+    number = attrgetter("number")
+    return ranked(sorted(entries, key=number, reverse=is_most), number, SHOWN)

@@ -17,7 +17,7 @@ from racedata.service.pages.career import CONSTRUCTOR, DRIVER
 from racedata.service.pages.names import SHOWN, AllNames, Found, Name, RacesOfName, plain
 from racedata.service.pages.races import place
 from racedata.service.request import ALL
-from racedata.service.words import NOT_HERE, place_in_words
+from racedata.service.words import NOT_HERE, place_in_words, points_in_words
 
 LONGEST = 100  # characters of a query; no name is so long
 # Words for parts of the pages of drivers and constructors, and where these are.
@@ -226,7 +226,7 @@ def in_words(ask: Ask, season: Json, place: Json) -> str:
     """`1st in the championship, 175 points`, `excluded from the championship`."""
     position = place["positionText"]
     where = f"{place_in_words(position)} {'in' if position.isdigit() else 'from'} the championship"
-    points = place["points"] and f", {all_time.points_in_words(float(place['points']))}"
+    points = place["points"] and f", {points_in_words(float(place['points']))}"
     is_over = int(season["round"]) == ask.catalogue.rounds[int(season["season"])][-1]
     so_far = "" if is_over else " so far"
     return f"{where}{points}{so_far}"

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from racedata.formats import Json, plural, short_time
+from racedata.formats import Json, short_time
 from racedata.service.addresses import Round, Season
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Asterisk, Notes
 from racedata.service.request import ALL
 from racedata.service.serializers import gap_time, sessions_of
+from racedata.service.words import points_in_words
 
 T = TypeVar("T")
 MOST = 10  # of those who won most often, which pages show
@@ -154,7 +155,7 @@ def lead(places: Sequence[Json], is_over: bool) -> str:
     first, second = ranked[:2]
     points = points_ahead(first, second)
     name = first["Driver"]["familyName"] if "Driver" in first else first["Constructor"]["name"]
-    by = f"{points:g} {plural('point', points)}"
+    by = points_in_words(points)
     return (f"{name} won by {by}" if is_over else f"{name} is {by} ahead") if points > 0 else ""
 
 
@@ -236,9 +237,13 @@ def most(winners: Iterable[Json]) -> list[tuple[Json, int]]:
     return ranked(found, lambda pair: pair[1])
 
 
-def ranked(ranking: Sequence[T], number: Callable[[T], int]) -> list[T]:
-    """The first of a ranking: at most MOST, and all with the same number as the last of them."""
-    return [each for each in ranking if number(each) >= number(ranking[:MOST][-1])]
+def ranked(ranking: Sequence[T], number: Callable[[T], Any], first: int = MOST) -> list[T]:
+    """The first of a ranking, and all with the same number as the last of them."""
+    return [
+        each
+        for place, each in enumerate(ranking)
+        if place < first or number(each) == number(ranking[first - 1])
+    ]
 
 
 def fault(ask: Ask, season: int, round: int | None = None) -> str:
