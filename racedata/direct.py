@@ -4,6 +4,7 @@ The service's endpoints make the answers. HTTP, limits and caches are not needed
 """
 
 import os
+from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -17,6 +18,8 @@ from racedata.service.content import Served
 from racedata.service.endpoints import BY_NAME, RULES
 from racedata.service.request import (
     ALL,
+    OWN_PARAMETERS,
+    PROVENANCE,
     Parameters,
     ParsedRequest,
     accepted_parameters,
@@ -72,15 +75,18 @@ class Answering:
                 f"{address[-50:]!r} is not JSON; expected an address without an ending"
             )
         endpoint = BY_NAME[parsed.endpoint]
-        accepted = accepted_parameters(endpoint.rules, JSON)
-        for name in given:
-            if name not in accepted:
-                expected = f"expected only {', '.join(accepted)}"
-                raise ValueError(f"{endpoint.name} does not accept {name[:50]}; {expected}")
-        request = with_parameters(parsed, given, accepted, self.served.settings, self.base)
+        request = self.request(parsed, given, accepted_parameters(endpoint.rules, JSON))
         answer = endpoint.answer(self.served, request)
         # The answer shares objects with others. This copy is the caller's own.
         return cast(Json, orjson.loads(serializers.written(answer)))
+
+    def request(self, parsed: Address, given: Parameters, accepted: Sequence[str]) -> ParsedRequest:
+        """The request with these parameters. Raises ValueError for one that is not accepted."""
+        for name in given:
+            if name not in accepted:
+                expected = f"expected only {', '.join(accepted) or 'filters'}"
+                raise ValueError(f"{parsed.endpoint} does not accept {name[:50]}; {expected}")
+        return with_parameters(parsed, given, accepted, self.served.settings, self.base)
 
     def parse(self, address: str) -> Address:
         """Parses an address, with or without the base address. Raises AddressError."""
@@ -115,18 +121,23 @@ class Database(Answering):
         """All records of an endpoint, with the columns of the service's CSV:
         `db.frame("results", season=2023, drivers="alonso")`.
 
-        Raises ValueError if the service would refuse the address, and ImportError without pandas.
+        `filters` may also have the parameters that select records, which only some endpoints have:
+        `db.frame("discrepancies", state="open")`. Raises ValueError if the service would refuse the
+        request, and for a parameter that the endpoint does not have; ImportError without pandas.
         """
         try:
             import pandas
         except ImportError:
             raise ImportError("frame needs pandas; run: pip install pandas") from None
         front = [each for each in (season, round) if each is not None]
-        given = {name: value for name, value in filters.items() if value is not None}
+        given = {name: str(value) for name, value in filters.items() if value is not None}
+        parameters = {name: given.pop(name) for name in OWN_PARAMETERS if name in given}
         words = [word for name_and_value in given.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
-        _, _, objects = found.find(self.served, ParsedRequest(parsed, ALL, 0, ""))
+        accepted = [name for name in found.rules.parameters if name != PROVENANCE]
+        request = self.request(parsed, parameters, accepted)._replace(limit=ALL)
+        _, _, objects = found.find(self.served, request)
         return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.data, objects)))
 
     def sql(self, select: str, *values: Any) -> list[Row]:

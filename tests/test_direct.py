@@ -7,10 +7,13 @@ import sys
 
 import pandas
 import pytest
+from support.loads import changed
 
 from racedata import open_database
 from racedata.database import DatabaseError
+from racedata.service.addresses import FILTERS
 from racedata.service.catalogue import NoLastRound
+from racedata.service.request import PARAMETERS
 
 PAGE = ("limit", "offset")
 HOST = {"Host": "127.0.0.1:8000"}
@@ -125,6 +128,43 @@ def test_a_frame_takes_filters_even_of_its_own_name(db):
     of_alonso = db.frame("results", drivers="alonso")
     assert set(of_alonso["Driver.driverId"]) == {"alonso"}
     assert len(db.frame("results", drivers=None)) == len(db.frame("results"))
+
+
+DISPUTES = (
+    """INSERT INTO discrepancies (kind, key, columnName, year, driverId, state,
+        explanation, doubt)
+    SELECT 'drivers', driverRef, 'dob', year, driverId, state, '', 1
+    FROM drivers, (SELECT 2022 AS year UNION SELECT 2023),
+        (SELECT 'open' AS state UNION SELECT 'resolved')
+    WHERE driverRef IN ('alonso', 'norris')""",
+    "INSERT INTO discrepancy_values SELECT record, 1, 'sample', '' FROM discrepancies",
+)
+
+
+def test_a_frame_takes_the_parameters_of_the_endpoint_beside_its_filters(database):
+    with open_database(changed(database, *DISPUTES)) as db:
+        assert len(db.frame("discrepancies", state=None)) == 8
+        found = db.frame("discrepancies", 2023, drivers="alonso", state="open")
+    assert found[["season", "driverId", "state"]].values.tolist() == [[2023, "alonso", "open"]]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "said"),
+    [
+        ("discrepancies", "state", "state is '1'; expected open, explained or resolved"),
+        ("discrepancies", "since", "discrepancies does not accept since; expected only state"),
+        ("results", "state", "results does not accept state; expected only filters"),
+        ("results", "provenance", "results does not accept provenance; expected only filters"),
+        ("results", "limit", "'limit' is not a filter"),
+    ],
+)
+def test_a_parameter_that_a_frame_does_not_take_is_a_value_error(db, endpoint, name, said):
+    with pytest.raises(ValueError, match=f"^{said}"):
+        db.frame(endpoint, 2023, **{name: 1})
+
+
+def test_no_filter_has_the_name_of_a_parameter():
+    assert not FILTERS.keys() & PARAMETERS.keys()
 
 
 @pytest.mark.parametrize(
