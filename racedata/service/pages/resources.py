@@ -212,19 +212,17 @@ class FreshPage:
 
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages, self.page = pages, page
-        # one attribute, because threads share it
-        self.latest = self.read_at({})
-
-    def read_at(self, times: AskedAt) -> tuple[AskedAt, CachedAnswers]:
-        """The times at which refreshes last asked the sources, and what answers until the next."""
-        return times, CachedAnswers(self.pages.validators(times), self.pages.answers.cache)
+        # The times at which refreshes last asked the sources, and what answers until the next: one
+        # attribute, because threads share it.
+        self.latest: tuple[AskedAt, CachedAnswers] = {}, pages.answers
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        times = self.pages.ask.data.asked_at()
-        latest = self.latest
-        if times != latest[0]:
-            latest = self.latest = self.read_at(times)
-        self.pages.send(req, resp, self.page, latest[1], shown_times=times)
+        pages, times = self.pages, self.pages.ask.data.asked_at()
+        known, answers = self.latest
+        if times != known:
+            answers = CachedAnswers(pages.validators(times), pages.answers.cache)
+            self.latest = times, answers
+        pages.send(req, resp, self.page, answers, shown_times=times)
 
     on_head = on_get
 
@@ -236,6 +234,7 @@ class FindPage:
 
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages = pages
+        # Not made at the first search: workers share what exists before they are forked.
         self.page = page._replace(facts=partial(page.facts, names=names.AllNames(pages.ask)))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
