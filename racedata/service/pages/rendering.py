@@ -6,14 +6,14 @@ What a page shows is in the module of the same name, such as race.py.
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from racedata.colours import colour_in
 from racedata.formats import Json, counted
@@ -21,7 +21,6 @@ from racedata.service.pages.notes import Asterisk
 from racedata.service.words import full_name, place_of
 
 CONTENT_TYPE = "text/html; charset=utf-8"
-SEPARATOR = "\x1f"  # between the texts of a row
 
 FOLDER = files(__package__) / "templates"
 # Every page has both, without the comments of the script.
@@ -72,7 +71,7 @@ class Named(NamedTuple):
     name: str
 
 
-def entrant(place: Json, root: str, season: int) -> str:
+def entrant(place: Json, root: str, season: int) -> Markup:
     """The content of a cell: a driver, if there is one, with the constructors, as links; and an
     asterisk, if there are notes about the row.
     """
@@ -93,7 +92,7 @@ def entrant_cell(
     driver: Named | None,
     constructors: tuple[Named, ...],
     asterisk: Asterisk | None,
-) -> str:
+) -> Markup:
     colour = colour_in(constructors[0].id, season) if constructors else None
     return macro("entrant_cell", root, colour, driver, constructors, asterisk)
 
@@ -125,25 +124,6 @@ def macro(name: str, *arguments: object) -> Markup:
     return Markup(getattr(module, name)(*arguments))
 
 
-def filled(
-    form: str, records: Iterable[Json], keys: Sequence[str], root: str, season: int
-) -> Markup:
-    """The form, once for each record, with the texts under the keys and the `entrant`.
-
-    To escape each text of a record alone takes three times as long.
-    """
-    form = str(form)  # not Markup, which would escape everything again
-    shows_entrant = "%(entrant)s" in form
-    rows = []
-    for record in records:
-        texts = str(escape(SEPARATOR.join([record[key] for key in keys])))
-        values = dict(zip(keys, texts.split(SEPARATOR), strict=False))
-        if shows_entrant:
-            values["entrant"] = entrant(record, root, season)
-        rows.append(form % values)
-    return Markup("".join(rows))
-
-
 TEMPLATES = Environment(
     loader=PackageLoader(__package__),
     autoescape=True,
@@ -157,7 +137,6 @@ TEMPLATES.globals.update(style=STYLE, script=SCRIPT)
 TEMPLATES.filters.update(
     counted=counted,
     entrant=entrant,
-    filled=filled,
     full_name=full_name,
     in_words=in_words,
     number="{:,}".format,
