@@ -6,7 +6,7 @@ has are replaced with similar ones, and then drivers, constructors and circuits 
 words are found. The season of a year in the query is always found. How words match is in names.py.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -136,7 +136,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "found": found,
         "is_in_part": bool(in_part),
         "champions": champions(ask, found),
-        "mates": mates(ask, names, in_part, words),
+        "mates": mates(ask, in_part, words, years),
         "standings": standings(ask, found, words, years),
         "results": results(ask, found, words, years if has_all_words else ()),
         # Only a season has so many races of one year.
@@ -156,7 +156,7 @@ def pages_for(asked: Sequence[str]) -> list[tuple[str, str]]:
 
 def search(names: AllNames, words: list[str]) -> Search:
     """What the words find; or else, step by step, what fewer or similar words do."""
-    found, races = names.find(" ".join(words))
+    found, races = names.find(words)
     # seasons have words such as `calendar`, too
     needed = {*words} - SMALL_WORDS
     if needed and PAGES_BY_WORD.keys() >= needed and {each.kind for each in found} <= {"Seasons"}:
@@ -165,15 +165,15 @@ def search(names: AllNames, words: list[str]) -> Search:
         return Search(words, found, races)
     part = next((PARTS_BY_WORD[word] for word in words if word in PARTS_BY_WORD), "")
     words = [word for word in words if word not in LEFT_OUT]
-    found, races = names.find(" ".join(words))
+    found, races = names.find(words)
     if found or races:
         return Search(words, found, races, part)
-    similar = names.similar(" ".join(words))
+    similar = names.similar(words)
     words = [similar.get(word, word) for word in words]
-    found, races = names.find(" ".join(words))
+    found, races = names.find(words)
     if found or races:
         return Search(words, found, races, part, similar)
-    return Search(words, names.find_any(" ".join(words)), [], part, similar, False)
+    return Search(words, names.find_any(words), [], part, similar, False)
 
 
 def champions(ask: Ask, found: Iterable[Found]) -> dict[str, list[Json]]:
@@ -188,14 +188,15 @@ def champions(ask: Ask, found: Iterable[Found]) -> dict[str, list[Json]]:
     return won
 
 
-def mates(ask: Ask, names: AllNames, found: Iterable[Found], words: Sequence[str]) -> Mates | None:
+def mates(
+    ask: Ask, found: Iterable[Found], words: Iterable[str], years: Collection[str]
+) -> Mates | None:
     """The first two drivers that a query names, if they were team mates: in its years, if any."""
     drivers = named(found, "Drivers", words)
     if len(drivers) < 2:
         return None
     one, other = drivers[:2]
     id = ask.catalogue.ids["drivers"][one.link.removeprefix("drivers/").lower()]
-    years = names.seasons.intersection(words)
     seasons = [
         (year, mate)
         for year, mate in driver.mates(ask, id)
@@ -216,7 +217,7 @@ def standings(
         for each in found
         if (career := careers.get(each.kind))
         for name in each.names
-        if not {*f"{name.words}{name.others}".split()}.isdisjoint(words)
+        if not name.own_words.isdisjoint(words)
         for year in years
         for season in ask(career.standings, 1, int(year), None, **filter_by(name))
     ]
@@ -268,7 +269,5 @@ def filter_by(name: Name) -> dict[str, Value]:
 def named(found: Iterable[Found], kind: str, words: Iterable[str]) -> list[Name]:
     """The names of a kind that a query has, in its order; of several with a word, the first."""
     names = [name for each in found if each.kind == kind for name in each.names]
-    by_word = {
-        word: name for name in reversed(names) for word in f"{name.words}{name.others}".split()
-    }
+    by_word = {word: name for name in reversed(names) for word in name.own_words}
     return [*dict.fromkeys(by_word[word] for word in words if word in by_word)]

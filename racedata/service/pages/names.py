@@ -87,6 +87,11 @@ class Name(NamedTuple):
     nationality: str  # and the country
     searched: str  # all of these words: what it lacks, the name does not have
 
+    @property
+    def own_words(self) -> set[str]:
+        """All words but those of the nationality."""
+        return {*self.words.split(), *self.others.split()}
+
 
 class RacesOfName(NamedTuple):
     """The races of one name at one circuit; in what is found, all races of one name."""
@@ -125,12 +130,13 @@ class AllNames:
         ]
         self.vocabulary = {word for name in names for word in name.searched.split()}
 
-    def find(self, query: str) -> tuple[list[Found], list[RacesOfName]]:
-        """What matches a query: the kind with the best match first; and races, by their name.
+    def find(self, words: Sequence[str]) -> tuple[list[Found], list[RacesOfName]]:
+        """What has all words: the kind with the best match first; and races, by their name.
 
         A year selects races; beside other words, names need not have it.
         """
-        words = plain(query).split()
+        if not words:
+            return [], []
         years = self.seasons.intersection(words)
         others = [word for word in words if word not in years]
         kinds = []
@@ -139,7 +145,7 @@ class AllNames:
             matches = sorted(
                 (quality, -name.weight, name)
                 for name in names
-                if needed and (quality := quality_of(name, needed)) is not None
+                if (quality := quality_of(name, needed)) is not None
             )
             if matches:
                 if matches[0][0] == WHOLE:  # then a part of a word is not what was meant
@@ -148,14 +154,14 @@ class AllNames:
                 kinds.append((matches[0][:2], Found(kind, shown, len(matches))))
         kinds.sort(key=lambda pair: pair[0])
         found = [each for _, each in kinds]
-        races = self.find_races(others, years) if words else []
+        races = self.find_races(others, years)
         if (found or races) and "Seasons" not in [each.kind for each in found]:
             found += self.seasons_of(years)
         return found, races
 
-    def similar(self, query: str) -> dict[str, str]:
-        """By word of the query that is no word of a name, a similar word of a name."""
-        unknown = [word for word in plain(query).split() if word not in self.vocabulary]
+    def similar(self, words: Iterable[str]) -> dict[str, str]:
+        """For words that are no words of a name, similar ones that are."""
+        unknown = [word for word in words if word not in self.vocabulary]
         similar = {
             word: get_close_matches(word, self.vocabulary, 1, cutoff=0.83)
             for word in unknown[:MOST_REPLACED]
@@ -163,15 +169,14 @@ class AllNames:
         }
         return {word: close[0] for word, close in similar.items() if close}
 
-    def find_any(self, query: str) -> list[Found]:
-        """The drivers, constructors and circuits that have a word of the query as a word."""
-        words = {*plain(query).split()}
+    def find_any(self, words: Collection[str]) -> list[Found]:
+        """The drivers, constructors and circuits that have one of the words as a whole."""
         kinds = []
         for kind, names in self.kinds.items():
             matches = sorted(
                 (-number, -name.weight, name)
                 for name in names
-                if (number := len(words.intersection((name.words + name.others).split())))
+                if (number := len(name.own_words.intersection(words)))
             )
             if matches and kind != "Seasons":
                 shown = [name for _, _, name in matches[:SHOWN]]
@@ -247,18 +252,13 @@ def quality_of(name: Name, words: Iterable[str]) -> int | None:
             quality += BEGINS_MAIN
         elif f" {word}" in name.words:
             quality += BEGINS_WORD
-        elif is_nationality(name, word):
+        elif len(word) > 3 and f" {word}" in name.nationality:  # `spa` may be anything
             quality += NATIONALITY
         elif word in name.words or f" {word}" in name.others:
             quality += INSIDE
         else:
             return None
     return quality
-
-
-def is_nationality(name: Name, word: str) -> bool:
-    """Whether a word begins a nationality or its country; `spa` may be anything."""
-    return len(word) > 3 and f" {word}" in name.nationality
 
 
 def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:

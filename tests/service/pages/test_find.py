@@ -27,13 +27,13 @@ def full_names(full_database):
 
 def texts(names, query, kind):
     """The names that are shown of a kind."""
-    found, _ = names.find(query)
+    found, _ = names.find(plain(query).split())
     return [name.text for each in found if each.kind == kind for name in each.names]
 
 
 def races(names, query):
     """The races that are found, with their seasons."""
-    _, found = names.find(query)
+    _, found = names.find(plain(query).split())
     return {name.text: [race["season"] for race in editions] for name, editions in found}
 
 
@@ -89,7 +89,7 @@ def test_the_kind_with_the_best_match_is_first(full_names):
         "monza": "Circuits",
         "1996": "Seasons",
     }.items():
-        assert full_names.find(query)[0][0].kind == kind
+        assert full_names.find([query])[0][0].kind == kind
 
 
 def test_races_are_found_by_name_or_place_and_a_year_is_that_of_the_race(names):
@@ -108,18 +108,18 @@ def test_races_are_found_by_name_or_place_and_a_year_is_that_of_the_race(names):
 
 @pytest.mark.parametrize("query", ["", "  ", "!?", "zzzz", "alonso zzzz", "%", "_", "'", "x=1"])
 def test_nothing_is_found_by_signs_or_by_words_that_no_name_has(names, query):
-    assert names.find(query) == ([], [])
+    assert names.find(plain(query).split()) == ([], [])
 
 
 def test_only_the_first_of_many_are_shown_and_the_page_says_how_many_more_there_are(full_names):
-    (drivers, *_), _ = full_names.find("a")
+    (drivers, *_), _ = full_names.find(["a"])
     assert len(drivers.names) == SHOWN < drivers.total
 
 
 def test_every_name_is_found_by_itself(names):
     for kind, listed in names.kinds.items():
         for name in listed:
-            found, _ = names.find(name.text)
+            found, _ = names.find(plain(name.text).split())
             (same,) = [each for each in found if each.kind == kind]
             assert same.total > SHOWN or name in same.names
 
@@ -195,13 +195,13 @@ def test_the_field_is_on_every_page_and_keeps_what_was_asked(sample):
 
 def test_if_nothing_has_all_words_the_names_that_have_one_are_found(sample, names):
     query = "Alonso, or McLaren at Monza 2023?"
-    found = names.find_any(query)
+    found = names.find_any(plain(query).split())
     page = words_of(sample.get("/find", {"q": query}).text)
     assert "Nothing here has all these words in its name. These names have one" in page
     assert [each.kind for each in found] == ["Drivers", "Constructors", "Circuits", "Seasons"]
     assert [name.text for name in found[0].names] == ["Fernando Alonso"]
     assert [name.text for name in found[2].names] == ["Autodromo Nazionale di Monza"]
-    assert names.find_any("alons") == []  # only a part of a word
+    assert names.find_any(["alons"]) == []  # only a part of a word
 
 
 def test_of_two_team_mates_the_page_says_how_often_each_was_ahead(sample):
@@ -252,7 +252,7 @@ def test_names_are_found_by_the_ids_of_sources_and_circuits_by_their_initials(fu
 def test_a_misspelt_word_is_replaced_with_a_similar_one_and_the_page_says_so(
     sample, names, query, similar, link
 ):
-    assert names.similar(query) == similar
+    assert names.similar(query.split()) == similar
     html = sample.get("/find", {"q": query}).text
     assert link in links_of(html)
     for word, shown in similar.items():
@@ -261,8 +261,8 @@ def test_a_misspelt_word_is_replaced_with_a_similar_one_and_the_page_says_so(
 
 
 def test_few_words_are_replaced_and_only_if_nothing_is_found(sample, names):
-    assert names.similar("alonso xyz qqqqqqqq") == {}
-    assert len(names.similar("alonzo russelll hamiltonn verstapen")) == MOST_REPLACED
+    assert names.similar(["alonso", "xyz", "qqqqqqqq"]) == {}
+    assert len(names.similar(["alonzo", "russelll", "hamiltonn", "verstapen"])) == MOST_REPLACED
     assert "Shown is" not in words_of(sample.get("/find?q=onso").text)
 
 
@@ -326,7 +326,8 @@ def test_of_a_driver_and_a_constructor_or_a_year_the_page_has_the_results(
     ],
 )
 def test_constructors_are_found_by_one_word_by_most_words_and_by_country(full_names, query, first):
-    found = full_names.find(query)[0] or full_names.find_any(query)
+    words = plain(query).split()
+    found = full_names.find(words)[0] or full_names.find_any(words)
     names = next(each.names for each in found if each.kind == "Constructors")
     assert names[0].text == first
 
