@@ -33,13 +33,12 @@ from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.files.csvfile import csv_line
 from racedata.loader.matching import letters_of
-from racedata.loader.memory import ask_store
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.reading import ReadSources, put_all_read, read
-from racedata.loader.rebuild import put_if_apart
+from racedata.loader.rebuild import store_of
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
-from racedata.loader.store import Store
+from racedata.loader.store import IN_MEMORY, Store
 from racedata.loader.temporary import temporary_folder
 from racedata.model import KINDS, TABLE_OF
 from racedata.settings import LoaderSettings
@@ -147,8 +146,7 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
     """
     source = second_opinion(text)
     with (
-        closing(ExistingDatabase(path)) as existing,
-        closing(copy_of_store(path, existing)) as store,
+        closing(copy_of_store(path)) as store,
         temporary_folder("racedata-", path.name) as folder,
     ):
         with read([source], progress) as group, store.transaction():
@@ -163,11 +161,12 @@ def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], l
     return found, [*built.remarks, *compared]
 
 
-def copy_of_store(path: Path, existing: ExistingDatabase) -> Store:
+def copy_of_store(path: Path) -> Store:
     """A copy in memory of the store of a database; of one without a store, what it has."""
-    store = Store(Path(":memory:"))
-    ask_store(path, lambda original: original.db.backup(store.db), None)
-    put_if_apart(existing, store)
+    ExistingDatabase(path).close()  # raises LoadError if it is missing, or of an earlier version
+    store = Store(IN_MEMORY)
+    with store_of(path) as original:
+        original.db.backup(store.db)
     return store
 
 

@@ -30,7 +30,7 @@ from racedata.loader.same_bytes import SAMPLE, put_next_state
 from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
-from racedata.loader.store import IN_MEMORY, Store, opened_store
+from racedata.loader.store import IN_MEMORY, Store, opened_store, store_to_read
 from racedata.loader.threads import Sleep
 from racedata.loader.update import check_stored, put_whole
 from racedata.settings import LoaderSettings
@@ -200,13 +200,13 @@ def without_garbage_collection() -> Iterator[None]:
 @contextmanager
 def store_of(database: Path, may_write: bool = False) -> Iterator[Store]:
     """The store of a database. If that has none, or was built from another one, it is taken apart:
-    into the file if this `may_write`, or else in memory.
+    into the file if this `may_write`, or else in memory, and nothing is written.
 
     Without a database and a store, it is an empty one in memory.
     """
-    in_file = store_path(database).exists() or (may_write and not is_missing(database))
+    in_file = may_write and (store_path(database).exists() or not is_missing(database))
     with ExitStack() as stack:
-        store = opened_store(database) if in_file else Store(IN_MEMORY)
+        store = opened_store(database) if in_file else store_to_read(database)
         stack.enter_context(closing(store))
         if not is_missing(database) and is_apart(database, store):
             if not may_write:

@@ -14,7 +14,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +47,9 @@ APPLICATION_ID = 0x52414353  # "RACS"
 IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
 STORE_VERSION = 3
+# SQLite's errors for a damaged file, and for one that must be written before it can be read:
+# a program was killed while it committed
+NO_STORE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_READONLY_ROLLBACK)
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -93,7 +96,7 @@ class StoredPart(NamedTuple):
 
 
 class NotAStore(Exception):
-    """A file that is damaged."""
+    """A file that is damaged, or cannot be read without writing to it."""
 
 
 class UnknownStore(LoadError):
@@ -104,12 +107,14 @@ class Store:
     """An open store. Its functions raise sqlite3.Error.
 
     Raises UnknownStore for a database of another program, or a store of another version; NotAStore
-    for a file that is damaged, which it only finds out for certain if it `checks` the file.
+    for a file that is damaged, which it only finds out for certain if it `checks` the file. Without
+    `may_write`, it only reads a file that exists.
     """
 
-    def __init__(self, path: Path, checks: bool = True) -> None:
+    def __init__(self, path: Path, checks: bool = True, may_write: bool = True) -> None:
         self.path = path
-        self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
+        place = path if may_write else f"{path.as_uri()}?mode=ro"
+        self.db = sqlite3.connect(place, uri=not may_write, isolation_level=None, timeout=60)
         try:
             # Readers only wait while a transaction is committed.
             self.db.execute("PRAGMA cache_spill = OFF")
@@ -117,6 +122,8 @@ class Store:
             is_empty, version = self.is_empty(), self.version()
             self.db.execute("COMMIT")
             if version == (0, 0) and is_empty:
+                if not may_write:
+                    raise NotAStore(f"{path} is empty")
                 self.create()
             elif version != (APPLICATION_ID, STORE_VERSION):
                 raise UnknownStore(
@@ -127,7 +134,7 @@ class Store:
                 raise NotAStore(f"{path} is damaged")
         except sqlite3.DatabaseError as error:
             self.close()
-            if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            if error.sqlite_errorcode in NO_STORE:
                 raise NotAStore(f"{path}: {error}") from None
             raise
         except (UnknownStore, NotAStore):
@@ -408,6 +415,19 @@ def opened_store(database: Path, checks: bool = True) -> Store:
     if is_new and database.exists():
         copy_attributes(database, path)
     return store
+
+
+def store_to_read(database: Path) -> Store:
+    """The store beside a database, which stays as it is; an empty one in memory if there is none
+    that this version can read.
+    """
+    path = store_path(database)
+    if path.is_file():  # a FIFO would block
+        if not os.access(path, os.R_OK):
+            os.close(os.open(path, os.O_RDONLY))  # its error names the file; SQLite's does not
+        with suppress(NotAStore, UnknownStore):
+            return Store(path, may_write=False)
+    return Store(IN_MEMORY)
 
 
 def packed(rows: Sequence[Sequence[Value]]) -> bytes:

@@ -1,13 +1,16 @@
 """racedata.loader.store_commands: the commands that show what the store has, and build from it."""
 
 import csv
-import shutil
+import os
+import subprocess
+import sys
 
 import pytest
-from support import SAMPLE
+from support import SAMPLE, spoiling
 from support.apis import hurried, refreshed
 from support.loads import (
     built,
+    changed,
     csv_rows,
     edited,
     file_of_corrections,
@@ -19,6 +22,7 @@ from support.loads import (
 )
 from support.refreshes import F1DB
 
+from racedata.database import store_path
 from racedata.loader.refresh import Refresh
 
 
@@ -114,20 +118,70 @@ def test_entries_are_shown_even_if_none_count(tmp_path):
     assert lines[1:] == ["driverId,constructorId", f"{drivers[driver]},{team['constructorRef']}"]
 
 
-@pytest.mark.parametrize("has_store", [False, True])
-def test_what_only_reads_writes_nothing_even_if_the_database_is_from_elsewhere(tmp_path, has_store):
+def damaged(store):
+    content = store.read_bytes()
+    store.write_bytes(content[:4096] + b"\xff" * 8192 + content[12288:])
+
+
+def half_committed(store):
+    """Leaves the journal of a program that was killed while it committed."""
+    killed = """import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA cache_size = 1")
+db.execute("BEGIN")
+db.execute("UPDATE parts SET entrants = 99")
+db.execute("DELETE FROM parts")
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", killed, store], check=True)
+    assert store.with_name(f"{store.name}-journal").read_bytes()[:1] != b"\0"
+
+
+STORES = {
+    "none": lambda store: store.unlink(),
+    "of another database": lambda store: built(SAMPLE, store.with_name("x.db")),
+    "empty": spoiling.emptied,
+    "text": spoiling.text,
+    "with damaged pages": damaged,
+    "of another version": lambda store: changed(store, "PRAGMA user_version = 2"),
+    "half committed": half_committed,
+}
+
+
+@pytest.mark.parametrize("spoil", STORES.values(), ids=STORES)
+def test_what_only_reads_writes_nothing_and_needs_no_store(tmp_path, spoil):
+    database = built([SAMPLE, F1DB], tmp_path / "x.db")
+    content = database.read_bytes()
+    spoil(store_path(database))
+    database.write_bytes(content)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    status, lines, error = said("parts", database, "2023/18", "results")
+    assert (status, error) == (0, "") and lines[0].endswith("20 rows, counts")
+    status, lines, error = said("sources", database)
+    assert (status, error) == (0, "")
+    assert any("f1db at " in line and ": read " in line for line in lines)
+    status, lines, error = said("check", database, "--against", str(SAMPLE))
+    assert (status, error) == (0, "") and lines[-1].startswith("0 differences of ")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_what_only_reads_needs_no_permission_to_write(tmp_path, is_apart):
     folder = tmp_path / "folder"
     folder.mkdir()
-    copied = folder / "x.db"
-    if has_store:
-        built(SAMPLE, copied)
-    shutil.copy(built([SAMPLE, F1DB], tmp_path / "other.db"), copied)
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    status, lines, _ = said("parts", copied, "2023/18", "results")
-    assert status == 0 and lines[0].endswith("20 rows, counts")
-    status, lines, _ = said("sources", copied)
-    assert status == 0 and any("f1db at " in line and ": read " in line for line in lines)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    database = built([SAMPLE, F1DB], folder / "x.db")
+    if is_apart:
+        store_path(database).unlink()
+    for path in (*folder.iterdir(), folder):
+        path.chmod(path.stat().st_mode & 0o555)
+    command = [sys.executable, "-m", "racedata"]
+    if os.geteuid() == 0:  # root may write to any file
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    for words in (["sources"], ["parts", "2023/18", "results"], ["check", "--against", SAMPLE]):
+        ended = subprocess.run(
+            [*command, *words, "--database", database], capture_output=True, text=True
+        )
+        assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
