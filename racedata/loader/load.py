@@ -23,6 +23,7 @@ from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import (
     Condition,
     NewDatabase,
+    NothingNew,
     condition_at,
     new_database,
     replace_from_store,
@@ -154,13 +155,13 @@ def load_unread(settings: LoaderSettings, progress: Progress) -> str:
         unread, has_changed = unread_at(path)
         if unread:
             return load_into(new, unread, progress)[-1]
-        new.is_new = has_changed
-        if has_changed:
-            with new.store() as (store, corrected):
-                put_source_list(store, wanted_list(store))
-                report = new.build(store, corrected, progress)
-            why = "because the list of sources has changed"
-            return f"{settings.database}: {report.seasons} from its store, {why}"
+        if not has_changed:
+            raise NothingNew
+        with new.store() as (store, corrected):
+            put_source_list(store, wanted_list(store))
+            report = new.build(store, corrected, progress)
+        why = "because the list of sources has changed"
+        return f"{settings.database}: {report.seasons} from its store, {why}"
     return ""
 
 

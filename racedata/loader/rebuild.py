@@ -37,7 +37,7 @@ from racedata.settings import LoaderSettings
 
 
 class NothingNew(Exception):
-    """The new database has the same rows as the old one, so that stays."""
+    """Raised in the block of `new_database`: the old one stays, and the program goes on."""
 
 
 @dataclass
@@ -47,7 +47,6 @@ class NewDatabase:
     path: Path  # where it is made
     settings: LoaderSettings  # with the path where it is put
     existing: ExistingDatabase | None
-    is_new: bool = True  # whether it differs
 
     @contextmanager
     def store(self) -> Iterator[tuple[Store, CorrectedRows]]:
@@ -70,9 +69,11 @@ class NewDatabase:
     ) -> Report:
         """Builds the database from the store.
 
-        If the old database `may_stay`, it does unless a table differs that sources fill, or one of
-        the `others`. Even other ids, or another order of records, make a difference here, unlike in
-        changes.py.
+        If the old database `may_stay`, the report says what differs. If nothing does, the caller
+        raises NothingNew once the store is committed, which has the state of the old one then.
+
+        A table differs that sources fill, or one of the `others`. Even other ids, or another order
+        of records, make a difference here, unlike in changes.py.
         """
         settings, old = self.settings, self.existing
         check_stored(store, corrected)
@@ -85,23 +86,24 @@ class NewDatabase:
             report = build_database(
                 self.path, store, corrected, progress, old, settings.is_only_open
             )
-        if old and may_stay:
+        if may_stay:
             report = report._replace(differences=self.differences(progress, *others))
-            self.is_new = bool(report.differences)
-            if not self.is_new:
+            if old and not report.differences:
                 store.state = old.state
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
         """A line for each table that differs: see ExistingDatabase.differences."""
-        return self.existing.differences(self.path, progress, *others) if self.existing else []
+        if not self.existing:
+            return ["a new database"]
+        return self.existing.differences(self.path, progress, *others)
 
 
 @contextmanager
 def new_database(
     settings: LoaderSettings, sleep: Sleep | None = None, may_replace: bool = False
 ) -> Iterator[NewDatabase]:
-    """A new database, which replaces the old one unless the block raises, or both are the same.
+    """A new database, which replaces the old one unless the block raises.
 
     If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
     file. `sleep` is as in `replacement`.
@@ -113,10 +115,7 @@ def new_database(
             with suppress(*([LoadError, sqlite3.Error] if may_replace else [])):
                 existing = ExistingDatabase(path, OLDEST_VERSION)
                 stack.enter_context(closing(existing))
-        new = NewDatabase(file, settings, existing)
-        yield new
-        if not new.is_new:
-            raise NothingNew
+        yield NewDatabase(file, settings, existing)
 
 
 def replace_from_store(settings: LoaderSettings, progress: Progress, reason: str) -> list[str]:

@@ -25,7 +25,7 @@ from racedata.loader.memory import (
     remembered_requests,
 )
 from racedata.loader.program import fault_text
-from racedata.loader.rebuild import new_database, store_of
+from racedata.loader.rebuild import NothingNew, new_database, store_of
 from racedata.loader.schedule import Expected
 from racedata.loader.source_list import (
     after_refresh,
@@ -203,7 +203,9 @@ class SourceRefresh:
                 self.known_readings = readings(store)
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)
-        self.is_new |= new.is_new
+            if not report.differences:
+                raise NothingNew
+            self.is_new = True
 
     def replace_with(self, copy: Copy) -> None:
         """Replaces the database with a copy of another one, if they differ."""

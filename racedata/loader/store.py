@@ -393,7 +393,7 @@ class Store:
 
 def opened_store(database: Path, checks: bool = True) -> Store:
     """The store beside a database. A new one replaces one that is damaged, and stderr says so: any
-    command may be the first to open it, and some of them print no report.
+    command that writes may be the first to open it, and some of them print no report.
 
     It is deleted, not put aside: what counted in it is also in the database.
     """

@@ -23,6 +23,7 @@ from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run, settings_of
 from racedata.loader.rebuild import (
     Condition,
+    NothingNew,
     condition_at,
     new_database,
     replace_from_store,
@@ -39,8 +40,11 @@ def replace_if_different(settings: LoaderSettings, progress: Progress) -> list[s
     condition = condition_at(Path(database))
     if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
         return replace_from_store(settings, progress, condition.value)
-    with new_database(settings) as new, new.store() as (store, corrected):
-        report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
+    with new_database(settings) as new:
+        with new.store() as (store, corrected):
+            report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
+        if not report.differences:
+            raise NothingNew
     if not report.differences:
         return [*report.misfits, f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons}"]
