@@ -45,7 +45,9 @@ Say = Callable[[str], object]  # prints a line
 
 @dataclass
 class Refresh:
-    """A refresh of a database from sources: `run` asks all of them, and `ask` one."""
+    """A refresh of a database from sources: `run` asks all of them, and `ask` one, once the
+    database is in step.
+    """
 
     settings: LoaderSettings
     addresses: Sequence[str]  # of the sources
@@ -67,7 +69,7 @@ class Refresh:
         If a source fails, raises LoadError after asking the others.
         """
         was_refused, faults = False, []
-        self.prepare(say)
+        self.bring_into_step(say)
         with closing(ExistingDatabase(self.path)) as existing:
             # before any source adds to it: each source brings the same seasons
             first = existing.first_season([])
@@ -84,7 +86,7 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return was_refused
 
-    def prepare(self, say: Say) -> None:
+    def bring_into_step(self, say: Say) -> None:
         """Builds the database if it is of an earlier version, or lacks what the store has. Raises
         LoadError, before any request, if it is missing or damaged.
         """
@@ -98,7 +100,6 @@ class Refresh:
         It brings each season from the first that it finds unfinished, or from `first` if that is
         earlier.
         """
-        self.prepare(say)
         self.set_name(source)
         of_source = SourceRefresh(self, source, say, first)
         with self.limits_remembered(source):
