@@ -240,8 +240,8 @@ def followed_source(refresh: Refresh, source: Source) -> FollowedSource:
 def refreshed(refresh: Refresh, source: Source) -> str:
     """Brings the database up to date from a source. Returns what changed, in one line."""
     lines: list[str] = []
-    refresh.bring_into_step(lines.append)
-    is_new = refresh.ask(source, lines.append)
+    first = refresh.bring_into_step(lines.append)
+    is_new = refresh.ask(source, lines.append, first)
     return "; ".join(" ".join(line.split()) for line in lines) if is_new else ""
 
 

@@ -77,17 +77,19 @@ def remember_refused(database: Path, name: str, now: datetime, seconds: float) -
     remember(database, name, {"refusedUntil": until})
 
 
-def refused_until(database: Path, name: str, now: datetime) -> str:
-    """Until when a source refuses requests, at most a day from now; empty if it does not."""
-    until = recalled(database, name).get("refusedUntil")
+def refused_until(facts: Mapping[str, Any], now: datetime) -> str:
+    """Until when a source refuses requests, of which these facts are remembered: at most a day from
+    now; empty if it does not.
+    """
+    until = facts.get("refusedUntil")
     if not is_timestamp(until):
         return ""
     return until if timestamp(now) < until <= timestamp(now + LONGEST_REFUSAL) else ""
 
 
-def remembered_requests(database: Path, name: str) -> list[int]:
-    """When the latest requests to a source ended: seconds since 1970."""
-    found = recalled(database, name).get("requests")
+def remembered_requests(facts: Mapping[str, Any]) -> list[int]:
+    """When the latest requests to such a source ended: seconds since 1970."""
+    found = facts.get("requests")
     return [each for each in found if type(each) is int] if isinstance(found, list) else []
 
 

@@ -15,10 +15,11 @@ from racedata.loader.allowed import check_licence
 from racedata.loader.copies import Copy, install_copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
-from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
+from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.load import bring_into_step
 from racedata.loader.memory import (
     clear_for_copy,
+    recalled,
     refused_until,
     remember,
     remember_refused,
@@ -69,10 +70,8 @@ class Refresh:
         If a source fails, raises LoadError after asking the others.
         """
         was_refused, faults = False, []
-        self.bring_into_step(say)
-        with closing(ExistingDatabase(self.path)) as existing:
-            # before any source adds to it: each source brings the same seasons
-            first = existing.first_season([])
+        # before any source adds to the database: each source brings the same seasons
+        first = self.bring_into_step(say)
         # The most trusted comes last: dumps only bring seasons that are still unfinished.
         for source in reversed(self.sources):
             try:
@@ -86,15 +85,17 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return was_refused
 
-    def bring_into_step(self, say: Say) -> None:
-        """Builds the database if it is of an earlier version, or lacks what the store has. Raises
-        LoadError, before any request, if it is missing or damaged.
+    def bring_into_step(self, say: Say) -> int:
+        """Builds the database if it is of an earlier version, or lacks what the store has. Returns
+        its first unfinished season. Raises LoadError, before any request, if it is missing or
+        damaged.
         """
         if line := bring_into_step(self.settings, self.progress):
             say(line)
-        ExistingDatabase(self.path).close()
+        with closing(ExistingDatabase(self.path)) as existing:
+            return existing.first_season([])
 
-    def ask(self, source: Source, say: Say, first: int = LAST_SEASON) -> bool:
+    def ask(self, source: Source, say: Say, first: int) -> bool:
         """Fetches the records of a source. Returns whether a new database was stored.
 
         It brings each season from the first that it finds unfinished, or from `first` if that is
@@ -123,11 +124,12 @@ class Refresh:
         """Keeps to the limits of the source over restarts: counts the requests of earlier runs, and
         raises NotYet without a request as long as it refuses.
         """
-        if until := refused_until(self.path, source.name, source.pace.time()):
+        facts = recalled(self.path, source.name)
+        if until := refused_until(facts, source.pace.time()):
             raise NotYet(
                 f"{without_query(source.address)}: refuses requests until {until}; try again then"
             )
-        source.pace.resume(remembered_requests(self.path, source.name))
+        source.pace.resume(remembered_requests(facts))
         try:
             yield
         except NotYet as error:

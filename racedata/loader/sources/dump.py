@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
@@ -11,7 +11,6 @@ from typing import NamedTuple
 from racedata.formats import HTTP, timestamp, without_query
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import LAST_SEASON
 from racedata.loader.files.archives import Dump, checksum_of, opened, unzipped
 from racedata.loader.http import Request, Secret
 from racedata.loader.parts import Tables
@@ -115,13 +114,14 @@ class DumpSource(Source):
             for remark in read_dump(dump, stage, is_loaded=False):
                 task.say(remark)
             tables = Tables(stage.db, "stage")
+            years = sorted({year for year, _ in tables.rounds.values()})
             if task.season:
-                found = sorted({year for year, _ in tables.rounds.values()})
-                check_season(task.season, found, self.address)
-                years: Collection[int] = [task.season]
+                check_season(task.season, years, self.address)
+                years = [task.season]
             else:
                 with task.history.database() as old:
-                    years = range(old.first_season([]), LAST_SEASON)
+                    first = old.first_season([])
+                years = [year for year in years if year >= first]
             for number, source in stage.stored_sources():
                 self.name = source.name
                 task.deliver(delivery_of(source, tables, number, years))

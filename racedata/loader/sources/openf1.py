@@ -174,7 +174,9 @@ class OpenF1(Source):
         last_asked = asked_before(history)
         races = []
         with history.database() as old:
-            unfinished = min(old.first_season([]), task.first if task else LAST_SEASON)
+            unfinished = old.first_season([])
+            if task:
+                unfinished = min(unfinished, task.first)
             first = season or max(FIRST, unfinished)
             for id, year, round, name, circuit, date in old.db.execute(
                 """SELECT raceId, year, round, races.name, circuitRef, date
