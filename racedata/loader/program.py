@@ -8,11 +8,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from racedata.formats import printable
-from racedata.loader.errors import FAULTS, Progress
-from racedata.loader.replacement import full_disk_named, identity_of_file
+from racedata.loader.errors import FAULTS, Progress, no_space_for_temporary_files
+from racedata.loader.replacement import has_no_temporary_space, identity_of_file
 from racedata.loader.signals import interrupted_by_end_signals
 from racedata.settings import FILE, LoaderSettings, SettingError, argument
 
@@ -56,8 +55,7 @@ def run(
     lines: list[str] = []
     fault = ""
     try:
-        folder = Path(os.path.realpath(database)).parent
-        with interrupted_by_end_signals(), full_disk_named(folder):
+        with interrupted_by_end_signals():
             lines = work(progress)
     except KeyboardInterrupt:
         fault = "interrupted"
@@ -74,6 +72,9 @@ def run(
 
 def fault_text(error: Exception, database: str) -> str:
     """What one of FAULTS says, in one line."""
+    folder = os.path.dirname(os.path.realpath(database))
+    if has_no_temporary_space(error, folder):
+        error = no_space_for_temporary_files()
     match error:
         case MemoryError():
             text = f"{database}: not enough memory"
@@ -83,7 +84,7 @@ def fault_text(error: Exception, database: str) -> str:
             text = f"{error.filename or database}: {error.strerror}"
         case _:
             text = str(error)
-    text += what_to_do(error, os.path.dirname(os.path.realpath(database)))
+    text += what_to_do(error, folder)
     return printable(text)
 
 

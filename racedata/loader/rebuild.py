@@ -22,10 +22,10 @@ from racedata.loader.corrections import (
     remember_corrections,
 )
 from racedata.loader.delivery import delivery_of
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
-from racedata.loader.replacement import full_disk_named, replacement
+from racedata.loader.replacement import has_no_temporary_space, replacement
 from racedata.loader.same_bytes import SAMPLE, put_next_state
 from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
@@ -81,11 +81,15 @@ class NewDatabase:
         put_next_state(
             store, corrected.corrections, old.state if old and not old.is_sample else None
         )
-        # before a fault rolls the store back: that frees space
-        with full_disk_named(self.path.parent):
+        try:
             report = build_database(
                 self.path, store, corrected, progress, old, settings.is_only_open
             )
+        except sqlite3.Error as error:
+            # before the store is rolled back: that frees space
+            if has_no_temporary_space(error, self.path.parent):
+                raise no_space_for_temporary_files() from None
+            raise
         if may_stay:
             report = report._replace(differences=self.differences(progress, *others))
             if old and not report.differences:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from racedata.database import file_state, is_replaceable
 from racedata.hints import MOVE
-from racedata.loader.errors import LoadError, no_space_for_temporary_files
+from racedata.loader.errors import LoadError
 from racedata.loader.temporary import remove_left
 from racedata.loader.threads import Sleep
 from racedata.locks import lock, opened_folder
@@ -37,27 +37,20 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
         remove_left(f".{old.name}.", old.name, old.parent)  # by provide.py
         try:
             new.touch()  # its error names the missing permission; SQLite's does not
-            with full_disk_named(old.parent):
-                yield new
+            yield new
             replace_file(new, old)
         finally:
             new.unlink(missing_ok=True)
 
 
-@contextmanager
-def full_disk_named(folder: Path) -> Iterator[None]:
-    """Raises LoadError if the disk of temporary files is full, and not the disk of `folder`.
+def has_no_temporary_space(error: Exception, folder: str | Path) -> bool:
+    """Whether an error says that the disk of temporary files is full, and not the one of `folder`.
 
     SQLite has deleted the file by then. The disk that had no space is still the one that has less.
     """
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_FULL and (
-            shutil.disk_usage(tempfile.gettempdir()).free < shutil.disk_usage(folder).free
-        ):
-            raise no_space_for_temporary_files() from None
-        raise
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL and (
+        shutil.disk_usage(tempfile.gettempdir()).free < shutil.disk_usage(folder).free
+    )
 
 
 def replace_file(new: Path, old: Path) -> None:
