@@ -82,7 +82,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     facts = 0
     with closing(ExistingDatabase(path)) as existing:
         db = existing.db
-        prepare(db)
+        add_views(db)
         for check in sorted(checks.ALL, key=lambda check: check.is_history):
             (looked_at,) = db.execute(f"SELECT count(*) FROM {check.rows}").fetchone()
             doubts = db.execute(check.sql)
@@ -99,7 +99,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     yield f"{number - len(nothing)} of {number} checks reported {counted(facts, 'doubtful fact')}"
 
 
-def prepare(db: sqlite3.Connection) -> None:
+def add_views(db: sqlite3.Connection) -> None:
     """Creates the functions, views and temporary tables that the checks read."""
     add_milliseconds(db)
     db.create_function("letters", 1, lambda name: name and letters_of(name), deterministic=True)

@@ -1,7 +1,8 @@
 """Keeps the database fresh: `racedata refresh --follow`, until a signal ends it.
 
-`Follower` prepares the database, and starts a thread for each source, so a slow or failing one does
-not delay the others. `CheckLoop` is what a thread does. The rules for its times are in schedule.py.
+`Follower` makes the database complete, and starts a thread for each source, so a slow or failing
+one does not delay the others. `CheckLoop` is what a thread does. The rules for its times are in
+schedule.py.
 """
 
 import sys
@@ -42,7 +43,7 @@ from racedata.settings import LoaderSettings
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 # the longest sleep, to notice that the machine was suspended or its clock set
 WAIT_SECONDS = 15
-PREPARED_AGAIN = timedelta(minutes=10)  # the database may vanish
+COMPLETED_AGAIN = timedelta(minutes=10)  # the database may vanish
 
 
 @dataclass
@@ -80,18 +81,21 @@ class CheckLoop:
         while 0 < (seconds := (due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
 
-    def prepare(
-        self, prepare: Callable[[], str], is_enough: Callable[[], bool], begin: Callable[[], object]
+    def keep_complete(
+        self,
+        make_complete: Callable[[], str],
+        is_enough: Callable[[], bool],
+        begin: Callable[[], object],
     ) -> Never:
-        """Prepares the database, again and again. Calls `begin` once when sources can be followed;
-        `is_enough` says whether they can even if it fails.
+        """Makes the database complete, again and again. Calls `begin` once when sources can be
+        followed; `is_enough` says whether they can even if it fails.
         """
         failures, has_begun = 0, False
         while True:
             try:
-                if done := prepare():
+                if done := make_complete():
                     self.report(done)
-                failures, wait, is_ready = 0, PREPARED_AGAIN, True
+                failures, wait, is_ready = 0, COMPLETED_AGAIN, True
             except Exception as error:
                 failures += 1
                 wait, is_ready = retry_wait(failures), is_enough()
@@ -155,7 +159,7 @@ class CheckLoop:
 
 
 class Follower:
-    """Follows the sources of a database in threads: prepares it, and then refreshes it."""
+    """Follows the sources of a database in threads: makes it complete, and then refreshes it."""
 
     def __init__(
         self, settings: LoaderSettings, addresses: Sequence[str], is_named: bool, threads: Threads
@@ -168,11 +172,13 @@ class Follower:
 
     def run(self) -> None:
         """Follows until the threads end, which leave the database intact."""
-        work = partial(self.loop.prepare, self.prepare, self.has_more_than_the_sample, self.begin)
+        work = partial(
+            self.loop.keep_complete, self.make_complete, self.has_more_than_the_sample, self.begin
+        )
         self.threads.start(work)
         self.threads.wait()
 
-    def prepare(self) -> str:
+    def make_complete(self) -> str:
         """Builds the database if it is missing, or lacks what it should have. Returns what it did,
         in one line, or raises one of FAULTS.
         """

@@ -251,7 +251,7 @@ def test_a_source_is_asked_only_for_kinds_that_it_publishes():
 
 
 @pytest.mark.parametrize("is_enough", [False, True])
-def test_the_database_is_prepared_until_that_succeeds_and_then_every_ten_minutes(is_enough):
+def test_the_database_is_made_complete_until_that_succeeds_and_then_every_ten_minutes(is_enough):
     clock, lines = Clock(0.5), []
 
     def say(text, due=None):
@@ -260,7 +260,7 @@ def test_the_database_is_prepared_until_that_succeeds_and_then_every_ten_minutes
     work = failing(2)
     with pytest.raises(KeyboardInterrupt):
         loop = CheckLoop(lambda: [], lambda: clock.now, clock.wait, say, say)
-        loop.prepare(work, lambda: is_enough, lambda: say("begins"))
+        loop.keep_complete(work, lambda: is_enough, lambda: say("begins"))
     begins = lines.pop(lines.index("12:00 begins" if is_enough else "12:15 begins"))
     assert begins and lines == ["12:00 down 12:05", "12:05 down 12:15"] + [
         f"12:{minute} new" for minute in (15, 25)

@@ -362,7 +362,7 @@ def test_a_dump_at_a_url_is_known_by_the_name_that_only_its_files_have(
         for _ in range(2):  # the first one loads it
             said = racedata("refresh", "--database", database).stdout
             assert f"nothing new: {url} was read " in said and len(server.paths) == 1
-        Follower(loader_settings(database), [str(source), url], False, threads).prepare()
+        Follower(loader_settings(database), [str(source), url], False, threads).make_complete()
     facts = remembered(database)
     assert url not in facts and facts["f1db"].keys() == {"refreshedAt", "followedSince"}
 
