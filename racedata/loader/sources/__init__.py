@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from racedata.formats import in_utf8, without_query
 from racedata.loader.errors import LoadError
 from racedata.loader.sources.api import ApiSource
-from racedata.loader.sources.api_client import JOLPICA
+from racedata.loader.sources.api_client import JOLPICA_URL
 from racedata.loader.sources.database import DatabaseSource
 from racedata.loader.sources.dump import LAYOUTS, PUBLISHED, DumpSource
 from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
@@ -57,7 +57,7 @@ SOURCE_TYPES: tuple[type[Source], ...] = (
 NAMES = (*PUBLISHED, OPENF1)  # never the address of a file, which is an absolute path
 
 # The default list of sources, the most trusted first.
-DEFAULT_LIST = (JOLPICA, PUBLISHED["tracinginsights"], PUBLISHED["f1db"], OPENF1)
+DEFAULT_LIST = (JOLPICA_URL, PUBLISHED["tracinginsights"], PUBLISHED["f1db"], OPENF1)
 
 # The sources whose facts do not descend from Ergast's.
 INDEPENDENT = (*(layout.name for layout in LAYOUTS if not layout.is_of_ergast), OPENF1)

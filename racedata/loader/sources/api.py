@@ -12,7 +12,7 @@ from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.http import host_of
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, digest_of
+from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed, licence_of
 from racedata.loader.sources.dump import DumpSource
@@ -38,7 +38,7 @@ class ApiSource(Source):
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.rstrip("/"), pace)
-        if host_of(self.address) == host_of(JOLPICA):
+        if host_of(self.address) == host_of(JOLPICA_URL):
             pace.limits = JOLPICA_LIMITS
         self.url_of_zip = address
         self.licence = licence_of(self.address)

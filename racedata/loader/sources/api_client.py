@@ -18,7 +18,7 @@ from racedata.loader.sources.pace import PACE, Pace
 from racedata.model import API_ENDPOINTS
 from racedata.values import whole_number
 
-JOLPICA = "https://api.jolpi.ca/ergast/f1"
+JOLPICA_URL = "https://api.jolpi.ca/ergast/f1"
 # FastF1 changed its own limit to this in August 2026, "to match changed server side limits".
 JOLPICA_LIMITS = (*PACE, (200, 3600))
 
@@ -104,7 +104,7 @@ class Api(Client):
             body = self.get(url)
         except WrongStatus as error:
             if error.status in NOT_SERVED:
-                hint = f"; is --from the base address, such as {JOLPICA}?"
+                hint = f"; is --from the base address, such as {JOLPICA_URL}?"
                 raise NotServed(f"{error}{hint}") from None
             raise
         try:

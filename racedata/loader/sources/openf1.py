@@ -33,7 +33,7 @@ from racedata.loader.store import StoredSource
 
 NAME = "openf1"
 LICENCE = "not stated by OpenF1"
-OPENF1 = "https://api.openf1.org/v1"
+OPENF1_URL = "https://api.openf1.org/v1"
 LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
 
 CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
@@ -66,7 +66,7 @@ class OpenF1(Source):
         return address.partition(":")[0] == NAME
 
     def __init__(self, address: str, pace: Pace) -> None:
-        super().__init__(address.partition(":")[2].rstrip("/") or OPENF1, pace)
+        super().__init__(address.partition(":")[2].rstrip("/") or OPENF1_URL, pace)
         self.name = NAME
         pace.limits = LIMITS
         # The sessions by season, and when they were fetched.
@@ -98,7 +98,7 @@ class OpenF1(Source):
                 raise
             if error.type == "application/json":
                 return []
-            hint = f"; is it openf1:URL with the base address, such as {OPENF1}?"
+            hint = f"; is it openf1:URL with the base address, such as {OPENF1_URL}?"
             raise LoadError(f"{error}{hint}") from None
         try:
             objects = parsed_json(body)

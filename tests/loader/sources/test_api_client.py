@@ -15,7 +15,7 @@ from support.limits import Clock
 
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.sources.api import ApiSource
-from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, parsed_json
+from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api, parsed_json
 from racedata.loader.sources.pace import PACE, Pace
 
 
@@ -181,7 +181,7 @@ def test_requests_to_jolpica_keep_to_4_in_any_second_and_200_in_any_hour():
 
     with served(answer) as server:
         api = time.api(server.url)
-        api.pace.limits = ApiSource(JOLPICA, Pace()).pace.limits
+        api.pace.limits = ApiSource(JOLPICA_URL, Pace()).pace.limits
         api.records("seasons")
     assert len(times) == 210
     assert all(later - earlier > 1 for earlier, later in zip(times, times[4:]))
