@@ -203,7 +203,8 @@ def without_garbage_collection() -> Iterator[None]:
 @contextmanager
 def store_of(database: Path, may_write: bool = False) -> Iterator[Store]:
     """The store of a database. If that has none, or was built from another one, it is taken apart:
-    into the file if this `may_write`, or else in memory, and nothing is written.
+    into the file if this `may_write`. Otherwise, nothing is written: it is taken apart in memory,
+    even if its store is damaged or of another version.
 
     Without a database and a store, it is an empty one in memory.
     """

@@ -47,9 +47,10 @@ APPLICATION_ID = 0x52414353  # "RACS"
 IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
 STORE_VERSION = 3
-# SQLite's errors for a damaged file, and for one that must be written before it can be read:
-# a program was killed while it committed
-NO_STORE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_READONLY_ROLLBACK)
+# SQLite's errors for a damaged file, and for one that only a program that may write can read:
+# another one was killed while it committed
+DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+NOT_TO_READ = (*DAMAGED, sqlite3.SQLITE_READONLY_ROLLBACK)
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -96,7 +97,7 @@ class StoredPart(NamedTuple):
 
 
 class NotAStore(Exception):
-    """A file that is damaged, or cannot be read without writing to it."""
+    """A file that is damaged, or that must be written before it can be read."""
 
 
 class UnknownStore(LoadError):
@@ -134,7 +135,7 @@ class Store:
                 raise NotAStore(f"{path} is damaged")
         except sqlite3.DatabaseError as error:
             self.close()
-            if error.sqlite_errorcode in NO_STORE:
+            if error.sqlite_errorcode in (DAMAGED if may_write else NOT_TO_READ):
                 raise NotAStore(f"{path}: {error}") from None
             raise
         except (UnknownStore, NotAStore):
