@@ -23,6 +23,7 @@ from support.loads import (
     changed,
     edit,
     is_whole,
+    racedata,
     refused,
     rows_of,
     run_loader,
@@ -51,6 +52,9 @@ def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, data
         said = f"{folder}: no space left for temporary files; set TMPDIR to another folder"
         environ = {**os.environ, "TMPDIR": str(folder)}
         assert_refused(f"{source} {SAMPLE}", database, said, env=environ)
+        # this dump has more laps than SQLite keeps in memory
+        refresh = racedata("refresh", "--from", source, "--database", database, env=environ)
+        assert refresh.stderr == f"racedata refresh: {said}; nothing was changed\n"
 
 
 # For loaders that get signals: coverage.py has a lock, and hangs if a signal interrupts it there.
