@@ -188,16 +188,17 @@ class Assistant:
             raise Refused(str(error)) from None
         data, kinds = db.served.data, tables & {*KINDS}
         answer: Json = {"rows": [of_json(row) for row in rows]}
-        # Here, each row repeats the names of columns, and blobs and some characters are longer.
-        if len(written(answer)) > BOUNDS.size:
-            raise Refused(too_large(BOUNDS.size))
         if not is_all:
             answer["note"] = (
                 f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."
             )
         elif not rows:
             answer["note"] = covered(data, kinds) or "No row matches."
-        return written({**answer, **provenance(data, kinds, None), **disputed(data, kinds)})
+        text = written({**answer, **provenance(data, kinds, None), **disputed(data, kinds)})
+        # Here, each row repeats the names of columns, and blobs and some characters are longer.
+        if len(text) > BOUNDS.size:
+            raise Refused(too_large(BOUNDS.size))
+        return text
 
     def coverage(self) -> str:
         """What is loaded, how fresh, from where, and what the database does not have."""
