@@ -41,7 +41,7 @@ from racedata.loader.source_list import (
     put_source_list,
     wanted_list,
 )
-from racedata.loader.sources import PUBLISHED, Source, sources_named, whole_database
+from racedata.loader.sources import PUBLISHED, Source, each_once, sources_named, whole_database
 from racedata.loader.store import Store, opened_store
 from racedata.settings import LoaderSettings, argument
 
@@ -243,7 +243,7 @@ def main(arguments: Sequence[str]) -> None:
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
     settings = settings_of(parsed)
-    sources = [*dict.fromkeys(address for named in parsed.sources for address in named)]
+    sources = each_once(parsed.sources)
     if not sources and (parsed.only or parsed.replace):
         parser.error(f"--{'only' if parsed.only else 'replace'}: expected a SOURCE too")
 

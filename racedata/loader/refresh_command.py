@@ -21,7 +21,13 @@ from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh
 from racedata.loader.same_bytes import SAMPLE
 from racedata.loader.source_list import check_licences, configured, wanted_list
-from racedata.loader.sources import DEFAULT_LIST, NAMES, sources_named, whole_database
+from racedata.loader.sources import (
+    DEFAULT_LIST,
+    NAMES,
+    each_once,
+    sources_named,
+    whole_database,
+)
 from racedata.loader.threads import Threads
 from racedata.settings import LoaderSettings, argument
 
@@ -135,6 +141,5 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parsed = parser.parse_args(arguments)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected only one of them")
-    named = (address for addresses in parsed.addresses for address in addresses)
-    parsed.addresses = [*dict.fromkeys(named)]
+    parsed.addresses = each_once(parsed.addresses)
     return parsed

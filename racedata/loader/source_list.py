@@ -11,14 +11,21 @@ from pathlib import Path
 
 from racedata.loader.allowed import check_licence
 from racedata.loader.memory import ask_store
-from racedata.loader.sources import DEFAULT_LIST, Source, addresses_in, source_at, type_at
+from racedata.loader.sources import (
+    DEFAULT_LIST,
+    Source,
+    addresses_in,
+    each_once,
+    source_at,
+    type_at,
+)
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 
 
 def configured() -> list[str]:
     """The sources in RACEDATA_SOURCES."""
-    return list(dict.fromkeys(addresses_in(LoaderSettings.read(os.environ).sources)))
+    return each_once([addresses_in(LoaderSettings.read(os.environ).sources)])
 
 
 def is_changed(store: Store) -> bool:
@@ -28,7 +35,7 @@ def is_changed(store: Store) -> bool:
 
 
 def is_new_list(database: Path) -> bool:
-    """The same of the store of a database; without one, everything is new."""
+    """Whether RACEDATA_SOURCES has changed, by the store of a database; true without a store."""
     return ask_store(database, is_changed, True)
 
 

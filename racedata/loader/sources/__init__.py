@@ -4,7 +4,7 @@ The rest of the loader knows this package, and no module in it.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from racedata.formats import in_utf8, without_query
 from racedata.loader.errors import LoadError
@@ -35,6 +35,7 @@ __all__ = [
     "Source",
     "Task",
     "addresses_in",
+    "each_once",
     "family",
     "second_opinion",
     "source_at",
@@ -84,6 +85,11 @@ def addresses_in(text: str) -> list[str]:
         if words == [text]
         else [each for word in words for each in addresses_in(word)]
     )
+
+
+def each_once(named: Iterable[Sequence[str]]) -> list[str]:
+    """The addresses in several arguments, none of them twice."""
+    return [*dict.fromkeys(address for addresses in named for address in addresses)]
 
 
 def sources_named(text: str) -> list[str]:
