@@ -23,7 +23,7 @@ from racedata.loader.rebuild import take_apart
 from racedata.loader.replacement import identity_of_file, replace_file
 from racedata.loader.same_bytes import SAMPLE, put_next_state
 from racedata.loader.source_list import check_licences, configured, put_source_list
-from racedata.loader.store import Store
+from racedata.loader.store import IN_MEMORY, Store
 from racedata.loader.temporary import temporary_folder
 from racedata.settings import LoaderSettings
 
@@ -62,7 +62,7 @@ def build_without_lock(path: Path, only_open: bool, progress: Progress) -> None:
     corrected = CorrectedRows(corrections_at(remembered_corrections(path)))
     with (
         temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
-        closing(Store(Path(":memory:"))) as store,
+        closing(Store(IN_MEMORY)) as store,
     ):
         if is_missing(path):
             put_sample(store, corrected, progress)

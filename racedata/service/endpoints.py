@@ -20,14 +20,7 @@ from racedata.formats import Json
 from racedata.service import content, queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
-from racedata.service.content import (
-    Content,
-    MakePage,
-    Records,
-    Served,
-    classification,
-    each_row,
-)
+from racedata.service.content import Content, MakePage, Records, Served, classification, each_row
 from racedata.service.request import PROVENANCE, ParsedRequest
 
 

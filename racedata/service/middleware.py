@@ -8,14 +8,7 @@ from functools import lru_cache
 
 import falcon
 
-from racedata.service.addresses import (
-    ATOM,
-    JSON,
-    AddressError,
-    Grammar,
-    UnknownAddress,
-    after_base,
-)
+from racedata.service.addresses import ATOM, JSON, AddressError, Grammar, UnknownAddress, after_base
 from racedata.service.request import (
     ParameterError,
     ParsedRequest,
