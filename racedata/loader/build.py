@@ -79,7 +79,7 @@ def build_database(
     only_open: bool = False,
 ) -> Report:
     """Builds the database at `path` from what counts in the store, with corrections. Raises
-    sqlite3.Error, OSError or LoadError; this one also if a source is not open, but must be.
+    sqlite3.Error, OSError or LoadError, for example if a source is not open but must be.
 
     Into the store, it writes the ids of statuses, and what differs from the `old` database, which
     this one will replace. It drops all changes from the store if the database must not show them:

@@ -313,8 +313,8 @@ def dumps_with_results_after(
 def is_outdated(
     source: StoredSource, confirmed_at: str | None, reading: int, dumps: Iterable[StoredSource]
 ) -> bool:
-    """Whether one of these dumps was read after an API, and CONFIRMED_DAYS after that had last
-    confirmed a part. The part then comes after those of all final sources.
+    """Whether one of these dumps was read after an API, and more than CONFIRMED_DAYS after the API
+    last confirmed a part. Then the part comes after the parts of all other final sources.
     """
     if not source.is_api or confirmed_at is None:
         return False

@@ -78,8 +78,8 @@ def remember_refused(database: Path, name: str, now: datetime, seconds: float) -
 
 
 def refused_until(facts: Mapping[str, Any], now: datetime) -> str:
-    """Until when a source refuses requests, of which these facts are remembered: at most a day from
-    now; empty if it does not.
+    """Until when a source refuses requests, at most a day from now; empty if it does not. `facts`
+    are what is remembered of the source.
     """
     until = facts.get("refusedUntil")
     if not is_timestamp(until):
@@ -88,7 +88,7 @@ def refused_until(facts: Mapping[str, Any], now: datetime) -> str:
 
 
 def remembered_requests(facts: Mapping[str, Any]) -> list[int]:
-    """When the latest requests to such a source ended: seconds since 1970."""
+    """When the latest requests to a source ended, in seconds since 1970. `facts` are as above."""
     found = facts.get("requests")
     return [each for each in found if type(each) is int] if isinstance(found, list) else []
 

@@ -99,7 +99,7 @@ class Refresh:
         """Fetches the records of a source. Returns whether a new database was stored.
 
         It brings each season from the first that it finds unfinished, or from `first` if that is
-        earlier.
+        earlier. A dump brings none from before the first that is still unfinished.
         """
         self.set_name(source)
         of_source = SourceRefresh(self, source, say, first)
