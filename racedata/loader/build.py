@@ -199,6 +199,10 @@ def report_of(
     db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], amounts: Amounts
 ) -> Report:
     misfits = [*chain(*(each.remarks for each in applied))]
+    if absent := [*chain(*(each.absent for each in applied))]:
+        misfits.append(
+            f"corrections of what the data does not have, not applied: {abridged(absent)}"
+        )
     lines = [*summary_of(applied), *misfits, *contributions(db), licence(db), *unknown_values(db)]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
     return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db), amounts)

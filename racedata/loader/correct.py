@@ -26,26 +26,32 @@ class Applied(NamedTuple):
     values: int  # how many
     rows: int  # how many were removed, added, or given to another driver
     remarks: list[str]  # a line for each correction that does not fit
+    absent: list[str]  # corrections of the operator's own file about what the data does not have
 
 
 def apply_corrections(stage: Stage, lines: Iterable[Line]) -> Applied:
     """Applies and notes corrections. Raises LoadError for one that makes no sense."""
     races = {*stage.db.execute("SELECT year, round FROM stage.races")}
-    targets = [
-        Target(stage.db, line)
-        for line in lines
-        if "raceId" not in line.key or tuple(line.key["raceId"]) in races
-    ]
-    remarks: list[str] = []
+    targets, remarks, absent = list[Target](), list[str](), list[str]()
+    for line in lines:
+        if "raceId" not in line.key or tuple(line.key["raceId"]) in races:
+            targets.append(Target(stage.db, line))
+        elif line.is_own:
+            absent.append(str(line.correction))
 
     def fitting(step: Step) -> Iterator[Target]:
-        return (target for target in targets if target.line.step is step and target.fits(remarks))
+        for target in targets:
+            if target.line.step is step:
+                if target.fits(remarks):
+                    yield target
+                elif target.is_absent:
+                    absent.append(str(target.line.correction))
 
     rows = sum(target.remove() for target in fitting(Step.REMOVE))
     values = sum(target.change() for target in fitting(Step.CHANGE))
     rows += move(list(fitting(Step.MOVE)), remarks)
     rows += sum(target.add() for target in fitting(Step.ADD))
-    return Applied(values, rows, remarks)
+    return Applied(values, rows, remarks, absent)
 
 
 def move(targets: list["Target"], remarks: list[str]) -> int:
@@ -142,6 +148,13 @@ class Target:
         if self.line.step is Step.MOVE:
             return Target(self.db, self.line, self.line.driver).count() > 0
         return self.count(self.line.new) > 0
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether an own correction is about a row that no source has: perhaps its key is wrong.
+        The project's file is for all sources, so each lacks some of its rows.
+        """
+        return self.line.is_own and not self.count() and not self.is_right
 
     def moved(self) -> Iterator["Target"]:
         """The row, if a correction that was applied has given it to another driver."""

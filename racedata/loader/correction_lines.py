@@ -66,10 +66,14 @@ class Corrected(NamedTuple):
 
 
 class Line:
-    """A correction, parsed. Raises LoadError if it makes no sense; `file` begins the error."""
+    """A correction, parsed. Raises LoadError if it makes no sense; `file` begins the error.
 
-    def __init__(self, file: str, correction: Correction) -> None:
-        self.file, self.correction, self.place = file, correction, f"{file}: {correction}"
+    `is_own` says that it is in a file of the operator, which is about the sources that are loaded.
+    """
+
+    def __init__(self, file: str, correction: Correction, is_own: bool = False) -> None:
+        self.file, self.correction, self.is_own = file, correction, is_own
+        self.place = f"{file}: {correction}"
         self.table = TABLE_BY_NAME[correction.table]
         self.columns = correctable_columns(self.table.name, "stage")
         column, wrong, right = correction.column, correction.wrong, correction.right

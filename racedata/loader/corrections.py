@@ -112,7 +112,7 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
             used.add(named[1])
             line = line._replace(witnesses=rules[named[1]], is_by_rule=True)
         if line.table != RULE:
-            corrections.append(Line(path.name, line))
+            corrections.append(Line(path.name, line, is_own=path != CORRECTIONS))
     for number, line in enumerate(lines, 1):
         if line.table == RULE and line.key not in used:
             what = f"{line.key!r}; expected a rule that another line names: {RULE} {line.key}"

@@ -95,7 +95,7 @@ def test_wrong_values_are_replaced_and_counted(load):
 
 
 def test_a_correction_whose_wrong_value_is_missing_is_obsolete_and_not_applied(load):
-    """Nothing is said about a value that the dump lacks or has right."""
+    """Nothing is said about a value that the dump has right."""
     run, database = load(
         "drivers,alonso,number,15,41",
         "results,2023/18/alonso,constructor,ferrari,alpine",
@@ -113,6 +113,29 @@ def test_a_correction_whose_wrong_value_is_missing_is_obsolete_and_not_applied(l
     ]
     assert "corrected:" not in run.stdout
     assert select(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [(14,)]
+
+
+ABSENT = (
+    ("drivers,alonzo,number,15,41", True),
+    ("results,2023/99/alonso,grid,1,2", True),
+    ("results,2023/18/alonzo,grid,1,2", True),
+    ("results,2023/18/alonzo,row,laps=1,\\N", False),  # what the correction wants
+    ("results,1960/1/moss,row,\\N,constructor=brm; positionOrder=1", True),
+    ("drivers,alonso,code,AL,ALO", False),  # the dump has it right
+)
+
+
+def test_a_file_of_ones_own_about_what_the_data_lacks_is_reported_with_its_lines(load):
+    run, _ = load(*(line for line, _ in ABSENT))
+    told = "corrections of what the data does not have, not applied: "
+    (line,) = (line for line in run.stdout.splitlines() if line.startswith(told))
+    expected = [" ".join(line.split(",")[:3]) for line, is_absent in ABSENT if is_absent]
+    assert sorted(line.removeprefix(told).split(", ")) == sorted(expected)
+
+
+def test_the_projects_own_file_may_be_about_other_data(tmp_path):
+    run = run_loader(SAMPLE, tmp_path / "x.db")
+    assert "what the data does not have" not in run.stdout
 
 
 WRONG = r"""
