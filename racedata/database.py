@@ -166,9 +166,11 @@ def version_of(path: Path) -> int | None:
 
 
 def store_path(database: str | Path) -> Path:
-    """The path of the loader's store of what every source says: next to the database."""
+    """The path of the loader's store of what every source says: next to the database. `x` and
+    `x.db` have different ones.
+    """
     path = Path(os.path.realpath(database))
-    return path.with_name(f"{path.name.removesuffix('.db')}.sources.db")
+    return path.with_name(f"{path.stem}.sources{path.suffix}")
 
 
 def refresh_times(database: str | Path) -> dict[str, dict[str, Any]] | None:

@@ -16,7 +16,7 @@ import pytest
 from support import PACKAGE, SAMPLE, spoiling
 from support.loads import changed, select
 
-from racedata.database import SCHEMA, SCHEMA_VERSION, DatabaseError, read
+from racedata.database import SCHEMA, SCHEMA_VERSION, DatabaseError, read, store_path
 from racedata.formats import milliseconds
 from racedata.hints import COMMAND
 
@@ -344,6 +344,18 @@ def test_poles_of_a_full_dump_are_those_of_f1db(full_database, f1db):
     found = select(full_database, "SELECT year, round, driverRef FROM poles")
     assert len(expected) > 1100
     assert {each for each in found if each[:2] in races} == expected
+
+
+def test_no_two_databases_in_a_folder_share_a_store(tmp_path):
+    names = {
+        name: store_path(tmp_path / name).name for name in ("q.db", "q", "q.sqlite", "q.v2.db")
+    }
+    assert names == {
+        "q.db": "q.sources.db",
+        "q": "q.sources",
+        "q.sqlite": "q.sources.sqlite",
+        "q.v2.db": "q.v2.sources.db",
+    }
 
 
 def test_every_foreign_key_names_its_column():
