@@ -28,7 +28,6 @@ from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
 from racedata.loader.report import contribution, contributions, licence, seasons_of, unknown_values
 from racedata.loader.same_bytes import (
-    SAMPLE_NAME,
     SAMPLE_TIME,
     build_time,
     is_only_sample,
@@ -285,8 +284,6 @@ def describe(db: sqlite3.Connection, store: Store, is_sample: bool) -> None:
     build = dict(builtAt=built_at, isSample=is_sample, storeId=store_id, revision=revision)
     insert(db, "build", build)
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
-    if is_sample:
-        db.execute("UPDATE sources SET address = name WHERE name = ?", (SAMPLE_NAME,))
     db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
         db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (contribution(db, id), id))

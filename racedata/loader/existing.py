@@ -16,7 +16,6 @@ from racedata import database
 from racedata.formats import counted, plural
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import Tables
-from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
 from racedata.model import TABLES
@@ -85,9 +84,7 @@ class ExistingDatabase:
             self.is_sample = bool(is_sample)  # whether its base is the sample
             # the addresses of the sources of the last load, in its order
             found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
-            self.loaded_sources: list[str] = [
-                SAMPLE if address == SAMPLE_NAME else address for (address,) in found
-            ]
+            self.loaded_sources: list[str] = [address for (address,) in found]
             self.db.execute("SELECT 1 FROM origins LIMIT 1")  # without it, nothing can be kept
         except sqlite3.Error:
             self.close()

@@ -30,7 +30,7 @@ from racedata.loader.rebuild import (
     store_of,
 )
 from racedata.loader.report import seasons_of, table_of_rows
-from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import (
     after_load,
     check_licences,
@@ -42,7 +42,7 @@ from racedata.loader.source_list import (
     wanted_list,
 )
 from racedata.loader.sources import PUBLISHED, Source, each_once, sources_named, whole_database
-from racedata.loader.store import Store, opened_store
+from racedata.loader.store import opened_store
 from racedata.settings import LoaderSettings, argument
 
 
@@ -92,17 +92,11 @@ def load_into(
         # All sources are read: the store is locked only while it changes.
         with new.store() as (store, corrected):
             put_all_read(store, groups, corrected, progress)
-            put_source_list(store, sources if only else list_after(store, sources))
+            put_source_list(store, sources if only else after_load(wanted_list(store), sources))
             report = new.build(store, corrected, progress)
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
-
-
-def list_after(store: Store, loaded: Sequence[str]) -> list[str]:
-    """The list of sources after a load. The sample leaves it when a real source comes."""
-    addresses = wanted_list(store)
-    return [*addresses, SAMPLE] if [*loaded] == [SAMPLE] else after_load(addresses, loaded)
 
 
 def unwanted_option(whole: Source, expected: str) -> LoadError:
@@ -137,8 +131,8 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
     if store_path(path).exists():  # only the database is lost
         with closing(opened_store(path)) as store:
             loaded = [source.address for source in store.sources() if source.is_loaded]
-        return loaded or [SAMPLE]
-    return [SAMPLE]
+        return loaded or [SAMPLE_NAME]
+    return [SAMPLE_NAME]
 
 
 def load_unread(settings: LoaderSettings, progress: Progress) -> str:
@@ -172,8 +166,8 @@ def unread_at(path: Path) -> tuple[list[str], bool]:
     with store_of(path, may_write=True) as store:
         addresses, known = wanted_list(store), store.known_sources()
         dumps = dumps_in(addresses)
-        if {*dumps} != {SAMPLE}:  # which leaves the list when another dump is loaded
-            dumps = [address for address in dumps if address != SAMPLE]
+        if {*dumps} != {SAMPLE_NAME}:  # which leaves the list when another dump is loaded
+            dumps = [address for address in dumps if address != SAMPLE_NAME]
         is_read = {*dumps} <= {source.address for source in known if source.is_loaded}
         return [] if is_read else dumps, bool(known) and addresses != list_that_counts(store)
 

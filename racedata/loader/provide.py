@@ -15,13 +15,13 @@ from racedata.loader.build import build_database
 from racedata.loader.corrections import CorrectedRows, corrections_at
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.load import list_after, load
+from racedata.loader.load import load
 from racedata.loader.memory import remembered_corrections
 from racedata.loader.program import run
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import take_apart
 from racedata.loader.replacement import identity_of_file, replace_file
-from racedata.loader.same_bytes import SAMPLE, put_next_state
+from racedata.loader.same_bytes import SAMPLE_NAME, put_next_state
 from racedata.loader.source_list import check_licences, configured, put_source_list
 from racedata.loader.store import IN_MEMORY, Store
 from racedata.loader.temporary import temporary_folder
@@ -76,7 +76,7 @@ def build_without_lock(path: Path, only_open: bool, progress: Progress) -> None:
 
 
 def put_sample(store: Store, corrected: CorrectedRows, progress: Progress) -> None:
-    with read(sources_read_together([SAMPLE])[0], progress) as group:
+    with read(sources_read_together([SAMPLE_NAME])[0], progress) as group:
         put_all_read(store, [group], corrected, progress)
-    put_source_list(store, list_after(store, [SAMPLE]))
+    put_source_list(store, [SAMPLE_NAME])
     put_next_state(store)

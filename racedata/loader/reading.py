@@ -10,7 +10,7 @@ from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import Tables
-from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.sources import Source, source_at
 from racedata.loader.stage import Stage, staged
 from racedata.loader.store import Store
@@ -69,7 +69,7 @@ def put_all_read(
     """
     are_ids_kept = False  # whether they are those of a group before
     addresses: dict[str, str] = {}  # by the names of sources
-    is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE]
+    is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE_NAME]
     for sources, stage, _, close, _ in groups:
         if stage is None:
             for known in store.known_sources():

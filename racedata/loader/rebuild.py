@@ -26,7 +26,7 @@ from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_f
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import has_no_temporary_space, replacement
-from racedata.loader.same_bytes import SAMPLE, put_next_state
+from racedata.loader.same_bytes import put_next_state
 from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
@@ -245,7 +245,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         for number, source in sources_in(existing.db, "main")
     ]
     if existing.is_sample:
-        sources[0] = 1, sources[0][1]._replace(address=SAMPLE, is_sample=True)
+        sources[0] = 1, sources[0][1]._replace(is_sample=True)
     for number, source in sources:
         put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
     loaded = [source.address for _, source in sources if source.is_loaded]

@@ -19,7 +19,7 @@ from racedata.loader.load import load_unread, unwanted_option
 from racedata.loader.program import add_database_argument, run, say, settings_of
 from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh
-from racedata.loader.same_bytes import SAMPLE
+from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import check_licences, configured, wanted_list
 from racedata.loader.sources import (
     DEFAULT_LIST,
@@ -54,7 +54,7 @@ def listed_at(database: str) -> list[str]:
             addresses = wanted_list(store)
     except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
         addresses = configured() or [*DEFAULT_LIST]
-    return [address for address in addresses if address != SAMPLE]
+    return [address for address in addresses if address != SAMPLE_NAME]
 
 
 def season(text: str) -> int:

@@ -16,7 +16,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.store import Store
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
-# Its name, and its address in a database: the package may be anywhere.
+# Its name and its address: the package may be anywhere.
 SAMPLE_NAME = "sample"
 SAMPLE_TIME = "2026-11-26T00:00:00Z"  # when its files were last changed, and so when it was built
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from racedata.loader.allowed import check_licence
 from racedata.loader.memory import ask_store
+from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.sources import (
     DEFAULT_LIST,
     Source,
@@ -98,7 +99,11 @@ def stored_name(database: Path, source: Source) -> str:
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
     """The list after a load: what was loaded is in the place of its dumps. A load of exactly these
     leaves the list as it is.
+
+    The sample is in no dump's place: it only serves until they are read.
     """
+    if [*loaded] == [SAMPLE_NAME]:
+        return each_once([addresses, loaded])
     if [*loaded] == dumps_in(addresses):
         return [*addresses]
     ahead = list(takewhile(is_api, addresses))

@@ -10,7 +10,7 @@ from racedata.database import SCHEMA
 from racedata.formats import in_utf8
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
-from racedata.loader.same_bytes import SAMPLE_NAME, SAMPLE_TIME
+from racedata.loader.same_bytes import SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
@@ -124,7 +124,7 @@ class Stage:
         sources = []
         for number, source in sources_in(self.db, "stage"):
             if is_sample:
-                source = source._replace(name=SAMPLE_NAME, read_at=SAMPLE_TIME, is_sample=True)
+                source = source._replace(read_at=SAMPLE_TIME, is_sample=True)
             source = source._replace(has_ids=self.has_ids and may_keep_ids)
             sources.append((number, source))
         return sources

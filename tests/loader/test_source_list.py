@@ -17,6 +17,7 @@ from support.loads import (
     rows_of,
     run_loader,
     select,
+    signals_kept,
     without,
 )
 from support.processes import following
@@ -25,7 +26,8 @@ from support.refreshes import F1DB, assert_ends_at_once, with_a_penalty
 from racedata.database import store_path
 from racedata.loader import load, source_list
 from racedata.loader.errors import LoadError
-from racedata.loader.load import load_unread
+from racedata.loader.load import load_unread, unread_at
+from racedata.loader.provide import provide
 from racedata.loader.replacement import locked
 from racedata.loader.source_list import after_load, after_refresh, configured, dumps_in
 from racedata.loader.sources import DEFAULT_LIST
@@ -47,6 +49,9 @@ OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
         ([OTHER, JOLPICA, RELEASE], [OTHER, RELEASE], [OTHER, JOLPICA, RELEASE]),
         ([OTHER, JOLPICA, RELEASE], [RELEASE, OTHER], [RELEASE, OTHER, JOLPICA]),
         ([], [OTHER], [OTHER]),
+        (DEFAULT_LIST, ["sample"], [*DEFAULT_LIST, "sample"]),
+        ([*DEFAULT_LIST, "sample"], ["sample"], [*DEFAULT_LIST, "sample"]),
+        ([*DEFAULT_LIST, "sample"], [RELEASE], [JOLPICA, RELEASE, OPENF1]),
     ],
 )
 def test_a_load_puts_its_dumps_in_the_place_of_the_dumps_of_the_list(before, loaded, after):
@@ -214,6 +219,33 @@ def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, mon
     assert load_unread(loader_settings(database), lambda text: None).endswith(f" from {F1DB}")
     assert select(database, "SELECT isSample FROM build") == [(0,)]
     assert load_unread(loader_settings(database), lambda text: None) == ""
+
+
+def test_the_dumps_of_the_default_list_are_loaded_once_the_service_has_begun_with_the_sample(
+    tmp_path,
+):
+    database = tmp_path / "x.db"
+    with signals_kept():
+        provide(str(database))
+    assert unread_at(database) == ([TRACINGINSIGHTS, RELEASE], False)
+    said = racedata("sources", "--database", database).stdout
+    assert [line.split()[1] for line in said.splitlines()] == [
+        f"{JOLPICA}:",
+        "tracinginsights",
+        "f1db",
+        "sample:",
+        f"{OPENF1}:",
+    ]
+
+
+def test_neither_the_database_nor_its_store_says_where_the_sample_is(tmp_path):
+    """So the package may be moved."""
+    database = tmp_path / "x.db"
+    assert racedata("load", SAMPLE, "--database", database).returncode == 0
+    for path in (database, store_path(database)):
+        assert str(SAMPLE).encode() not in path.read_bytes()
+    assert racedata("load", "sample", "--database", database).stdout.endswith(" from sample\n")
+    assert racedata("sources", "--database", database).stdout.count("sample") == 1
 
 
 @pytest.mark.parametrize("content", [b"?", None], ids=["no database", "a newer version"])

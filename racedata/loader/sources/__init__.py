@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from racedata.formats import in_utf8, without_query
 from racedata.loader.errors import LoadError
+from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA_URL
 from racedata.loader.sources.database import DatabaseSource
@@ -76,10 +77,9 @@ def addresses_in(text: str) -> list[str]:
     """The addresses of sources in an argument. `make` passes several as one, with spaces."""
     path = os.path.abspath(os.path.expanduser(text))  # the next load may run in another folder
     words = text.split()
-    if text and (
-        os.path.exists(path) or (words == [text] and text not in NAMES and "://" not in text)
-    ):
-        return [path]
+    is_name = text in (*NAMES, SAMPLE_NAME)
+    if text and (os.path.exists(path) or (words == [text] and not is_name and "://" not in text)):
+        return [SAMPLE_NAME if os.path.realpath(path) == SAMPLE else path]
     return (
         [PUBLISHED.get(text, text)]
         if words == [text]

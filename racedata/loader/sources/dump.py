@@ -4,7 +4,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, checksum_of, opened, unzipped
 from racedata.loader.http import Request, Secret
 from racedata.loader.parts import Tables
-from racedata.loader.same_bytes import build_time
+from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME, build_time
 from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.history import History
@@ -70,11 +70,16 @@ class DumpSource(Source):
     def accepts(cls, address: str) -> bool:
         return True
 
-    def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
+    @contextmanager
+    def dump(self, progress: Progress) -> Iterator[Dump]:
         """Opens it. Raises LoadError."""
         if HTTP.match(self.address):
-            return self.downloaded(self.address, progress)
-        return opened(self.address, RECOGNISED_BY, PUBLISHED)
+            found = self.downloaded(self.address, progress)
+        else:
+            path = SAMPLE if self.address == SAMPLE_NAME else self.address
+            found = opened(path, RECOGNISED_BY, PUBLISHED)
+        with found as dump:
+            yield dump._replace(address=self.address)
 
     @contextmanager
     def downloaded(

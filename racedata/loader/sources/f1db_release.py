@@ -3,8 +3,8 @@
 import io
 import math
 import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -48,9 +48,11 @@ class F1dbRelease(DumpSource):
     def accepts(cls, address: str) -> bool:
         return HTTP.match(address) is not None and address.endswith(f"/{FILE}")
 
-    def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
+    @contextmanager
+    def dump(self, progress: Progress) -> Iterator[Dump]:
         expected = (self.release(progress), f"{CHECKSUMS} next to it")
-        return self.downloaded(self.address, progress, expected)
+        with self.downloaded(self.address, progress, expected) as dump:
+            yield dump
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         release = self.release(progress)
