@@ -70,6 +70,7 @@ class Statements:
 
     def authorize(self, action: int, table: str | None, *_: str | None) -> int:
         if action not in READING:
+            self.is_refused = True
             return sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_READ and table:
             self.tables.add(table)
@@ -78,6 +79,7 @@ class Statements:
     def run(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """The rows of one statement that only reads. Raises StatementError."""
         self.tables.clear()
+        self.is_refused = False
         try:
             cursor = self.db.execute(sql, values)
             if cursor.description is None:
@@ -93,7 +95,7 @@ class Statements:
         # The last two: numbers of more than 64 bits, and texts that have no form in UTF-8.
         except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeEncodeError) as error:
             text = str(error)
-            if "authoriz" in text or "vtable constructor" in text:
+            if self.is_refused or text == "not authorized":
                 text = "only a SELECT that reads is allowed"
             raise StatementError(text) from None
         except MemoryError:

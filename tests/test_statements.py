@@ -62,6 +62,7 @@ def test_anything_but_reading_is_refused_in_one_line(statements, sample_database
         ("-- only a comment", "the statement is empty; expected one SELECT"),
         ("SELECT 1; DELETE FROM races", "You can only execute one statement at a time."),
         ("SELECT unknown FROM races", "no such column: unknown"),
+        ("SELECT authorized FROM races", "no such column: authorized"),
         ("SELECT * FROM unknown", "no such table: unknown"),
         ("SELEKT", 'near "SELEKT": syntax error'),
         ("SELECT 1 AS a, 2 AS a", "two columns have the same name; "),

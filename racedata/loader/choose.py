@@ -67,12 +67,12 @@ class ChosenRace:
 
     def reason_for_choice(self, kind: str, source: str, other: str) -> str:
         """Why the records of a source count, and another's no longer do, in words."""
-        orders = self.orders.get(kind, {})
+        orders, own, name = self.orders.get(kind, {}), public_name(source), public_name(other)
         if source not in orders:
-            return f"{public_name(source)} counts now"  # a calendar
-        name = public_name(other)
+            return f"{own} counts now"  # a calendar
         if other not in orders:
             return f"{name} has none, or has left the list of sources"
+        another = "another " if own == name else ""
         differing = (
             term
             for term in Order._fields
@@ -82,7 +82,7 @@ class ChosenRace:
             "is_provisional": f"{name}'s are provisional",
             "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
             "is_short": f"{name} lacks entrants",
-            "place": f"{public_name(source)} comes before {name} in the list of sources",
+            "place": f"{own} comes before {another}{name} in the list of sources",
         }
         return reasons[next(differing)]
 

@@ -68,7 +68,11 @@ def source_lines(database: str) -> Iterator[str]:
         for source in store.known_sources():
             if source.place is None:
                 why = "not in the list, so it does not count"
-                yield f"-  {source.name}: read {source.read_at}; {why}"
+            elif source.name not in (name for name, _ in names):
+                why = f"counts until the list is loaded: {gave.get(source.name) or 'nothing'}"
+            else:
+                continue
+            yield f"-  {source.name}: read {source.read_at}; {why}"
 
 
 def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]:

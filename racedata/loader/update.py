@@ -129,7 +129,7 @@ def put_news(
     """
     source = as_known(delivery.source, store.source(delivery.source.name))
     store.put_source(source)
-    shorter: list[str] = []
+    incomplete: list[str] = []  # calendars
     missing: list[str] = []
     calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
     served = served_calendars(store, corrected, {each.season for each in calendars})
@@ -142,17 +142,17 @@ def put_news(
             lost = lost_races(new, served.get(new.season, []))
             new = unless_lost(new, before, lost, now)
             if held := [race.name for race in lost if "results" in race.parts]:
-                shorter.append(f"the calendar of {new.season}, which lacks {held[0]}")
+                incomplete.append(f"the calendar of {new.season}, which lacks {held[0]}")
             missing += [f"{new.season} {name}" for name in new.lacks]
         store.put_calendar(new)
     stored = () if may_be_shorter else store.parts(source.name)
     had = {(part.season, part.race, part.kind): part.entrants for part in stored}
-    parts, left_out = without_shorter(delivery.parts, keys, had)
-    shorter += left_out
+    parts, shorter = without_shorter(delivery.parts, keys, had)
     store.put_parts(source.name, source.read_at, parts)
     put_lists(store, delivery)
     remarks = (
-        (shorter, "fewer records than the database has; not used"),
+        (incomplete, "the database has results of that race; not used"),
+        (shorter, "fewer records than this source had before; not used"),
         (
             missing,
             "missing from the source's calendar; that calendar is not used until every such race "

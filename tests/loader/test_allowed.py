@@ -131,7 +131,7 @@ def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path, only_open):
         run_racedata("serve", "--follow", "--database", str(database), **environ),
     ):
         assert run.returncode in (1, 3)
-        assert f"{SAMPLE}: {OF_SAMPLE}; {EXPECTED}" in run.stderr
+        assert f"sample: {OF_SAMPLE}; {EXPECTED}" in run.stderr
         assert [*tmp_path.iterdir()] == []
 
 

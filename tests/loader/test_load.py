@@ -71,9 +71,9 @@ def test_a_date_outside_of_its_season_is_refused(source, database, old, new, sai
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("https://[::1", "https://[::1: not the "),
-        ("http://[x]/", "http://[x]"),
-        ("http://exa\u2100mple/", "expected an http(s) URL with a host"),
+        ("https://[::1/x.zip", "https://[::1/x.zip: not the "),
+        ("http://[x]/x.zip", "http://[x]/x.zip"),
+        ("http://exa\u2100mple/x.zip", "expected an http(s) URL with a host"),
         ("/dumps/\udcff", "/dumps/?: not in UTF-8; expected a path or URL that is"),
     ],
 )
@@ -83,6 +83,12 @@ def test_a_date_outside_of_its_season_is_refused(source, database, old, new, sai
 def test_an_address_that_no_source_can_have_is_one_line(database, words, address, said):
     run = racedata(*words, address, "--database", database)
     assert run.returncode == 1 and run.stderr.count("\n") == 1 and said in run.stderr
+
+
+def test_an_address_that_no_api_can_have_is_one_line(database):
+    for address in ("https://[::1", "http://[x]/", "http://exa\u2100mple/"):
+        run = racedata("refresh", "--from", address, "--database", database)
+        assert run.returncode == 1 and run.stderr.count("\n") == 1 and address[:10] in run.stderr
 
 
 @pytest.mark.parametrize(

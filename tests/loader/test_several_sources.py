@@ -31,6 +31,7 @@ from support.loads import (
 
 from racedata.database import store_path
 from racedata.loader.load import load as load_dumps
+from racedata.loader.sources import addresses_in
 
 NUMBERED = "raceId driverId constructorId circuitId statusId resultId qualifyId driverStandingsId"
 IDS = [*NUMBERED.split(), "constructorStandingsId"]
@@ -69,7 +70,8 @@ def lacking(folder, *tables, **edits):
 
 def load(database, *sources):
     """Loads from several sources. Returns the lines of the report."""
-    return load_dumps([str(each) for each in sources], loader_settings(database), lambda text: None)
+    addresses = [address for each in sources for address in addresses_in(str(each))]
+    return load_dumps(addresses, loader_settings(database), lambda text: None)
 
 
 @pytest.mark.parametrize("tables", [["results"], RECORDS], ids="-".join)
@@ -96,9 +98,9 @@ def test_existing_facts_never_change_and_the_sources_are_kept_apart(
     edit(other / "licence.txt", "CC BY-SA 4.0", "CC BY-NC-SA 3.0 and 4.0")
     assert rows_of(database) == rows_of(sample_database)
     assert f"{other}: nothing" in said
-    assert said[-1].endswith(f" from {SAMPLE} and {other}")
+    assert said[-1].endswith(f" from sample and {other}")
     rows = select(database, "SELECT name, licence, isLoaded FROM sources ORDER BY sourceId")
-    assert rows == [(str(SAMPLE), "CC BY-NC-SA 3.0 and 4.0", 1), (str(other), "CC BY-SA 4.0", 1)]
+    assert rows == [("sample", "CC BY-NC-SA 3.0 and 4.0", 1), (str(other), "CC BY-SA 4.0", 1)]
 
 
 @pytest.mark.parametrize("place", ["0", "7"], ids=["none", "one"])
@@ -354,6 +356,7 @@ from contextlib import closing
 from pathlib import Path
 from racedata.loader.build import build_database
 from racedata.loader.corrections import CORRECTIONS, CorrectedRows, corrections_at
+from racedata.loader.sources import addresses_in, each_once
 from racedata.loader.store import Store
 with closing(Store(Path(sys.argv[1]))) as store:
     corrected = CorrectedRows(corrections_at(CORRECTIONS))

@@ -42,6 +42,14 @@ def test_the_list_of_sources_says_when_each_was_read_and_what_counts_of_it(api, 
     assert lines[-1] == "4. openf1: never read"
 
 
+def test_what_counts_until_another_list_is_loaded_is_said(database, monkeypatch):
+    monkeypatch.setenv("RACEDATA_SOURCES", "f1db")
+    _, (first, second), _ = said("sources", database)
+    assert first.startswith("1. f1db at ") and first.endswith(": never read")
+    assert second.startswith("-  sample: read ")
+    assert "; counts until the list is loaded: results of " in second
+
+
 def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, complete):
     before = rows_of(behind)
     refreshed(behind, api.url)
@@ -82,9 +90,9 @@ def test_the_parts_of_a_race_are_those_of_each_source_and_what_counts_comes_firs
     status, lines, _ = said("parts", database, "2023/18", "results")
     assert status == 0
     assert [line for line in lines if "20 rows" in line] == [
-        line for line in lines if line.startswith((f"{SAMPLE}, ", "f1db, "))
+        line for line in lines if line.startswith(("sample, ", "f1db, "))
     ]
-    assert lines[0].startswith(f"{SAMPLE}, ") and lines[0].endswith("20 rows, counts")
+    assert lines[0].startswith("sample, ") and lines[0].endswith("20 rows, counts")
     assert "123,max_verstappen,red_bull,1,6,1,1,25,56,5721362,Finished" in lines
 
 

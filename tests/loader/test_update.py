@@ -80,7 +80,7 @@ def test_a_part_that_is_shorter_than_before_is_not_put_and_named(
     before = [] if kind == "results" else [of_kind(kind, "hill", "clark")]
     news(store, a_delivery(API, *SAID, *before))
     said = news(store, a_delivery(API, CALENDAR, *parts, results(3, "hill")), may_be_shorter)
-    what = "fewer records than the database has; not used"
+    what = "fewer records than this source had before; not used"
     assert said == ([] if is_put else [f"{kind} of 2023/1 Grand Prix 1: {what}"])
     found = entrants(store)
     assert found["1", kind] == (parts[-1].entrants if is_put else 2)
@@ -162,7 +162,7 @@ def test_a_calendar_that_lacks_a_race_with_results_never_counts_and_is_named(sto
     news(store, a_delivery(API, *SAID))
     news(store, a_delivery(API, lacking(2)), now=EARLIER)
     said = news(store, a_delivery(API, lacking(2)))
-    what = "fewer records than the database has; not used"
+    what = "the database has results of that race; not used"
     assert said == [f"the calendar of 2023, which lacks Grand Prix 2: {what}"]
     assert counting(store) == [1, 2, 3]
     assert [race["round"] for race in store.calendar("api", 2023).races] == [1, 3]

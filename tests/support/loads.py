@@ -25,7 +25,7 @@ from racedata.loader.delivery import delivery_of
 from racedata.loader.parts import Tables
 from racedata.loader.signals import END_SIGNALS
 from racedata.loader.source_list import put_source_list
-from racedata.loader.sources import addresses_in, each_once, source_at
+from racedata.loader.sources import addresses_in, source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
 from racedata.loader.update import put_whole
@@ -73,7 +73,7 @@ def built(
 ) -> Path:
     """The path of a database built from one source or several: in this process, which is faster."""
     sources = [source] if isinstance(source, Path | str) else source
-    addresses = each_once(addresses_in(str(each)) for each in sources)
+    addresses = [address for each in sources for address in addresses_in(str(each))]
     load.load(addresses, loader_settings(database, corrections), lambda text: None)
     return database
 
@@ -122,7 +122,7 @@ def built_with_corrections(database: Path) -> Path:
     swapped = header.replace("wrong,right", "right,wrong")
     backwards.write_text("\n".join([swapped, *lines, ""]), encoding="utf-8")
     with (
-        source_at(str(SAMPLE)).opened(lambda text: None) as fill,
+        source_at("sample").opened(lambda text: None) as fill,
         staged(lambda text: None) as stage,
         closing(Store(store_path(database))) as store,
     ):

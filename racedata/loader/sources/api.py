@@ -15,7 +15,6 @@ from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed, licence_of
-from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.history import RACES, History
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task, check_season
@@ -40,12 +39,14 @@ class ApiSource(Source):
         super().__init__(address.rstrip("/"), pace)
         if host_of(self.address) == host_of(JOLPICA_URL):
             pace.limits = JOLPICA_LIMITS
-        self.url_of_zip = address
         self.licence = licence_of(self.address)
 
     def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
-        """An API is not loaded whole: for a load, this is the URL of a zip."""
-        return DumpSource(self.url_of_zip, self.pace).opened(progress)
+        address = without_query(self.address)
+        raise LoadError(
+            f"{address}: is taken for an API, which is not loaded whole; expected a URL that ends "
+            f"with .zip, or {COMMAND} refresh --from {address}"
+        )
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         api = Api(self.address, progress, self.pace)

@@ -22,6 +22,7 @@ from support.refreshes import like_jolpica, moved, run_refresh, state, with_a_pe
 
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
+from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import JOLPICA_LIMITS
@@ -54,6 +55,16 @@ def test_the_tests_api_refuses_an_endpoint_as_jolpica_does(jolpica_answers, comp
     status, headers, body = jolpica_answers(address)
     ours = like_jolpica(complete)(address)
     assert (status, headers["Content-Type"], body) == (ours[0], ours[1]["Content-Type"], ours[2])
+
+
+def test_an_api_is_not_loaded_and_a_url_without_zip_is_taken_for_one(database):
+    for address in ("http://127.0.0.1:1/ergast/f1", "http://127.0.0.1:1/dump?key=secret"):
+        with pytest.raises(LoadError) as refused:
+            load([address], loader_settings(database), lambda text: None)
+        where = address.partition("?")[0]
+        what = "is taken for an API, which is not loaded whole; expected a URL that ends with .zip"
+        assert str(refused.value).startswith(f"{where}: {what}, or ")
+        assert str(refused.value).endswith(f"refresh --from {where}")
 
 
 def later(row):

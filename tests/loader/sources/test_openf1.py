@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from support import SAMPLE
 from support.answers import client
 from support.apis import FAULTS, answers_of, refreshed, served
 from support.loads import changed, loader_settings, remembered, rows_of
@@ -78,7 +77,7 @@ def test_it_replaces_nothing_that_another_source_gave(database, openf1, rows):
 
 
 def test_a_load_of_another_source_replaces_it(copied, sample_database):
-    load([str(SAMPLE)], loader_settings(copied, CORRECTIONS), lambda text: None)
+    load(["sample"], loader_settings(copied, CORRECTIONS), lambda text: None)
     assert provisional(copied) == {}
     assert rows_of(copied) == rows_of(sample_database)
 
