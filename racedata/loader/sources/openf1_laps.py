@@ -17,7 +17,7 @@ LONGEST_SUM = 1500
 ROUNDING = 50  # milliseconds by which the sum may be shorter than the time
 PENALTY = 5000  # milliseconds: penalties are multiples of it
 AFTER_LINE = timedelta(seconds=1)  # a change of places is published when the line has been crossed
-SHORTEST_STOP = 2000  # milliseconds
+SHORTEST_STOP = 2000  # milliseconds by which a stop is longer than a drive through the lane
 # Ergast has the time of the entry, to the second; about half a second earlier than OpenF1's.
 BEFORE_ENTRY = timedelta(seconds=0.5)
 
@@ -182,12 +182,12 @@ def laps_behind_safety_car(
 
     If the safety car leads the field through the lane, most drivers need less time than a stop
     takes. For one lap, other sources count that as stops; for several laps in a row, they do not.
+    Lapped cars may begin a lap earlier, or end a lap later.
     """
-    durations = sorted(duration for stops in stops_of_cars for _, duration, _ in stops)
-    if not durations:
-        return set()
-    shortest = durations[len(durations) // 2] - SHORTEST_STOP
-    drives = [(lap, time) for stops in stops_of_cars for lap, time, _ in stops if time < shortest]
+    times = [(lap, duration) for stops in stops_of_cars for lap, duration, _ in stops]
+    stop = min((duration for _, duration in times), default=0) + SHORTEST_STOP
+    drives = [(lap, duration) for lap, duration in times if duration < stop]
     count = Counter(lap for lap, _ in drives)
-    laps = {lap for lap, n in count.items() if n > drivers / 2}
-    return {(lap, time) for lap, time in drives if lap in laps and {lap - 1, lap + 1} & laps}
+    led = {lap for lap, n in count.items() if n > drivers / 2}
+    in_a_row = {lap for lap in led if {lap - 1, lap + 1} & led}
+    return {drive for drive in drives if {drive[0] - 1, drive[0], drive[0] + 1} & in_a_row}

@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 
 import pytest
-from support.openf1 import facts, refresh, repair_laps
+from support.loads import select
+from support.openf1 import facts, recorded_rows, refresh, repair_laps
 
 from racedata.loader.sources.openf1_laps import stop_rows
 from racedata.loader.sources.openf1_rows import Entry, OpenF1Row
@@ -84,8 +85,8 @@ def test_a_race_with_a_wrong_lap_has_no_laps(openf1, rows, lacking, sample_datab
 
 @pytest.mark.parametrize(
     ("laps", "are_stops"),
-    [([10], True), ([10, 11], False), ([10, 12], True)],
-    ids=["one lap", "several laps", "laps apart"],
+    [([10], True), ([10, 11], False), ([10, 12], True), ([10, 11, 12, 13, 14], False)],
+    ids=["one lap", "several laps", "laps apart", "more drives than stops"],
 )
 def test_drives_behind_the_safety_car_in_several_laps_are_not_stops(laps, are_stops):
     """Of three drivers, all drive through the lane in these laps; each stops three times later."""
@@ -102,3 +103,26 @@ def test_drives_behind_the_safety_car_in_several_laps_are_not_stops(laps, are_st
     shown = [row["lap"] for row in found if row["driverId"] == 1]
     assert shown == [*(laps if are_stops else []), 30, 31, 32]
     assert [row["stop"] for row in found if row["driverId"] == 1] == [*range(1, len(shown) + 1)]
+
+
+def test_each_recorded_race_of_two_seasons_has_as_many_stops_as_in_the_other_sources(
+    openf1_recorded, full_database
+):
+    """In Montreal in 2025, most rows are drives behind the safety car, on four laps."""
+    found, expected = {}, {}
+    for year in (2024, 2025):
+        rows = recorded_rows(openf1_recorded / str(year))
+        stops = "SELECT date, count(stop) FROM races JOIN pit_stops USING (raceId)"
+        expected |= dict(select(full_database, f"{stops} WHERE year = {year} GROUP BY raceId"))
+        for session in rows["sessions"]:
+            if session["session_name"] == "Race":
+                key = session["session_key"]
+                pit = [
+                    OpenF1Row(row, "", "pit") for row in rows["pit"] if row["session_key"] == key
+                ]
+                cars = {row.number("driver_number") for row in pit}
+                entries = {number: Entry(number, 0) for number in cars}
+                made = stop_rows(pit, entries, 20, timedelta(0))
+                found[session["date_start"][:10]] = len(made)
+    assert len(expected) == 45 and {date: found[date] for date in expected} == expected
+    assert found["2025-06-15"] == 33
