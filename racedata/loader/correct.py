@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from racedata.loader.correction_lines import DRIVER, NOTED, REFERENCES, Facts, Line, Step, in_file
+from racedata.loader.correction_lines import (
+    DRIVER,
+    NOTED,
+    ORDER,
+    REFERENCES,
+    Facts,
+    Line,
+    Step,
+    in_file,
+)
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import column_names, insert, insertion
@@ -235,6 +244,9 @@ class Target:
         if id := self.line.table.id:
             sql = f"SELECT max({id}) + 1 FROM stage.{self.name}"
             (row[id],) = self.db.execute(sql).fetchone()
+        if ORDER in self.line.columns and ORDER not in row:
+            sql = f"SELECT max({ORDER}) + 1 FROM stage.{self.name} WHERE raceId = ?"
+            (row[ORDER],) = self.db.execute(sql, (self.ids["raceId"],)).fetchone()
         self.insert({**row, **self.ids})
         self.note(None, self.line.words(facts.values()))
         return 1

@@ -261,6 +261,13 @@ def test_a_row_of_every_kind_can_be_missing(build, uncorrected):
     assert sorted(select(database, TOLD)) == sorted(told)
 
 
+def test_a_row_without_a_place_in_the_order_is_added_behind_all_others(build):
+    database = build(r"results,1957/5/ward/99,row,\N,constructor=cooper; number=99; laps=3,a test")
+    order = "SELECT max(positionOrder), DRIVER(ward) FROM results JOIN drivers USING (driverId)"
+    assert select(database, with_ids(f"{order} WHERE RACE(1957/5)")) == [(20, 1)]
+    assert select(database, TOLD)[0][4] == "constructor=cooper; laps=3"
+
+
 def test_a_row_that_is_there_is_not_added(applied, tmp_path):
     found, _ = applied(
         file_of_corrections(

@@ -157,7 +157,7 @@ results,1957/5/moss,row,laps=1;,\N: results 1957/5/moss row: ''; expected name=
 results,1957/5/moss,row,laps,\N: results 1957/5/moss row: 'laps'; expected name=
 results,1957/5/moss,row,laps=1;laps=1,\N: results 1957/5/moss row: 'laps=1'; exp
 results,1957/5/moss,row,laps=x,\N: results 1957/5/moss row: 'x'; expected a whole
-results,1957/5/moss/18,row,number=18,\N: results 1957/5/moss/18 row: 'number=18'
+results,1957/5/moss/18,row,number=17,\N: results 1957/5/moss/18 row: 'number=17'
 results,1957/5/moss,row,driver=moss,\N: results 1957/5/moss row: 'driver=moss'
 results,1957/5/moss,row,\N,laps=1: results 1957/5/moss row: 'laps=1'; expected a row with
 drivers,moss,row,\N,code=MOS: drivers moss row: no such column; expected one of

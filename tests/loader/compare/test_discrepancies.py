@@ -246,6 +246,21 @@ def test_the_differences_of_full_dumps_are_known_by_number(dump_database, f1db):
     assert [len(found[group.title]) for group in lacking] == [47, 24, 26]
 
 
+def test_each_line_for_corrections_loads_once_its_source_is_filled_in(
+    dump, dump_database, f1db, tmp_path
+):
+    found, _ = compare(dump_database, str(f1db), lambda text: None)
+    # one correction for each fact: a value that differs in several ways is in several groups
+    lines = {tuple(line.split(",")[:3]): line for _, rows in found for _, line in rows}
+    file = tmp_path / "corrections.csv"
+    file.write_text("\n".join([HEADER, *(f"{line}a test" for line in lines.values())]))
+    settings = loader_settings(tmp_path / "x.db", file)
+    report = load([str(dump)], settings, lambda text: None)
+    (corrected,) = (line for line in report if line.startswith("corrected: "))
+    _, values, _, _, rows, *_ = corrected.replace(",", "").split()
+    assert int(values) + int(rows) > 0.9 * len(lines) > 1000
+
+
 # The tables of a build.
 
 
