@@ -6,7 +6,6 @@ endpoints.py decides which changes a feed has. Their objects come from serialize
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import groupby
 from urllib.parse import urljoin
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree
@@ -69,14 +68,11 @@ def by_entry(changes: Sequence[Json]) -> list[list[Json]]:
     """The changes of each entry. After a decision, that of its race comes before those of races
     whose standings follow.
     """
-    found = [
-        list(of_entry)
-        for _, of_entry in groupby(
-            changes, key=lambda change: (change["revision"], *subject(change))
-        )
-    ]
+    found: dict[tuple[str, ...], list[Json]] = {}
+    for change in changes:  # those of a calendar may be between those of its races
+        found.setdefault((change["revision"], *subject(change)), []).append(change)
     return sorted(
-        found,
+        found.values(),
         key=lambda of_entry: (
             -int(of_entry[0]["revision"]),
             all(change["kind"] in STANDINGS for change in of_entry),
