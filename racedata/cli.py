@@ -46,8 +46,9 @@ def serve(arguments: Sequence[str]) -> None:
         print(error, file=sys.stderr)
         sys.exit(CANNOT_START)
     try:
-        # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY
-        # without checking it.
+        # Only now, because the follower does not need it. gunicorn reads WEB_CONCURRENCY without
+        # checking it, even if --workers says another number.
+        os.environ["WEB_CONCURRENCY"] = str(settings.workers)
         from racedata.service import server
     except ImportError as error:
         sys.exit(

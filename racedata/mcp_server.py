@@ -138,6 +138,8 @@ def security_of(names: Sequence[str], port: int) -> "TransportSecuritySettings":
     from mcp.server.transport_security import TransportSecuritySettings
 
     hosts = [f"{name}:{port}" for name in names]
+    if port == 80:
+        hosts += names  # clients leave it out
     return TransportSecuritySettings(
         allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts]
     )

@@ -105,6 +105,23 @@ def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option
 
 
 @pytest.mark.parametrize(
+    ("options", "environ", "said"),
+    [
+        (["--timeout", "-5"], {"WEB_CONCURRENCY": ""}, "Value must be positive: -5"),
+        (["--chdir", "/none"], {"WEB_CONCURRENCY": "many"}, "can't chdir to '/none'"),
+        ([], {"GUNICORN_CMD_ARGS": "'"}, "No closing quotation"),
+    ],
+)
+def test_a_wrong_option_of_gunicorn_is_one_line_whatever_gunicorn_reads_itself(
+    sample_database, options, environ, said
+):
+    words = ["--workers", "1", "--database", str(sample_database), "--", *options]
+    ended = run_racedata("serve", *words, **environ)
+    line = f"racedata: option of gunicorn: {said}\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
+
+
+@pytest.mark.parametrize(
     ("arguments", "environ", "line"),
     [
         (["--port", "http"], {}, "--port='http': expected a whole number from 1 to 65535"),

@@ -33,7 +33,7 @@ from support.processes import children_of, free_port, own_memory, run_racedata, 
 
 from racedata import __version__
 from racedata.assistants import RESOURCES
-from racedata.mcp_server import RUNNING, WAITING
+from racedata.mcp_server import RUNNING, WAITING, security_of
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.request import OWN_PARAMETERS
 
@@ -383,6 +383,12 @@ HELLO = message("initialize", FIRST, id=1).encode()
 def test_only_names_of_this_machine_are_accepted_as_host_and_origin(server, headers, status):
     sent = {name: value.format(port=server.port) for name, value in headers.items()}
     assert post(server.port, HELLO, **sent) == status
+
+
+def test_at_port_80_clients_may_leave_it_out():
+    security = security_of(["localhost"], 80)
+    assert security.allowed_hosts == ["localhost:80", "localhost"]
+    assert security.allowed_origins == ["http://localhost:80", "http://localhost"]
 
 
 ENDLESS = f"{NUMBERS} SELECT count(*) AS n FROM n"

@@ -62,6 +62,14 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self.restart_follower = restart_follower
         super().__init__(usage="racedata serve [SETTING …] -- [OPTION …]", prog="racedata serve --")
 
+    def do_load_config(self) -> None:
+        try:
+            self.load_default_config()
+            self.load_config()
+            self.cfg.validate()
+        except Exception as error:  # of any type: gunicorn's settings raise what int() does, too
+            stop(f"option of gunicorn: {error}")
+
     def load_config(self) -> None:
         for name, value in config(self.settings).items():
             self.cfg.set(name, value)
