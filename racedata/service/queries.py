@@ -370,7 +370,8 @@ def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Row
         f"""SELECT raceId, name AS source, ifnull(fetchedAt, readAt) AS readAt, isProvisional,
                 (SELECT count(*) FROM corrections
                  WHERE corrections.raceId = origins.raceId AND tableName = ?
-                 AND (columnName IN ({laps})) = (kind = 'fastest_laps')) AS corrected,
+                 AND (tableName = 'results' AND columnName IN ({laps}))
+                     = (kind = 'fastest_laps')) AS corrected,
                 (SELECT count(*) FROM discrepancies WHERE discrepancies.raceId = origins.raceId
                  AND discrepancies.kind = origins.kind AND state = 'open') AS disputed
             FROM origins JOIN sources USING (sourceId)

@@ -233,3 +233,11 @@ def test_the_corrected_values_of_fastest_laps_are_counted_apart(database):
     races = app.get("/ergast/f1/2023/18/results?provenance=1").json["MRData"]["RaceTable"]["Races"]
     provenance = races[0]["Provenance"]
     assert (provenance["corrected"], provenance["FastestLaps"]["corrected"]) == ("2", "1")
+
+
+def test_the_corrected_values_of_a_sprint_include_those_of_its_fastest_laps(database):
+    of_sprint = """UPDATE corrections SET tableName = 'sprint_results', columnName = 'fastestLap'
+                   WHERE key = '2023/18/ocon'"""
+    app = client_after(database, of_sprint)
+    races = app.get("/ergast/f1/2023/18/sprint?provenance=1").json["MRData"]["RaceTable"]["Races"]
+    assert races[0]["Provenance"]["corrected"] == "1"

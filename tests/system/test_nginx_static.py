@@ -64,6 +64,12 @@ def test_addresses_of_the_service_lead_to_files_with_its_types(copy, site, addre
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.parametrize("page", ["/2023", "/2023/18", "/drivers", "/drivers/alonso"])
+def test_a_page_with_a_slash_at_the_end_leads_to_the_page_as_in_the_service(site, page):
+    response, _ = get(site, f"{page}/?a=b")
+    assert (response.status, response.headers["Location"]) == (301, f"{page}?a=b")
+
+
 def test_answers_are_compressed_and_not_sent_again(copy, site):
     for name in ("2023/18/laps.json", "2023/18/laps.csv", "current.ics"):
         response, body = get(site, f"/ergast/f1/{name}", Accept_Encoding="gzip")
