@@ -23,6 +23,9 @@ READING = {
 }
 
 
+LONGEST_ERROR = 500  # characters: SQLite repeats a name, however long
+
+
 class StatementError(ValueError):
     """A statement that was refused or stopped: one line says why."""
 
@@ -97,7 +100,7 @@ class Statements:
             text = str(error)
             if self.is_refused or text == "not authorized":
                 text = "only a SELECT that reads is allowed"
-            raise StatementError(text) from None
+            raise StatementError(text[:LONGEST_ERROR]) from None
         except MemoryError:
             raise StatementError(
                 "the statement needs too much memory; expected one that joins less"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from racedata.database import DatabaseError, file_state
-from racedata.statements import Bounds, StatementError, Statements
+from racedata.statements import LONGEST_ERROR, Bounds, StatementError, Statements
 
 BOUNDS = Bounds(rows=200, size=100_000)
 
@@ -77,6 +77,12 @@ def test_a_wrong_statement_is_refused_in_one_line(statements, sql, said):
         statements.run(sql)
     assert str(refused.value).startswith(said)
     assert "\n" not in str(refused.value)
+
+
+def test_an_error_is_short_even_if_a_name_is_not(statements):
+    with pytest.raises(StatementError) as refused:
+        statements.run(f"SELECT {'x' * 90_000} FROM races")
+    assert len(str(refused.value)) == LONGEST_ERROR
 
 
 @pytest.mark.parametrize("value", [2**63, "\ud800", []])
