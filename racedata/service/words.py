@@ -14,9 +14,17 @@ from racedata.service.catalogue import Catalogue
 # The words for columns that people would not understand.
 COLUMNS = {
     "dob": "date of birth",
+    "fastestLap": "number of the fastest lap",
+    "lat": "latitude",
+    "lng": "longitude",
     "milliseconds": "time",
+    "number": "car number",
     "positionOrder": "place in the order",
     "positionText": "place",
+    # as the heads on the page of a race
+    "q1": "Q1",
+    "q2": "Q2",
+    "q3": "Q3",
     "rank": "rank of the fastest lap",
     "records": "all",
     "row": "the whole row",

@@ -1,6 +1,7 @@
 """racedata.service.words: what people read instead of names of columns, ids and milliseconds."""
 
 import pytest
+from support.answers import client
 
 from racedata.model import KINDS
 from racedata.service.catalogue import Catalogue
@@ -54,3 +55,9 @@ def test_kinds_and_columns_are_in_small_letters():
     assert {kind_in_words(kind) for kind in KINDS} == {
         kind.label.lower() for kind in KINDS.values()
     }
+
+
+def test_a_part_of_qualifying_has_the_name_that_the_page_of_a_race_gives_it(sample_database):
+    html = client(sample_database).get("/2023/18").text
+    for column in ("q1", "q2", "q3"):
+        assert f'<th scope="col" class="lap">{column_in_words(column)}</th>' in html

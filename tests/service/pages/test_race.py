@@ -271,9 +271,9 @@ DISPUTED = [
         ["race", "fastest"],
         "Lando Norris, rank of the fastest lap",
     ),
-    ("qualifying", "norris", "q3", ["qualifying"], "Lando Norris, q3"),
+    ("qualifying", "norris", "q3", ["qualifying"], "Lando Norris, Q3"),
     ("sprint_results", "norris", "grid", ["sprint"], "Lando Norris, grid"),
-    ("sprint_qualifying", "norris", "q1", ["sprintqualifying"], "Lando Norris, q1"),
+    ("sprint_qualifying", "norris", "q1", ["sprintqualifying"], "Lando Norris, Q1"),
     ("practice", "1/norris", "position", ["practice"], "Lando Norris, practice 1, position"),
     ("pit_stops", "norris/2", "lap", ["stops"], "Lando Norris, stop 2, lap"),
 ]
