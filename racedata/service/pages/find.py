@@ -1,12 +1,14 @@
 """The page at `/find`: drivers, constructors, circuits, races and seasons by a part of their name.
 
 All words of the query must be found. If nothing has all of them, such as `hamilton vs russell`,
-words for a part of a page are left out (`senna poles` leads to his poles); then words that no name
-has are replaced with similar ones, and then drivers, constructors and circuits that have one of the
-words are found. The season of a year in the query is always found. How words match is in names.py.
+words for a part of a page are left out (`senna poles` leads to his poles, `pit stops monza 2021` to
+those of this race); then words that no name has are replaced with similar ones, and then drivers,
+constructors and circuits that have one of the words are found. The season of a year in the query is
+always found. How words match is in names.py.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -20,43 +22,66 @@ from racedata.service.request import ALL
 from racedata.service.words import NOT_HERE, place_in_words, points_in_words
 
 LONGEST = 100  # characters of a query; no name is so long
-# Words for parts of the pages of drivers and constructors, and where these are.
-PARTS_BY_WORD = {
-    **dict.fromkeys(("win", "wins", "won", "victories"), "wins"),
-    **dict.fromkeys(("pole", "poles"), "poles"),
+# Words that several lists below have.
+LAP = ("lap", "laps")
+PIT_STOPS = ("pit", "pitstop", "pitstops", "stop", "stops")
+POLE = ("pole", "poles")
+PRACTICE = ("fp1", "fp2", "fp3", "practice", "training")
+QUALIFYING = ("q1", "q2", "q3", "quali", "qualifying")
+RACES = ("calendar", "race", "races", "schedule", "sprint", "sprints")
+STANDINGS = ("championship", "leader", "leads", "points", "standings")
+WIN = ("victories", "win", "wins")
+# Words for parts of pages, and where these are: of a career, and of what else is found.
+OF_A_CAREER = {
+    **dict.fromkeys((*WIN, "won"), "wins"),
+    **dict.fromkeys(POLE, "poles"),
     **dict.fromkeys(("mate", "mates", "teammate", "teammates"), "mates"),
-    **dict.fromkeys(("career", "podiums", "results", "seasons", "starts", "titles"), "seasons"),
+    **dict.fromkeys(
+        ("career", "podiums", "result", "results", "seasons", "starts", "titles"), "seasons"
+    ),
+}
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "Drivers": OF_A_CAREER,
+    "Constructors": OF_A_CAREER,
+    "Circuits": dict.fromkeys((*WIN, "winner", "winners"), "winners"),
+    "Seasons": {
+        **dict.fromkeys(RACES, "races"),
+        **dict.fromkeys(STANDINGS, "championships"),
+        **dict.fromkeys(WIN, "wins"),
+    },
+    "Races": {
+        **dict.fromkeys(("sprint", "sprints"), "sprint"),
+        **dict.fromkeys(QUALIFYING, "qualifying"),
+        **dict.fromkeys(PRACTICE, "practice"),
+        **dict.fromkeys((*POLE, "grid"), "grid"),
+        **dict.fromkeys(PIT_STOPS, "stops"),
+        **dict.fromkeys(LAP, "fastest"),
+    },
 }
 RECORDS = ("records", "records")
 # Words for whole pages.
 PAGES_BY_WORD = {
-    "next": ("the next race", ""),  # on the first page, by the reader's clock
-    **dict.fromkeys(("grid", "laps", "last", "latest"), ("the last race", "current/last")),
+    # on the first page, by the reader's clock
+    **dict.fromkeys(("next", "today", "tomorrow", "tonight", "weekend"), ("the next race", "")),
     **dict.fromkeys(
-        ("pit", "pitstop", "pitstops", "stop", "stops"),
-        ("the pit stops of the last race", "current/last#stops"),
+        ("grid", "last", "latest", "result", "results"), ("the last race", "current/last")
     ),
+    **dict.fromkeys(LAP, ("the fastest laps of the last race", "current/last#fastest")),
+    **dict.fromkeys(PIT_STOPS, ("the pit stops of the last race", "current/last#stops")),
+    **dict.fromkeys(PRACTICE, ("the practice of the last race", "current/last#practice")),
+    **dict.fromkeys(QUALIFYING, ("the qualifying of the last race", "current/last#qualifying")),
     **dict.fromkeys(("change", "changed", "changes"), ("what changed", "changes")),
     **dict.fromkeys(
         ("differences", "disagree", "discrepancies"),
         ("what sources disagree about", "discrepancies"),
     ),
-    **dict.fromkeys(
-        ("alarm", "calendar", "ics", "race", "races", "schedule", "sprint", "sprints"),
-        ("the races of this season", "current#races"),
-    ),
-    **dict.fromkeys(
-        ("championship", "leader", "leads", "points", "standings"),
-        ("both championships", "current#championships"),
-    ),
+    **dict.fromkeys((*RACES, "alarm", "ics"), ("the races of this season", "current#races")),
+    **dict.fromkeys(STANDINGS, ("both championships", "current#championships")),
     **dict.fromkeys(
         ("champion", "champions", "seasons", "title", "titles"),
         ("all seasons and champions", "seasons"),
     ),
-    **dict.fromkeys(
-        ("drivers", "pole", "poles", "win", "winner", "winners", "wins"),
-        ("drivers", "drivers"),
-    ),
+    **dict.fromkeys((*POLE, *WIN, "drivers", "winner", "winners"), ("drivers", "drivers")),
     **dict.fromkeys(
         (
             *("closest", "consecutive", "fewest", "finish", "finishes", "largest", "longest"),
@@ -83,12 +108,26 @@ SMALL_WORDS = {
     *("von", "vs", "with"),
     # in questions
     *("did", "does", "drive", "driver", "drove", "fastest", "first", "has", "have", "how", "is"),
-    *("lap", "many", "much", "number", "old", "was", "were", "what", "when", "where", "which"),
+    *(
+        "lap",
+        "many",
+        "much",
+        "number",
+        "old",
+        "position",
+        "positions",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+    ),
     *("who", "whose"),
     # in names of teams, which the shorter name of most does not have
-    *("formula", "racing", "scuderia", "team"),
+    *("constructor", "f1", "formula", "one", "racing", "scuderia", "team"),
 }
-LEFT_OUT = {*PARTS_BY_WORD, *PAGES_BY_WORD, *WORDS_NOT_HERE, *SMALL_WORDS}
+LEFT_OUT = {*chain.from_iterable(PARTS.values()), *PAGES_BY_WORD, *WORDS_NOT_HERE, *SMALL_WORDS}
 
 
 class Mates(NamedTuple):
@@ -113,25 +152,34 @@ class Search(NamedTuple):
     words: list[str]  # that were looked for in the end
     found: list[Found]
     races: list[RacesOfName]
-    part: str = ""  # that was asked for, of the pages of drivers and constructors
+    has_all_asked: bool = True  # whether no word for a part or a page was left out
     similar: Mapping[str, str] = {}  # the words that replace others
     has_all_words: bool = True  # whether every name that was found has them
 
 
 def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
     asked = plain(query).split()
-    words, found, races, part, similar, has_all_words = search(names, asked)
+    words, found, races, has_all_asked, similar, has_all_words = search(names, asked)
     years = names.seasons.intersection(words)
     in_part = [] if has_all_words else found
+    parts = parts_of(asked)
+    is_sprint = parts.get("Races", "").startswith("sprint")
+    shown = [*with_sprint(races)] if is_sprint else races
+    if {*words} == years and "Seasons" in parts and "Races" not in parts:
+        shown = []  # a part of the page of the season was asked for
+    kinds = {each.kind for each in found} | ({"Races"} if races else set())
+    if has_all_asked:  # then the words may be parts of names
+        kinds &= {"Seasons", "Races"}
+    if not years:  # then seasons have a word, such as `calendar`
+        kinds -= {"Seasons"}
+    in_kinds = {word for kind in kinds for word in PARTS[kind]}
     return {
         "query": query,
         # without pages for words that stand for a part of a page that was found
-        "pages": pages_for(
-            [word for word in asked if not (part and found and word in PARTS_BY_WORD)]
-        ),
+        "pages": pages_for([word for word in asked if word not in in_kinds]),
         "is_missing": not WORDS_NOT_HERE.isdisjoint(asked),
         "not_here": NOT_HERE,
-        "part": part,
+        "parts": {kind: parts[kind] for kind in kinds if kind in parts},
         "similar": similar,
         "found": found,
         "is_in_part": bool(in_part),
@@ -140,10 +188,30 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "standings": standings(ask, found, words, years),
         "results": results(ask, found, words, years if has_all_words else ()),
         # Only a season has so many races of one year.
-        "races": races[: len(races) if years else SHOWN],
-        "races_total": len(races),
-        "are_races_first": bool(years) and words != [*years],
+        "races": shown[: len(shown) if years else SHOWN],
+        "races_total": len(shown),
+        "are_races_first": bool(years) and {*words} != years,
+        "lacks_sprint": is_sprint and bool(races) and not shown,
     }
+
+
+def parts_of(asked: Collection[str]) -> dict[str, str]:
+    """The parts of pages that were asked for, by what the pages are of."""
+    parts = {
+        kind: next(by_word[word] for word in asked if word in by_word)
+        for kind, by_word in PARTS.items()
+        if not by_word.keys().isdisjoint(asked)
+    }
+    if "sprint" in asked and not {*QUALIFYING, "shootout"}.isdisjoint(asked):
+        parts["Races"] = "sprintqualifying"
+    return parts
+
+
+def with_sprint(races: Iterable[RacesOfName]) -> Iterator[RacesOfName]:
+    """Only the races with a sprint."""
+    for name, editions in races:
+        if of_name := [race for race in editions if "Sprint" in race]:
+            yield RacesOfName(name, of_name)
 
 
 def pages_for(asked: Sequence[str]) -> list[tuple[str, str]]:
@@ -163,17 +231,16 @@ def search(names: AllNames, words: list[str]) -> Search:
         return Search(words, [], [])
     if found or races:
         return Search(words, found, races)
-    part = next((PARTS_BY_WORD[word] for word in words if word in PARTS_BY_WORD), "")
     words = [word for word in words if word not in LEFT_OUT]
     found, races = names.find(words)
     if found or races:
-        return Search(words, found, races, part)
+        return Search(words, found, races, False)
     similar = names.similar(words)
     words = [similar.get(word, word) for word in words]
     found, races = names.find(words)
     if found or races:
-        return Search(words, found, races, part, similar)
-    return Search(words, names.find_any(words), [], part, similar, False)
+        return Search(words, found, races, False, similar)
+    return Search(words, names.find_any(words), [], False, similar, False)
 
 
 def champions(ask: Ask, found: Iterable[Found]) -> dict[str, list[Json]]:

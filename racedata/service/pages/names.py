@@ -123,7 +123,7 @@ class AllNames:
                 for year in self.seasons
             ],
         }
-        self.races_of_names = [*race_names(catalogue.races.values())]
+        self.races_of_names = [*race_names(catalogue.calendar.values())]
         names = [
             *itertools.chain(*self.kinds.values()),
             *(each.name for each in self.races_of_names),

@@ -482,6 +482,22 @@ def test_a_part_of_a_word_is_not_found_if_the_whole_word_is_a_name(full_names):
         ("who leads", "./current#championships"),
         ("what changed", "./changes"),
         ("help", "./docs"),
+        ("today", "./"),
+        ("records", "./records"),
+        ("teams", "./constructors"),
+        ("qualifying", "./current/last#qualifying"),
+        ("fastest lap", "./current/last#fastest"),
+        ("results", "./current/last"),
+        ("f1 standings", "./current#championships"),
+        ("monaco winners", "./circuits/monaco#winners"),
+        ("qualifying 2023 monaco", "./2023/6#qualifying"),
+        ("sprint qualifying 2024 austin", "./2024/19#sprintqualifying"),
+        ("pit stops 2023 singapore", "./2023/15#stops"),
+        ("Fastest lap, Monza 2021", "./2021/14#fastest"),
+        ("pole position monaco 2023", "./2023/6#grid"),
+        ("constructor standings 2019", "./2019#championships"),
+        ("calendar 2023", "./2023#races"),
+        ("wins 2023", "./2023#wins"),
     ],
 )
 def test_words_for_a_page_or_a_part_of_one_lead_there(full_database, query, link):
@@ -515,3 +531,33 @@ def test_the_races_of_a_year_and_a_name_come_before_other_names(full_database):
     assert re.findall("<h2>([A-Z][a-z]+)", html)[:2] == ["Races", "Circuits"]
     html = client(full_database).get("/find?q=monaco").text
     assert re.findall("<h2>([A-Z][a-z]+)", html)[0] == "Circuits"
+
+
+def links_to_races(app, query):
+    """The links to races that a search shows."""
+    return re.findall(r'href="./([0-9]+/[0-9]+[^"]*)"', app.get("/find", {"q": query}).text)
+
+
+@pytest.mark.parametrize("query", ["sprint 2024", "2024 sprints"])
+def test_the_sprints_of_a_year_are_the_races_that_have_one(full_database, query):
+    app = client(full_database)
+    answer = app.get("/ergast/f1/2024/sprint.json?limit=2000").json["MRData"]
+    expected = [f"2024/{race['round']}#sprint" for race in answer["RaceTable"]["Races"]]
+    assert links_to_races(app, query) == expected
+    assert len(expected) == 6
+
+
+def test_where_no_race_has_a_sprint_the_page_says_so(full_database):
+    app = client(full_database)
+    said = "No race that was found has a sprint."
+    for query in ("sprint 2019", "sprint monaco 2023"):
+        assert links_to_races(app, query) == []
+        assert said in words_of(app.get("/find", {"q": query}).text)
+    assert links_to_races(app, "sprint monza") == ["2021/14#sprint"]
+    assert said not in words_of(app.get("/find?q=sprint+monza").text)
+
+
+def test_the_races_of_a_year_are_left_out_if_another_part_of_its_page_was_asked_for(full_database):
+    app = client(full_database)
+    assert links_to_races(app, "constructor standings 2019") == []
+    assert len(links_to_races(app, "practice 2019")) == 21
