@@ -1,5 +1,5 @@
-"""Queries for the pages, about what no endpoint answers: leaders, winners, sources, races with
-corrected values, an example.
+"""Queries for the pages, about what no endpoint answers: leaders, winners, shortest pit stops,
+sources, races with corrected values, an example.
 
 Queries about the career of a driver or constructor, or about a circuit, are in careers.py.
 """
@@ -100,6 +100,25 @@ def won_races(data: Snapshot) -> list[Row]:
                    AND second.positionText = '2' AND second.laps = won.laps
                    AND second.milliseconds > won.milliseconds
            GROUP BY won.raceId ORDER BY year, round"""
+    )
+
+
+def shortest_stops(data: Snapshot, season: int) -> list[Row]:
+    """The shortest time in the pit lane of each race of a season, in order.
+
+    `(raceId, driverId, constructorId, milliseconds)`: several rows for a race if drivers share it,
+    and NULL as constructorId if the driver has no result.
+    """
+    return data.rows(
+        """SELECT raceId, driverId, milliseconds,
+               (SELECT min(constructorId) FROM results
+                WHERE results.raceId = timed.raceId AND results.driverId = timed.driverId)
+                   AS constructorId
+           FROM (SELECT raceId, round, record, driverId, milliseconds,
+                     min(milliseconds) OVER (PARTITION BY raceId) AS least
+                 FROM races CROSS JOIN pit_stops USING (raceId) WHERE year = ?) AS timed
+           WHERE milliseconds = least ORDER BY round, record""",
+        (season,),
     )
 
 

@@ -45,6 +45,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "Constructors": OF_A_CAREER,
     "Circuits": dict.fromkeys((*WIN, "winner", "winners"), "winners"),
     "Seasons": {
+        **dict.fromkeys(PIT_STOPS, "stops"),
         **dict.fromkeys(RACES, "races"),
         **dict.fromkeys(STANDINGS, "championships"),
         **dict.fromkeys(WIN, "wins"),

@@ -1,10 +1,13 @@
-"""The page of a season, such as `/2023`: its races, their winners, and both championships."""
+"""The page of a season, such as `/2023`: its races, their winners, both championships, and the
+shortest pit stops.
+"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from racedata.formats import Json, public_url
+from racedata.formats import Json, public_url, short_time
+from racedata.service import page_queries
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN
@@ -53,6 +56,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "sprints": sprints,  # the winner of each, by round
         "last": next((race for race in reversed(calendar) if race["round"] in winners), None),
         "winners": most_wins(winners.values()),
+        "stops": [*shortest_stops(ask, season)],
         # of the results, and of the fastest laps in them
         "sources": dict.fromkeys(each["source"] for each in provenances),
         "lap_sources": dict.fromkeys(each["source"] for each in laps),
@@ -62,6 +66,20 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }
+
+
+def shortest_stops(ask: Ask, season: int) -> Iterator[tuple[Json, Json, str]]:
+    """The races with times of pit stops, who had the shortest time, and this time: several rows
+    for a race if drivers share it.
+    """
+    catalogue = ask.catalogue
+    for row in page_queries.shortest_stops(ask.data, season):
+        team = catalogue.constructors.get(row["constructorId"])
+        who = {
+            "Driver": catalogue.drivers[row["driverId"]],
+            "Constructors": [team] if team else [],
+        }
+        yield catalogue.races[row["raceId"]], who, short_time(row["milliseconds"])
 
 
 def most_wins(winners: Iterable[list[Json]]) -> list[Json]:

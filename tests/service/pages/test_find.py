@@ -498,6 +498,7 @@ def test_a_part_of_a_word_is_not_found_if_the_whole_word_is_a_name(full_names):
         ("constructor standings 2019", "./2019#championships"),
         ("calendar 2023", "./2023#races"),
         ("wins 2023", "./2023#wins"),
+        ("fastest pit stop 2023", "./2023#stops"),
     ],
 )
 def test_words_for_a_page_or_a_part_of_one_lead_there(full_database, query, link):

@@ -47,24 +47,65 @@ def test_a_race_in_another_country_than_all_others_of_its_name_is_explained(dump
     assert "Baku City Circuit Sun 19 Jun " in words_of(app.get("/2016").text)
 
 
-def test_the_page_of_a_race_names_the_shortest_stop_that_has_a_time(database):
+def test_the_page_of_a_race_names_the_shortest_time_in_the_pit_lane(database):
     app = client(database)
     (race,) = app.get("/ergast/f1/2023/18/pitstops.json?limit=100").json["MRData"]["RaceTable"][
         "Races"
     ]
     shortest = min(race["PitStops"], key=lambda stop: float(stop["duration"]))
     page = words_of(app.get("/2023/18").text)
-    said = re.search(r"Shortest pit stop (.*?) (\S+) in the pit lane, lap (\d+) Result", page)
+    said = re.search(r"Shortest time in the pit lane (.*?) (\S+), lap (\d+) Result", page)
     assert said.group(2, 3) == (shortest["duration"], shortest["lap"])
     assert said[1].rpartition(" ")[2].lower() in shortest["driverId"]
     changed(database, "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/18)")
     assert "Shortest" not in words_of(client(database).get("/2023/18").text)
 
 
-def test_the_page_of_a_race_names_all_who_gained_most_places(database):
-    said = (
-        "gained Alexander Albon 6: from 15 to 9 Logan Sargeant 6: from 16 to 10 Shortest pit stop"
+def shortest_stops(app):
+    """What the page of 2023 says: race, driver with constructor, time."""
+    html = app.get("/2023").text.partition('id="stops"')[2].partition("</table>")[0]
+    rows = re.findall("<tr><th scope=.row.>(.*?)</th><td>(.*?)</td><td>(.*?)</td>", html)
+    return [tuple(map(words_of, row)) for row in rows]
+
+
+def test_the_page_of_a_season_has_the_shortest_time_in_the_pit_lane_of_each_race(full_database):
+    app = client(full_database)
+    answer = app.get("/ergast/f1/2023/pitstops.json?limit=2000").json["MRData"]
+    races = answer["RaceTable"]["Races"]
+    expected = [
+        min(
+            (stop["duration"] for stop in race["PitStops"] if ":" not in stop["duration"]),
+            key=float,
+        )
+        for race in races
+    ]
+    assert [time for _, _, time in shortest_stops(app)] == expected
+    assert len(expected) == 22
+    assert "Compare drivers in one race" in words_of(app.get("/2023").text)
+    # no source has pit stops of this season
+    assert "pit lane" not in words_of(app.get("/1957").text)
+
+
+def test_drivers_with_the_same_shortest_time_are_all_named_and_an_unknown_team_is_left_out(
+    database,
+):
+    app = client_after(
+        database,
+        "UPDATE pit_stops SET milliseconds = 20001 WHERE RACE(2023/18) AND DRIVER(norris)",
+        "UPDATE pit_stops SET milliseconds = 20001 WHERE RACE(2023/18) AND DRIVER(alonso)",
+        "DELETE FROM results WHERE RACE(2023/18) AND DRIVER(alonso)",
+        "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/9)",
     )
+    rows = [row for row in shortest_stops(app) if row[2] == "20.001"]
+    assert {*rows} == {
+        ("United States", "Fernando Alonso", "20.001"),
+        ("United States", "Lando Norris McLaren", "20.001"),
+    }
+    assert "Austrian" not in {race for race, _, _ in shortest_stops(app)}
+
+
+def test_the_page_of_a_race_names_all_who_gained_most_places(database):
+    said = "gained Alexander Albon 6: from 15 to 9 Logan Sargeant 6: from 16 to 10 Shortest time"
     assert said in words_of(client(database).get("/2023/18").text)
     each_one = "UPDATE results SET grid = positionOrder + 1 WHERE RACE(2023/18)"
     page = words_of(client_after(database, each_one).get("/2023/18").text)
