@@ -29,6 +29,7 @@ POLE = ("pole", "poles")
 PRACTICE = ("fp1", "fp2", "fp3", "practice", "training")
 QUALIFYING = ("q1", "q2", "q3", "quali", "qualifying")
 RACES = ("calendar", "race", "races", "schedule", "sprint", "sprints")
+RESULT = ("result", "results")
 STANDINGS = ("championship", "leader", "leads", "points", "standings")
 WIN = ("victories", "win", "wins")
 # Words for parts of pages, and where these are: of a career, and of what else is found.
@@ -36,9 +37,7 @@ OF_A_CAREER = {
     **dict.fromkeys((*WIN, "won"), "wins"),
     **dict.fromkeys(POLE, "poles"),
     **dict.fromkeys(("mate", "mates", "teammate", "teammates"), "mates"),
-    **dict.fromkeys(
-        ("career", "podiums", "result", "results", "seasons", "starts", "titles"), "seasons"
-    ),
+    **dict.fromkeys((*RESULT, "career", "podiums", "seasons", "starts", "titles"), "seasons"),
 }
 PARTS: Mapping[str, Mapping[str, str]] = {
     "Drivers": OF_A_CAREER,
@@ -46,8 +45,11 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "Circuits": dict.fromkeys((*WIN, "winner", "winners"), "winners"),
     "Seasons": {
         **dict.fromkeys(PIT_STOPS, "stops"),
-        **dict.fromkeys(RACES, "races"),
-        **dict.fromkeys(STANDINGS, "championships"),
+        **dict.fromkeys((*RACES, *RESULT), "races"),
+        **dict.fromkeys(
+            (*STANDINGS, "constructor", "constructors", "drivers", "team", "teams"),
+            "championships",
+        ),
         **dict.fromkeys(WIN, "wins"),
     },
     "Races": {
@@ -57,6 +59,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys((*POLE, "grid"), "grid"),
         **dict.fromkeys(PIT_STOPS, "stops"),
         **dict.fromkeys(LAP, "fastest"),
+        **dict.fromkeys(RESULT, "race"),
     },
 }
 RECORDS = ("records", "records")
@@ -64,9 +67,7 @@ RECORDS = ("records", "records")
 PAGES_BY_WORD = {
     # on the first page, by the reader's clock
     **dict.fromkeys(("next", "today", "tomorrow", "tonight", "weekend"), ("the next race", "")),
-    **dict.fromkeys(
-        ("grid", "last", "latest", "result", "results"), ("the last race", "current/last")
-    ),
+    **dict.fromkeys((*RESULT, "grid", "last", "latest"), ("the last race", "current/last")),
     **dict.fromkeys(LAP, ("the fastest laps of the last race", "current/last#fastest")),
     **dict.fromkeys(PIT_STOPS, ("the pit stops of the last race", "current/last#stops")),
     **dict.fromkeys(PRACTICE, ("the practice of the last race", "current/last#practice")),
@@ -109,22 +110,8 @@ SMALL_WORDS = {
     *("von", "vs", "with"),
     # in questions
     *("did", "does", "drive", "driver", "drove", "fastest", "first", "has", "have", "how", "is"),
-    *(
-        "lap",
-        "many",
-        "much",
-        "number",
-        "old",
-        "position",
-        "positions",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-    ),
-    *("who", "whose"),
+    *("lap", "many", "much", "number", "old", "position", "positions", "season", "was", "were"),
+    *("what", "when", "where", "which", "who", "whose"),
     # in names of teams, which the shorter name of most does not have
     *("constructor", "f1", "formula", "one", "racing", "scuderia", "team"),
 }
@@ -187,7 +174,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "champions": champions(ask, found),
         "mates": mates(ask, in_part, words, years),
         "standings": standings(ask, found, words, years),
-        "results": results(ask, found, words, years if has_all_words else ()),
+        "results": results(ask, found, words, years, bool(in_part)),
         # Only a season has so many races of one year.
         "races": shown[: len(shown) if years else SHOWN],
         "races_total": len(shown),
@@ -302,10 +289,10 @@ def in_words(ask: Ask, season: Json, place: Json) -> str:
 
 
 def results(
-    ask: Ask, found: Sequence[Found], words: Sequence[str], years: Iterable[str]
+    ask: Ask, found: Sequence[Found], words: Sequence[str], years: Collection[str], is_in_part: bool
 ) -> Results | None:
-    """The results of the only driver that a query names: for its constructor, at its circuit, or in
-    one of these years.
+    """The results of the only driver that a query names: for its constructor; at its circuit, in
+    one of these years or in all; or in one of these years, if all names have all words.
     """
     drivers, constructors, circuits = (
         named(found, kind, words) for kind in ("Drivers", "Constructors", "Circuits")
@@ -316,8 +303,13 @@ def results(
     teams = [name for name in constructors if name.main in " ".join(words)]
     wheres: list[tuple[str, int | None, dict[str, Value]]] = [
         *[(f"for {name.text}", None, filter_by(name)) for name in teams],
+        *[
+            (f"at {name.text} in {year}", int(year), filter_by(name))
+            for name in circuits
+            for year in years
+        ],
         *[(f"at {name.text}", None, filter_by(name)) for name in circuits],
-        *[(f"in {year}", int(year), {}) for year in years],
+        *[(f"in {year}", int(year), {}) for year in years if not is_in_part],
     ]
     for where, season, filters in wheres:
         races = ask("results", ALL, season, None, **filter_by(drivers[0]), **filters)

@@ -284,6 +284,19 @@ def test_of_a_driver_and_a_circuit_the_page_has_the_results_there(full_database)
     assert " at " not in words_of(app.get("/find?q=senna+indianapolis").text.partition("<h3>")[0])
 
 
+def test_of_a_driver_a_circuit_and_a_year_the_page_has_the_result_of_that_race(full_database):
+    def found(query):
+        html = client(full_database).get("/find", {"q": query}).text
+        return html, re.findall('<th scope="row">([0-9]{4}) ', html)
+
+    html, seasons = found("hamilton silverstone 2021")
+    assert "Lewis Hamilton at Silverstone Circuit in 2021" in words_of(html)
+    assert seasons == ["2021"]
+    html, seasons = found("senna monza 2021")  # when he did not race: all his races there
+    assert "Ayrton Senna at Autodromo Nazionale di Monza The races" in words_of(html)
+    assert seasons == [str(year) for year in range(1993, 1984, -1)]
+
+
 def test_ids_with_capitals_are_found_as_others(database):
     changed(
         database,
@@ -499,6 +512,10 @@ def test_a_part_of_a_word_is_not_found_if_the_whole_word_is_a_name(full_names):
         ("calendar 2023", "./2023#races"),
         ("wins 2023", "./2023#wins"),
         ("fastest pit stop 2023", "./2023#stops"),
+        ("drivers 2023", "./2023#championships"),
+        ("teams 2024", "./2024#championships"),
+        ("abu dhabi 2021 result", "./2021/22#race"),
+        ("most wins in a season", "./records#drivers-most-wins-in-a-season"),
     ],
 )
 def test_words_for_a_page_or_a_part_of_one_lead_there(full_database, query, link):
