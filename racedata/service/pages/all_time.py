@@ -19,6 +19,7 @@ from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
 from racedata.service.pages.names import plain
 from racedata.service.pages.races import ranked
+from racedata.service.request import ALL
 from racedata.service.words import place_in_words, points_in_words
 
 SHOWN = 5  # of a ranking, and all with the same number as the last of them
@@ -158,6 +159,8 @@ CAREERS: Sequence[tuple[str, str, Callable[[History], Iterable[Entry]]]] = (
     ("Most races with a podium", "Races", lambda one: one.total(is_podium)),
     ("Most poles", "Poles", lambda one: one.total(is_pole)),
     ("Most wins in a season", "Wins", lambda one: one.by_season(is_win)),
+    ("Most races with a podium in a season", "Races", lambda one: one.by_season(is_podium)),
+    ("Most poles in a season", "Poles", lambda one: one.by_season(is_pole)),
     ("Most wins in a row", "Wins", lambda one: one.in_a_row(is_win)),
     ("Most podiums in a row", "Races", lambda one: one.in_a_row(is_podium)),
     ("Most races with points in a row", "Races", lambda one: one.in_a_row(has_points)),
@@ -169,6 +172,7 @@ CAREERS: Sequence[tuple[str, str, Callable[[History], Iterable[Entry]]]] = (
         lambda one: one.total_without(is_win, is_podium),
     ),
 )
+SPRINT_WINS = "Most sprint wins"  # of drivers and of constructors
 # Rankings of drivers by age: the caption, whether the oldest is first, each one's entries.
 AGES: Sequence[tuple[str, bool, Callable[[History], Iterable[Entry]]]] = (
     ("Youngest winners", False, lambda one: one.age_at(0, is_win)),
@@ -197,8 +201,15 @@ def facts(ask: Ask) -> dict[str, Any]:
     constructors = histories(ask, CONSTRUCTOR, catalogue.constructors)
     won = page_queries.won_races(ask.data)
     rankings = {
-        "Drivers": [*of_careers("Driver", drivers), *of_ages(drivers)],
-        "Constructors": [*of_careers("Constructor", constructors)],
+        "Drivers": [
+            *of_careers("Driver", drivers),
+            sprint_wins(ask, "Driver"),
+            *of_ages(drivers),
+        ],
+        "Constructors": [
+            *of_careers("Constructor", constructors),
+            sprint_wins(ask, "Constructor"),
+        ],
         "Races": [*of_races(ask, won)],
         "Seasons": [*of_seasons(ask, drivers)],
     }
@@ -219,7 +230,7 @@ def anchor(section: str, caption: str) -> str:
 
 def asked(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The rankings whose captions have words that begin with these: a text and a link for each."""
-    of_careers = [caption for caption, *_ in CAREERS]
+    of_careers = [*(caption for caption, *_ in CAREERS), SPRINT_WINS]
     captions = {
         "Drivers": [*of_careers, *(caption for caption, *_ in AGES)],
         "Constructors": of_careers,
@@ -252,6 +263,19 @@ def of_careers(kind: str, histories: Sequence[History]) -> Iterator[Ranking]:
     for caption, head, entries in CAREERS:
         found = chain.from_iterable(map(entries, histories))
         yield Ranking(caption, kind, head, first_of(found), "{:,}".format)
+
+
+def sprint_wins(ask: Ask, kind: str) -> Ranking:
+    """Drivers or constructors by the sprints that they won."""
+    who: dict[str, Json] = {}
+    wins = Counter[str]()
+    for race in ask("sprint", ALL, None, None, sprint="1"):
+        for result in race["SprintResults"]:
+            id = result[kind][f"{kind.lower()}Id"]
+            who[id] = result[kind]
+            wins[id] += 1
+    found = [Entry(number, who[id]) for id, number in wins.items()]
+    return Ranking(SPRINT_WINS, kind, "Wins", first_of(found), str)
 
 
 def of_ages(drivers: Sequence[History]) -> Iterator[Ranking]:

@@ -1,6 +1,7 @@
 """racedata.service.pages.all_time: rankings of drivers, constructors, races and seasons."""
 
 import re
+from collections import Counter
 
 import pytest
 from support.answers import client, words_of
@@ -32,6 +33,8 @@ def of_all_races(dump_database):
 FIRST = {
     "Drivers": {
         "Most wins in a season": "Max Verstappen 2023 19",
+        "Most races with a podium in a season": "Max Verstappen 2023 21",
+        "Most poles in a season": "Sebastian Vettel 2011 15",
         "Most wins in a row": "Max Verstappen 2023 Miami Grand Prix to 2023 Italian Grand Prix 10",
         "Most podiums in a row": (
             "Michael Schumacher 2001 United States Grand Prix to 2002 Japanese Grand Prix 19"
@@ -135,6 +138,21 @@ def test_a_ranking_without_an_entry_and_a_driver_without_a_date_of_birth_are_lef
         "Fernando Alonso 2005 European Grand Prix 23 years, 304 days"
     ]
     assert [*rankings["Seasons"]] == ["Most different winners"]
+
+
+def test_sprint_wins_are_those_of_the_endpoint(dump_database, of_all_races):
+    app = client(dump_database)
+    answer = app.get("/ergast/f1/sprint/1.json?limit=2000").json["MRData"]
+    won = [race["SprintResults"][0] for race in answer["RaceTable"]["Races"]]
+    drivers = Counter(
+        f"{each['Driver']['givenName']} {each['Driver']['familyName']}" for each in won
+    )
+    teams = Counter(each["Constructor"]["name"] for each in won)
+    for section, wins in (("Drivers", drivers), ("Constructors", teams)):
+        rows = of_all_races[section]["Most sprint wins"]
+        assert len(rows) >= min(5, len(wins))
+        assert {*rows} <= {f"{name} {number}" for name, number in wins.items()}
+        assert rows[0].endswith(f" {max(wins.values())}")
 
 
 def test_both_who_shared_the_winning_car_have_won(database):

@@ -490,6 +490,8 @@ def test_a_part_of_a_word_is_not_found_if_the_whole_word_is_a_name(full_names):
         ("champions", "./seasons"),
         ("most wins in a row", "./records#drivers-most-wins-in-a-row"),
         ("youngest winner", "./records#drivers-youngest-winners"),
+        ("most sprint wins", "./records#drivers-most-sprint-wins"),
+        ("most poles in a season", "./records#drivers-most-poles-in-a-season"),
         ("closest finish", "./records#races-closest-finishes"),
         ("fastest pit stop", "./current/last#stops"),
         ("who leads", "./current#championships"),
