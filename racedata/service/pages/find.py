@@ -294,11 +294,12 @@ def results(
     """The results of the only driver that a query names: for its constructor; at its circuit, in
     one of these years or in all; or in one of these years, if all names have all words.
     """
-    drivers, constructors, circuits = (
-        named(found, kind, words) for kind in ("Drivers", "Constructors", "Circuits")
-    )
+    drivers = named(found, "Drivers", words)
     if len(drivers) != 1:
         return None
+    # not the circuit that has the name of the driver
+    others = [word for word in words if word not in drivers[0].own_words]
+    constructors, circuits = (named(found, kind, others) for kind in ("Constructors", "Circuits"))
     # the Autodromo Enzo e Dino Ferrari is not what `hamilton ferrari` means
     teams = [name for name in constructors if name.main in " ".join(words)]
     wheres: list[tuple[str, int | None, dict[str, Value]]] = [

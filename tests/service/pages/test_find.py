@@ -297,6 +297,24 @@ def test_of_a_driver_a_circuit_and_a_year_the_page_has_the_result_of_that_race(f
     assert seasons == [str(year) for year in range(1993, 1984, -1)]
 
 
+@pytest.mark.parametrize(
+    ("driver", "heading"),
+    [
+        ("alonso", "Fernando Alonso in 2025"),
+        ("orey", "Fritz d'Orey in 1959"),
+        # circuits have their names
+        ("piquet", "Nelson Piquet in 1991"),
+        ("gilles_villeneuve", "Gilles Villeneuve in 1982"),
+    ],
+)
+def test_the_page_of_a_driver_leads_to_the_results_of_the_latest_season(
+    dump_database, driver, heading
+):
+    app = client(dump_database)
+    (link,) = re.findall('href="../(find[^"]*)"', app.get(f"/drivers/{driver}").text)
+    assert heading in words_of(app.get(f"/{link}").text)
+
+
 def test_ids_with_capitals_are_found_as_others(database):
     changed(
         database,
