@@ -62,6 +62,14 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(RESULT, "race"),
     },
 }
+# What headings call parts that have another name in their address.
+NAMES_OF_PARTS = {
+    "fastest": "fastest laps",
+    "mates": "team mates",
+    "race": "result",
+    "sprintqualifying": "sprint qualifying",
+    "stops": "pit stops",
+}
 RECORDS = ("records", "records")
 # Words for whole pages.
 PAGES_BY_WORD = {
@@ -168,6 +176,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "is_missing": not WORDS_NOT_HERE.isdisjoint(asked),
         "not_here": NOT_HERE,
         "parts": {kind: parts[kind] for kind in kinds if kind in parts},
+        "names_of_parts": NAMES_OF_PARTS,
         "similar": similar,
         "found": found,
         "is_in_part": bool(in_part),

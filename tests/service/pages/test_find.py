@@ -599,3 +599,17 @@ def test_the_races_of_a_year_are_left_out_if_another_part_of_its_page_was_asked_
     app = client(full_database)
     assert links_to_races(app, "constructor standings 2019") == []
     assert len(links_to_races(app, "practice 2019")) == 21
+
+
+@pytest.mark.parametrize(
+    ("query", "headings"),
+    [
+        ("pit stops 2023", ["Seasons: pit stops", "Races: pit stops"]),
+        ("senna poles", ["Drivers: poles"]),
+        ("qualifying monaco 2023", ["Races: qualifying", "Circuits", "Drivers", "Seasons"]),
+        ("monaco 2023", ["Races", "Circuits", "Drivers", "Seasons"]),
+    ],
+)
+def test_headings_say_to_which_part_the_links_lead(full_database, query, headings):
+    html = client(full_database).get("/find", {"q": query}).text
+    assert re.findall("<h2>(.*?)</h2>", html) == headings
