@@ -183,7 +183,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "champions": champions(ask, found),
         "mates": mates(ask, in_part, words, years),
         "standings": standings(ask, found, words, years),
-        "results": results(ask, found, words, years, bool(in_part)),
+        "results": results(ask, names, found, words, years, bool(in_part)),
         # Only a season has so many races of one year.
         "races": shown[: len(shown) if years else SHOWN],
         "races_total": len(shown),
@@ -298,21 +298,37 @@ def in_words(ask: Ask, season: Json, place: Json) -> str:
 
 
 def results(
-    ask: Ask, found: Sequence[Found], words: Sequence[str], years: Collection[str], is_in_part: bool
+    ask: Ask,
+    names: AllNames,
+    found: Iterable[Found],
+    words: Sequence[str],
+    years: Collection[str],
+    is_in_part: bool,
 ) -> Results | None:
     """The results of the only driver that a query names: for its constructor; at its circuit, in
     one of these years or in all; or in one of these years, if all names have all words.
     """
-    drivers = named(found, "Drivers", words)
+    # The Autodromo Enzo e Dino Ferrari is not what `hamilton ferrari` means, and the drivers Red
+    # Amick and Jonathan Williams are not what `verstappen red bull` and `albon williams` mean.
+    constructors = named(names.find_any(words), "Constructors", words)
+    words_of_teams = {name: {*name.main.split()} - SMALL_WORDS for name in constructors}
+    teams = {name: needed for name, needed in words_of_teams.items() if needed <= {*words}}
+    of_teams = {*chain.from_iterable(teams.values())}
+    drivers = named(found, "Drivers", [word for word in words if word not in of_teams])
+    drivers = drivers or named(found, "Drivers", words)
     if len(drivers) != 1:
         return None
-    # not the circuit that has the name of the driver
-    others = [word for word in words if word not in drivers[0].own_words]
-    constructors, circuits = (named(found, kind, others) for kind in ("Constructors", "Circuits"))
-    # the Autodromo Enzo e Dino Ferrari is not what `hamilton ferrari` means
-    teams = [name for name in constructors if name.main in " ".join(words)]
+    # Not the names of the driver, which teams and circuits have too; but the word for the country,
+    # as in `leclerc monaco`.
+    own = drivers[0].own_words
+    others = [word for word in words if word not in own]
+    circuits = named(names.find_any(others), "Circuits", others)
     wheres: list[tuple[str, int | None, dict[str, Value]]] = [
-        *[(f"for {name.text}", None, filter_by(name)) for name in teams],
+        *[
+            (f"for {name.text}", None, filter_by(name))
+            for name, needed in teams.items()
+            if own.isdisjoint(needed)
+        ],
         *[
             (f"at {name.text} in {year}", int(year), filter_by(name))
             for name in circuits

@@ -292,6 +292,9 @@ def test_of_a_driver_a_circuit_and_a_year_the_page_has_the_result_of_that_race(f
     html, seasons = found("hamilton silverstone 2021")
     assert "Lewis Hamilton at Silverstone Circuit in 2021" in words_of(html)
     assert seasons == ["2021"]
+    html, seasons = found("leclerc monaco 2024")  # also the country of the driver
+    assert "Charles Leclerc at Circuit de Monaco in 2024" in words_of(html)
+    assert seasons == ["2024"]
     html, seasons = found("senna monza 2021")  # when he did not race: all his races there
     assert "Ayrton Senna at Autodromo Nazionale di Monza The races" in words_of(html)
     assert seasons == [str(year) for year in range(1993, 1984, -1)]
@@ -331,6 +334,14 @@ def test_ids_with_capitals_are_found_as_others(database):
     [
         ("hamilton ferrari", "Lewis Hamilton for Ferrari", "drivers/hamilton/constructors/ferrari"),
         ("alonso 2010", "Fernando Alonso in 2010", "2010/drivers/alonso"),
+        ("albon williams", "Alexander Albon for Williams", "drivers/albon/constructors/williams"),
+        ("senna lotus", "Ayrton Senna for Team Lotus", "drivers/senna/constructors/team_lotus"),
+        # not Bill Aston, who drove in 1952
+        (
+            "alonso aston martin",
+            "Fernando Alonso for Aston Martin",
+            "drivers/alonso/constructors/aston_martin",
+        ),
     ],
 )
 def test_of_a_driver_and_a_constructor_or_a_year_the_page_has_the_results(
