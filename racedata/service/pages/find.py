@@ -41,7 +41,7 @@ OF_A_CAREER = {
 }
 PARTS: Mapping[str, Mapping[str, str]] = {
     "Drivers": OF_A_CAREER,
-    "Constructors": OF_A_CAREER,
+    "Constructors": {**OF_A_CAREER, "drivers": "seasons"},
     "Circuits": dict.fromkeys((*WIN, "winner", "winners"), "winners"),
     "Seasons": {
         **dict.fromkeys(PIT_STOPS, "stops"),
@@ -111,15 +111,16 @@ PAGES_BY_WORD = {
 # Words for what no source has.
 WORDS_NOT_HERE = {
     *("engine", "engines", "odds", "radio", "rain", "telemetry", "tires", "tyre", "tyres"),
-    *("weather", "wet"),
+    *("safety", "weather", "wet"),
 }
 SMALL_WORDS = {
     *("a", "and", "at", "by", "de", "di", "do", "for", "from", "in", "of", "sir", "the", "to"),
     *("von", "vs", "with"),
     # in questions
     *("did", "does", "drive", "driver", "drove", "fastest", "first", "has", "have", "how", "is"),
-    *("lap", "many", "much", "number", "old", "position", "positions", "season", "was", "were"),
-    *("what", "when", "where", "which", "who", "whose"),
+    *("lap", "list", "many", "much", "number", "old", "position", "positions", "season", "start"),
+    *("statistics", "stats", "time", "times", "was", "were", "what", "when", "where", "which"),
+    *("who", "whose"),
     # in names of teams, which the shorter name of most does not have
     *("constructor", "f1", "formula", "one", "racing", "scuderia", "team"),
 }
@@ -156,6 +157,7 @@ class Search(NamedTuple):
 def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
     asked = plain(query).split()
     words, found, races, has_all_asked, similar, has_all_words = search(names, asked)
+    found = sorted(found, key=lambda each: each.kind.lower() not in asked)  # the kind asked for
     years = names.seasons.intersection(words)
     in_part = [] if has_all_words else found
     parts = parts_of(asked)

@@ -487,7 +487,11 @@ def test_races_are_found_by_their_names_in_other_languages(full_database, query,
 
 @pytest.mark.parametrize(
     ("query", "name"),
-    [("red bull racing", "Red Bull"), ("Sir Lewis Hamilton", "Lewis Hamilton")],
+    [
+        ("red bull racing", "Red Bull"),
+        ("Sir Lewis Hamilton", "Lewis Hamilton"),
+        ("verstappen stats", "Max Verstappen"),
+    ],
 )
 def test_words_that_a_name_does_not_need_are_left_out(full_database, query, name):
     page = words_of(client(full_database).get("/find", {"q": query}).text)
@@ -513,6 +517,7 @@ def test_a_part_of_a_word_is_not_found_if_the_whole_word_is_a_name(full_names):
         ("wins of Ferrari", "./constructors/ferrari#wins"),
         ("alonso teammates 2007", "./drivers/alonso#mates"),
         ("career of jim clark", "./drivers/clark#seasons"),
+        ("ferrari drivers", "./constructors/ferrari#seasons"),
         ("next race", "./"),
         ("calendar", "./current#races"),
         ("standings", "./current#championships"),
@@ -562,7 +567,7 @@ def test_words_for_a_page_or_a_part_of_one_lead_there(full_database, query, link
     assert "Nothing here" not in words_of(html)
 
 
-@pytest.mark.parametrize("word", ["weather", "tyres", "wet race"])
+@pytest.mark.parametrize("word", ["weather", "tyres", "wet race", "safety car"])
 def test_a_search_for_what_no_source_has_says_so(sample, word):
     page = words_of(sample.get("/find", {"q": word}).text)
     assert "No source here has telemetry, live timing, tyres, weather, team radio" in page
@@ -619,6 +624,8 @@ def test_the_races_of_a_year_are_left_out_if_another_part_of_its_page_was_asked_
         ("senna poles", ["Drivers: poles"]),
         ("qualifying monaco 2023", ["Races: qualifying", "Circuits", "Drivers", "Seasons"]),
         ("monaco 2023", ["Races", "Circuits", "Drivers", "Seasons"]),
+        ("british", ["Constructors", "Drivers", "Races"]),
+        ("british drivers", ["Drivers", "Constructors: seasons", "Races"]),
     ],
 )
 def test_headings_say_to_which_part_the_links_lead(full_database, query, headings):
