@@ -13,6 +13,7 @@ from urllib.parse import quote
 import falcon
 from falcon.routing import BaseConverter
 
+from racedata.formats import printable
 from racedata.service import download
 from racedata.service.addresses import Grammar, Round, parse_id
 from racedata.service.answers import (
@@ -238,7 +239,8 @@ class FindPage:
         self.page = page._replace(facts=partial(page.facts, names=names.AllNames(pages.ask)))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        query = " ".join(req.get_param("q", default="")[: find.LONGEST].split())
+        # HTML cannot have control characters
+        query = " ".join(printable(req.get_param("q", default="")[: find.LONGEST]).split())
         self.pages.send(req, resp, self.page, self.pages.answers, query=query)
 
     on_head = on_get

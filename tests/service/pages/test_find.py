@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.answers import asking, client, client_after, links_of, request, words_of
 from support.loads import changed, select
 
+from racedata.formats import printable
 from racedata.service.pages.find import LONGEST
 from racedata.service.pages.names import MOST_REPLACED, SHOWN, AllNames, plain
 
@@ -165,7 +166,7 @@ def test_a_hostile_query_is_only_text_in_the_page(sample, query):
     assert "<img" not in page.text
     assert len(page.text) < 40_000
     (shown,) = re.findall('name="q" value="([^"]*)"', page.text)
-    assert unescape(shown) == " ".join(query[:LONGEST].split())
+    assert unescape(shown) == " ".join(printable(query[:LONGEST]).split())
 
 
 @pytest.mark.parametrize("query", ["q=%ff", "q=%", "q=a&q=b", "q", "&&", "q=%00", "limit=5000&q=a"])
@@ -631,3 +632,9 @@ def test_the_races_of_a_year_are_left_out_if_another_part_of_its_page_was_asked_
 def test_headings_say_to_which_part_the_links_lead(full_database, query, headings):
     html = client(full_database).get("/find", {"q": query}).text
     assert re.findall("<h2>(.*?)</h2>", html) == headings
+
+
+def test_a_query_with_control_characters_is_shown_without_them(sample):
+    body = sample.get("/find?q=a%00lon%01so").body
+    assert not {*range(32)} - {*b"\n"} & {*body}
+    assert b'value="a lon so"' in body
