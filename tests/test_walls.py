@@ -103,11 +103,17 @@ def test_what_is_not_http_needs_few_packages_and_none_of_gunicorn(module):
     assert packages == DIRECT_MAY_IMPORT[module]
 
 
-def test_open_database_imports_nothing_of_http_not_even_through_other_modules():
-    found, new = set(), {"racedata.direct"}
+def imports_through_others(module):
+    """What is imported with a module: also what the modules that it imports need."""
+    found, new = set(), {module}
     while new:
         found |= new
         new = {name for module in new & {*MODULES} for name in imports(module)} - found
+    return found
+
+
+def test_open_database_imports_nothing_of_http_not_even_through_other_modules():
+    found = imports_through_others("racedata.direct")
     assert "racedata.service.endpoints" in found
     assert found - {*MODULES} - sys.stdlib_module_names == {"orjson", "pandas"}
 
@@ -172,7 +178,7 @@ def test_no_module_of_the_loader_outside_sources_names_a_source():
 # The modules of the service that may import a package.
 MAY_IMPORT = {
     "gunicorn": "server worker",
-    "falcon": "answers app download health middleware pages.resources ratelimit.middleware",
+    "falcon": "answers app caching download health middleware pages.resources ratelimit.middleware",
     "jinja2": "pages.rendering",
     "markupsafe": "pages.rendering",
     "redis": "ratelimit.redis_store",
@@ -186,6 +192,13 @@ def test_a_package_is_imported_only_where_it_belongs():
     for package, names in MAY_IMPORT.items():
         allowed = {f"racedata.service.{name}" for name in names.split()}
         assert {module for module in ONLINE if package in imports(module)} == allowed
+
+
+def test_a_calendar_is_written_only_for_endpoints():
+    of_answers = imports_through_others("racedata.service.answers")
+    assert {"racedata.service.caching", "icalendar"} <= of_answers
+    for name in ("download", "pages.resources", "caching", "endpoints"):
+        assert "icalendar" not in imports_through_others(f"racedata.service.{name}")
 
 
 def test_sql_is_only_in_queries_and_where_the_file_is_read():
@@ -270,6 +283,9 @@ MAY_NOT_IMPORT = {
     "racedata.service.pages.ask": WEB | FILES | SQL,  # it gets endpoints
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
     "racedata.service.pages.resources": FILES | SQL,
+    # It gets bytes.
+    "racedata.service.caching": ONLINE
+    - {"racedata.service.environment", "racedata.service.snapshot"},
     "racedata.service.snapshot": WEB,
     "racedata.service.reload": WEB | SQL,  # it gets a Snapshot
     "racedata.service.site": SQL | FILES - {"os", "racedata.database"},  # it asks the application

@@ -1,222 +1,24 @@
-"""How answers are sent: conditional requests, the cache, formats, compression, headers.
+"""The resources of endpoints, and the formats in which they write answers.
 
-While a database is served, its data never changes. So an answer depends only on the request, and
-the key of the cache identifies that. endpoints.py finds the content of answers.
+endpoints.py finds the content of an answer, a module for each format writes it, and caching.py
+sends it.
 """
 
-import hashlib
-import re
-import threading
-import zlib
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from datetime import datetime
-from email.utils import format_datetime
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import falcon
 
-from racedata import __version__
 from racedata.service import calendars, feed, serializers, spreadsheets
 from racedata.service.addresses import ATOM, CSV, ICS, JSON
+from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import NoLastRound
-from racedata.service.content import Served
+from racedata.service.content import Content, Served
 from racedata.service.endpoints import Endpoint
-from racedata.service.environment import IS_BUSY, UNFINISHED
 from racedata.service.request import ParsedRequest
-from racedata.service.snapshot import Snapshot
-from racedata.settings import Affected, Settings
 
-CONTENT_TYPES = {
-    JSON: falcon.MEDIA_JSON,
-    CSV: spreadsheets.CONTENT_TYPE,
-    ICS: calendars.CONTENT_TYPE,
-    ATOM: feed.CONTENT_TYPE,
-}
-
-RETRY_SECONDS = 10  # as in deploy/nginx.conf
 MANY = 100  # records; an answer with more is slow, as environment.py describes it
-
-# the rough overhead of an entry, without its texts and body: measured with 20,000 entries
-ENTRY_BYTES = 600
-# the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
-FRAGMENTATION = 9 / 8
-
-# Shorter answers stay plain: with 500 bytes of headers, they fit into one TCP segment (1,448 bytes)
-# anyway.
-SMALL = 900
-# Level 3 takes half the time of level 6, for answers that are a tenth longer
-# (scripts/bench/README.md).
-LEVEL = 3
-GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
-MAGIC = b"\x1f\x8b"  # the first bytes of every gzip, and of no JSON, HTML or other text
-
-# gzip in an Accept-Encoding that does not refuse it with the weight 0 (RFC 9110, 12.5.3)
-ACCEPTS_GZIP = re.compile(r"(?i)gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
-
-
-class Body(NamedTuple):
-    """The body of an answer, and the one header that depends on it."""
-
-    content: bytes  # as `compressed` returns it
-    total: int | None = None  # the header X-Total-Count; None: the answer has none
-
-
-class Validators:
-    """The ETag and Last-Modified of answers of one database, and the headers next to them.
-
-    The ETag follows from the database, the version, the settings that affect what is `shown`, and
-    the times at which refreshes read each source, if answers show these.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        data: Snapshot,
-        *shown: Affected,
-        max_age: int,  # seconds for which clients and proxies may reuse an answer
-        asked_at: Mapping[str, str] = {},
-    ) -> None:
-        facts = [__version__, sorted(asked_at.items()), *settings.values_that_affect(*shown)]
-        version = data.checksum + repr(facts).encode()
-        modified = max([data.build()["builtAt"], *asked_at.values()])
-        self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
-        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not
-        # depend on Accept-Encoding.
-        self.etag = f"W/{self.tag}"
-        self.last_modified = format_datetime(datetime.fromisoformat(modified), usegmt=True)
-        self.headers = [  # the names are in lower case, as Falcon sends them
-            ("etag", self.etag),
-            ("last-modified", self.last_modified),
-            ("cache-control", f"public, max-age={max_age}" if max_age else "no-cache"),
-            ("vary", "Accept-Encoding"),
-        ]
-
-    def send_if_known(self, req: falcon.Request, resp: falcon.Response) -> bool:
-        """Answers 304 if the client has the answer; returns whether it has."""
-        is_known = has_known(req.env, self.tag, self.last_modified)
-        if is_known:
-            resp.status = falcon.HTTP_304
-            resp.set_headers(self.headers)
-        return is_known
-
-    def send(
-        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str
-    ) -> None:
-        """Answers 200 with what `compressed` returned: in its plain form if the client wants it."""
-        content = body if accepts_gzip(req.env) else decompressed(body)
-        headers = [("content-type", content_type), *self.headers]
-        if content.startswith(MAGIC):
-            headers.append(("content-encoding", "gzip"))
-        resp.set_headers(headers)
-        resp.data = content
-
-
-def has_known(env: dict[str, Any], tag: str, last_modified: str) -> bool:
-    """Whether a client knows an answer, by its If-None-Match or else its If-Modified-Since."""
-    field: str | None = env.get("HTTP_IF_NONE_MATCH")
-    if field is None:
-        # Only the exact date counts. After a return to an older database, a client may hold other
-        # data with a later date.
-        return bool(env.get("HTTP_IF_MODIFIED_SINCE") == last_modified)
-    # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
-    return tag in field or field.strip() == "*"
-
-
-class Cache:
-    """The bodies of answers of one database: gzip, or plain if short.
-
-    Compressed bodies take a fifth of the memory, and nearly all clients accept them. `capacity` is
-    the maximum size in bytes. A full cache evicts the least recently used bodies.
-    """
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.size = 0  # bytes
-        self._bodies: OrderedDict[Hashable, Body] = OrderedDict()  # in the order of their last use
-        self._lock = threading.Lock()
-
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._bodies
-
-    def find(self, key: Hashable) -> Body | None:
-        """The cached body; None if the cache has none."""
-        with self._lock:
-            body = self._bodies.get(key)
-            if body is not None:
-                self._bodies.move_to_end(key)
-            return body
-
-    def put(self, key: Hashable, body: Body) -> None:
-        size = size_of(key, body)
-        if size > self.capacity:  # it would evict all others, and then itself
-            return
-        with self._lock:
-            if key not in self._bodies:
-                self._bodies[key] = body
-                self.size += size
-            while self.size > self.capacity:
-                oldest, body = self._bodies.popitem(last=False)
-                self.size -= size_of(oldest, body)
-
-
-class CachedAnswers:
-    """Answers requests from the cache, with the validators of the database."""
-
-    def __init__(self, validators: Validators, cache: Cache) -> None:
-        self.validators = validators
-        self.cache = cache
-
-    def respond(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        content_type: str,
-        key: Hashable,
-        make: Callable[[], Body],
-        is_slow: bool,
-    ) -> None:
-        """Answers 304, or 200 with the body under `key`, which `make` makes if it is missing.
-
-        If it is missing and `make` is slow, the answer stays UNFINISHED. Raises
-        HTTPServiceUnavailable if too many such answers wait already.
-        """
-        if self.validators.send_if_known(req, resp):
-            return
-
-        def finish() -> None:
-            body = self.cache.find(key)
-            if body is None:
-                body = make()
-                self.cache.put(key, body)
-            if body.total is not None:
-                resp.set_header("x-total-count", str(body.total))
-            self.validators.send(req, resp, body.content, content_type)
-
-        if not is_slow or key in self.cache:
-            finish()
-        elif not req.env.get(IS_BUSY):
-            req.env[UNFINISHED] = req, resp, finish
-        else:
-            raise falcon.HTTPServiceUnavailable(
-                description="Too many pages and large answers are waiting at the moment; try "
-                "again later. Answers with limit=100 or less do not wait.",
-                retry_after=RETRY_SECONDS,
-            )
-
-
-class Document:
-    """A resource whose body is made once per database, such as `/openapi.json`."""
-
-    def __init__(self, validators: Validators, body: bytes, content_type: str) -> None:
-        self.validators, self.body, self.content_type = validators, compressed(body), content_type
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if not self.validators.send_if_known(req, resp):
-            self.validators.send(req, resp, self.body, self.content_type)
-
-    on_head = on_get
 
 
 class Resource:
@@ -244,7 +46,7 @@ class Resource:
         self.answers.respond(
             req,
             resp,
-            CONTENT_TYPES[ending],
+            WRITERS[ending].content_type,
             key=request.key,
             make=lambda: self.make_body(request),
             # 2,000 records take as long as a hundred usual answers, a calendar of all races as long
@@ -256,38 +58,42 @@ class Resource:
 
     def make_body(self, request: ParsedRequest) -> Body:
         """The body of an answer, in the format that the ending of its address names."""
-        address = request.address
-        if address.ending == JSON:
-            answer = self.endpoint.answer(self.served, request)
-            return Body(compressed(serializers.written(answer)))
-        _, total, objects = self.endpoint.find(self.served, request)
-        if address.ending == CSV:
-            text = spreadsheets.write(self.endpoint, self.served.data, objects)
-        elif address.ending == ICS:  # only races have calendars
-            text = self.calendars.write(objects, address, dict(request.parameters))
-        else:  # only changes have a feed
-            text = feed.write(objects, self.served, f"{request.base_url}/{address.path}{ATOM}")
-        return Body(compressed(text), total)  # JSON has the total in its envelope
+        ending, content = request.address.ending, self.endpoint.find(self.served, request)
+        written = WRITERS[ending].write(self, request, content)
+        # JSON has the total in its envelope.
+        return Body(compressed(written), None if ending == JSON else content.total)
 
 
-def compressed(body: bytes, level: int = LEVEL) -> bytes:
-    """`body` as gzip, or unchanged if it is short."""
-    if len(body) >= SMALL:
-        return zlib.compress(body, level, GZIP)
-    # A copy for the cache: orjson's own object occupies 4 KB, even for an answer of 145 bytes.
-    return bytes(memoryview(body))
+def as_json(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
+    answer = resource.endpoint.in_envelope(resource.served, request, content)
+    return serializers.written(answer)
 
 
-def decompressed(body: bytes) -> bytes:
-    """The plain form of what `compressed` returned."""
-    return zlib.decompress(body, GZIP) if body.startswith(MAGIC) else body
+def as_csv(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
+    return spreadsheets.write(resource.endpoint, resource.served.data, content.objects)
 
 
-def accepts_gzip(env: dict[str, Any]) -> bool:
-    """Whether the client accepts gzip; other weights than 0 do not count."""
-    return ACCEPTS_GZIP.search(env.get("HTTP_ACCEPT_ENCODING", "")) is not None
+def as_calendar(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
+    parameters = dict(request.parameters)
+    return resource.calendars.write(content.objects, request.address, parameters)
 
 
-def size_of(key: Hashable, body: Body) -> int:
-    """The memory that an entry takes, in bytes."""
-    return len(repr(key)) + int(len(body.content) * FRAGMENTATION) + ENTRY_BYTES
+def as_feed(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
+    url = f"{request.base_url}/{request.address.path}{ATOM}"
+    return feed.write(content.objects, resource.served, url)
+
+
+class Writer(NamedTuple):
+    """A format of answers: its type, and what writes the content of an answer in it."""
+
+    content_type: str
+    write: Callable[[Resource, ParsedRequest, Content], bytes]
+
+
+# By the ending of an address.
+WRITERS = {
+    JSON: Writer(falcon.MEDIA_JSON, as_json),
+    CSV: Writer(spreadsheets.CONTENT_TYPE, as_csv),
+    ICS: Writer(calendars.CONTENT_TYPE, as_calendar),
+    ATOM: Writer(feed.CONTENT_TYPE, as_feed),
+}

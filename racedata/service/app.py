@@ -15,7 +15,8 @@ import orjson
 
 from racedata.service import download, openapi
 from racedata.service.addresses import Grammar
-from racedata.service.answers import Cache, CachedAnswers, Document, Resource, Validators
+from racedata.service.answers import Resource
+from racedata.service.caching import Cache, CachedAnswers, Document, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES

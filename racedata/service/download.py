@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import falcon
 
 from racedata.database import OpenFile
-from racedata.service.answers import RETRY_SECONDS, has_known
+from racedata.service.caching import RETRY_SECONDS, has_known
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ The way of a request, once request.py has parsed it:
 1. `Endpoint.find` lets the catalogue say what its address selects: `Wanted`, with the database's
    own ids instead of those in the address.
 2. It calls the endpoint's function `make_page`, which is in content.py.
-3. `Endpoint.answer` puts the objects into the envelope `MRData`, with what repeats the request.
-   Instead, answers.py gives the content to the writer of another format.
+3. answers.py gives this content to the writer of a format. For JSON, `Endpoint.in_envelope` puts
+   the objects into the envelope `MRData`, with what repeats the request.
 
 `ENDPOINTS` is the only list of them. Routes, messages, the page at `/docs`, the OpenAPI paths and
 the tests use it.
@@ -72,7 +72,11 @@ class Endpoint:
 
     def answer(self, served: Served, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
-        selection, total, objects = self.find(served, request)
+        return self.in_envelope(served, request, self.find(served, request))
+
+    def in_envelope(self, served: Served, request: ParsedRequest, found: Content) -> Json:
+        """The whole answer, as JSON, from its content."""
+        selection, total, objects = found
         if PROVENANCE in dict(request.parameters):
             objects = content.with_provenance(served, self.record_kind, objects)
         table = {**self.echo(served.catalogue, selection, request), self.objects_key: objects}

@@ -23,7 +23,7 @@ page:
    the answer is dropped.
 """
 
-# From answers.py to app.py: what makes a slow answer later, as `(req, resp, finish)`.
+# From caching.py to app.py: what makes a slow answer later, as `(req, resp, finish)`.
 UNFINISHED = "racedata.unfinished"
-# From worker.py to answers.py: whether too many slow answers already wait.
+# From worker.py to caching.py: whether too many slow answers already wait.
 IS_BUSY = "racedata.is_busy"

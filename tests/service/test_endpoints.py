@@ -12,7 +12,7 @@ from support import EXPECTED
 from support.answers import Counted, client, client_after, request
 
 from racedata.service.addresses import ATOM, JSON
-from racedata.service.answers import SMALL, decompressed
+from racedata.service.caching import SMALL, decompressed
 from racedata.service.endpoints import ENDPOINTS
 
 GOLDEN = {

@@ -16,7 +16,7 @@ from falcon.routing import BaseConverter
 from racedata.formats import printable
 from racedata.service import download
 from racedata.service.addresses import Grammar, Round, parse_id
-from racedata.service.answers import (
+from racedata.service.caching import (
     Body,
     Cache,
     CachedAnswers,

@@ -1,5 +1,5 @@
-"""racedata.service.answers: a cached answer equals a new one, its compression, and what HTTP says
-about its age.
+"""racedata.service.caching, answers: a cached answer equals a new one, its compression, and what
+HTTP says about its age.
 """
 
 import random
@@ -19,7 +19,8 @@ from support import ROOT
 from support.answers import Counted, client, request, settings_of
 
 from racedata.service.addresses import Address
-from racedata.service.answers import (
+from racedata.service.app import create_app
+from racedata.service.caching import (
     GZIP,
     MAGIC,
     SMALL,
@@ -29,7 +30,6 @@ from racedata.service.answers import (
     decompressed,
     size_of,
 )
-from racedata.service.app import create_app
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 
