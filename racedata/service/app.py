@@ -20,7 +20,7 @@ from racedata.service.caching import Cache, CachedAnswers, Document, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
-from racedata.service.environment import UNFINISHED
+from racedata.service.environment import UNFINISHED, SlowBody
 from racedata.service.health import Health, sample_notice
 from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application, which returns slow answers UNFINISHED, as environment.py describes."""
+    """The WSGI application, which makes slow answers later, as environment.py describes."""
 
     def __init__(self, middleware: list[Any]) -> None:
         super().__init__(middleware=middleware)
@@ -54,7 +54,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         started: list[Any] = []
         body = super().__call__(env, lambda *given: started.extend(given))  # type: ignore[arg-type]
         if unfinished := env.pop(UNFINISHED, None):  # not left there, as it refers to `env`
-            return finished(start_response, *unfinished)
+            return SlowBody(finished(start_response, *unfinished))
         start_response(*started)
         return body
 

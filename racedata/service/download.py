@@ -12,6 +12,7 @@ import falcon
 
 from racedata.database import OpenFile
 from racedata.service.caching import RETRY_SECONDS, has_known
+from racedata.service.environment import FileBody
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -55,13 +56,13 @@ class Download:
         resp.content_type = CONTENT_TYPE
         resp.content_length = file.size
         if req.method == "GET":
-            resp.stream = FileBody(file)
+            resp.stream = OpenFileBody(file)
 
     on_head = on_get
 
 
-class FileBody:
-    """The body of an answer: a file, as environment.py describes it. The kernel sends it."""
+class OpenFileBody(FileBody):
+    """An open file as the body of an answer. The kernel sends it."""
 
     # how many bytes one client gets before others have their turn
     AT_ONCE = 1 << 17
@@ -72,7 +73,6 @@ class FileBody:
         self.sent = 0  # bytes
 
     def send_to(self, sock: "socket") -> bool:
-        """Sends the next bytes to a socket; returns whether that was all. Raises OSError."""
         if self.file.has_changed():
             raise OSError("the file has changed")
         sent = os.sendfile(sock.fileno(), self.file.descriptor, self.sent, self.AT_ONCE)
@@ -80,7 +80,6 @@ class FileBody:
         return self.sent >= self.size
 
     def __iter__(self) -> Iterator[bytes]:
-        """The bytes, for servers that do not know `send_to`."""
         while part := os.pread(self.file.descriptor, self.AT_ONCE, self.sent):
             self.sent += len(part)
             yield part

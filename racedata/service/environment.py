@@ -1,20 +1,13 @@
 """What the worker and the application agree on beyond WSGI: bodies, slow answers, and keys in the
 environment.
 
-A body, which the application (app.py) returns to the worker (worker.py), is one of these:
-
-- An iterator: the answer is slow. It is made, and its headers are set, when the worker iterates
-  over it.
-- An object with `send_to` and `size`: a file (download.py). The worker sends the headers first.
-  Then, whenever the socket can take more, it calls `send_to(socket)`, which sends the next bytes
-  and returns whether these were the last. It raises OSError if the file cannot be sent any more;
-  then the connection is closed. `size` is the number of bytes, for the log.
-- Any other iterable of bytes: the answer is ready.
+The application (app.py) returns a body to the worker (worker.py): a SlowBody, a FileBody, or, if
+the answer is ready, any other iterable of bytes.
 
 An answer that is not cached is slow if it has more than 100 records, or is a calendar or an HTML
 page:
 
-1. It passes all middleware UNFINISHED, and the application returns an iterator.
+1. It passes all middleware UNFINISHED, and the application returns a SlowBody.
 2. One thread of each worker makes the slow answers, one after the other, while other clients are
    served. These wait at most for one SQL statement of a slow answer, because all share the
    connection (snapshot.py): for 72 ms, with full data.
@@ -23,7 +16,46 @@ page:
    the answer is dropped.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from socket import socket
+
 # From caching.py to app.py: what makes a slow answer later, as `(req, resp, finish)`.
 UNFINISHED = "racedata.unfinished"
 # From worker.py to caching.py: whether too many slow answers already wait.
 IS_BUSY = "racedata.is_busy"
+
+
+class SlowBody:
+    """The body of a slow answer. It is made, and its headers are set, when the worker iterates over
+    it.
+    """
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self.parts = parts
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.parts)
+
+
+class FileBody(ABC):
+    """A file as the body of an answer.
+
+    The worker sends the headers first. Then, whenever the socket can take more, it calls `send_to`.
+    """
+
+    size: int  # bytes, for the log
+
+    @abstractmethod
+    def send_to(self, sock: "socket") -> bool:
+        """Sends the next bytes to a socket; returns whether these were the last.
+
+        Raises OSError if the file cannot be sent any more; then the connection is closed.
+        """
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[bytes]:
+        """The bytes, for servers that do not know `send_to`."""

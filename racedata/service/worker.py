@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -23,7 +23,7 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
-from racedata.service.environment import IS_BUSY
+from racedata.service.environment import IS_BUSY, FileBody, SlowBody
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
@@ -60,7 +60,7 @@ class Connection:
         self.server = server
         self.input = b""  # from the start of the next request on
         self.output = memoryview(b"")
-        self.file: Any = None  # to send after the output
+        self.file: FileBody | None = None  # to send after the output
         self.is_last = False  # whether the connection ends after this response
         self.event = 0  # what the worker waits for: READ, WRITE, HALF_CLOSED or CLOSED
         self.proceed: Callable[[Connection], None] = lambda connection: None
@@ -324,7 +324,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             self.refuse(connection, request, error)
             return None
         complete = partial(self.complete, connection, body, writer, environ, start)
-        if isinstance(body, Iterator):
+        if isinstance(body, SlowBody):
             return complete
         complete()
         return None
@@ -332,20 +332,19 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     def complete(
         self,
         connection: Connection,
-        body: Any,
+        body: Iterable[bytes],
         writer: Any,  # gunicorn's, which writes the response into a Collector
         environ: dict[str, Any],
         start: datetime,
     ) -> None:
         """Makes the response from the application's answer."""
         try:
-            is_file = hasattr(body, "send_to")
-            parts = [] if is_file else [*body]
+            file = body if isinstance(body, FileBody) else None
+            parts = [*body] if file is None else []
             if not self.alive:  # which may have ended while the body was made
                 writer.force_close()
-            if is_file:
-                connection.file = body
-                writer.sent = body.size  # for the log
+            if file is not None:
+                connection.file, writer.sent = file, file.size
             for part in parts:
                 writer.write(part)
             writer.close()
