@@ -18,7 +18,7 @@ from racedata.service.content import Content, Served
 from racedata.service.endpoints import Endpoint
 from racedata.service.request import ParsedRequest
 
-MANY = 100  # records; an answer with more is slow, as environment.py describes it
+MANY = 100  # a `limit` above it makes an answer slow, as environment.py says
 
 
 class Resource:

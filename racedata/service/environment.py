@@ -4,8 +4,8 @@ environment.
 The application (app.py) returns a body to the worker (worker.py): a SlowBody, a FileBody, or, if
 the answer is ready, any other iterable of bytes.
 
-An answer that is not cached is slow if it has more than 100 records, or is a calendar or an HTML
-page:
+An answer with the status 200 that is not cached is slow if its `limit`, given or by default, is
+above 100, or if it is a calendar or an HTML page:
 
 1. It passes all middleware UNFINISHED, and the application returns a SlowBody.
 2. One thread of each worker makes the slow answers, one after the other, while other clients are
