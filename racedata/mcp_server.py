@@ -96,6 +96,8 @@ def server_of(assistant: Assistant) -> "MCPServer":
         except Refused as error:
             raise ToolError(str(error)) from None
 
+    # MCP's SDK calls a `def` in a thread, so that no other client waits for it. `sql` is `async`:
+    # it waits for its turn without a thread.
     def ask(address: Annotated[str, Field(description=ADDRESS)]) -> str:
         return answer(assistant.ask, address)
 
