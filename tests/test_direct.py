@@ -12,8 +12,8 @@ from support.loads import changed
 from racedata import open_database
 from racedata.database import DatabaseError
 from racedata.service.addresses import FILTERS
-from racedata.service.catalogue import NoLastRound
 from racedata.service.request import PARAMETERS
+from racedata.service.selection import NoLastRound
 
 PAGE = ("limit", "offset")
 HOST = {"Host": "127.0.0.1:8000"}

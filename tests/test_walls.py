@@ -274,8 +274,9 @@ MAY_NOT_IMPORT = {
             "racedata.service.assistant_queries",
             "racedata.service.careers",
             "racedata.service.catalogue",
+            "racedata.service.selection",
         ),
-        WEB | FILES,  # they get a Snapshot
+        WEB | FILES,  # they get a Snapshot, or what was made from one
     ),
     "racedata.service.content": WEB | FILES | SQL,  # it gets rows and the catalogue
     "racedata.service.endpoints": WEB | FILES | SQL,

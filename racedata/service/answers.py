@@ -13,10 +13,10 @@ import falcon
 from racedata.service import calendars, feed, serializers, spreadsheets
 from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.caching import Body, CachedAnswers, compressed
-from racedata.service.catalogue import NoLastRound
 from racedata.service.content import Content, Served
 from racedata.service.endpoints import Endpoint
 from racedata.service.request import ParsedRequest
+from racedata.service.selection import NoLastRound, select
 
 MANY = 100  # a `limit` above it makes an answer slow, as environment.py says
 
@@ -39,7 +39,7 @@ class Resource:
         try:
             # A `last` that does not exist is a 404 even if the client's tag is current.
             if request.address.round == "last":
-                self.served.catalogue.select(request.address)
+                select(self.served.catalogue, request.address)
         except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         ending = request.address.ending

@@ -1,37 +1,17 @@
-"""The catalogue: objects that many answers use, and what an address selects.
+"""The catalogue: objects that many answers use, and the numbers that the database gives them.
 
-The objects are made once per database. The words and ids of an address become numbers of the
-database. The SQL of filters is in queries.py.
+They are made once per database. selection.py finds what an address selects among them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
 
 from racedata.formats import Json, without_accents
 from racedata.model import STANDINGS, TABLE_BY_NAME
 from racedata.service import serializers
-from racedata.service.addresses import ICS, Address, Round, Season, Value
-from racedata.service.queries import Wanted
 from racedata.service.serializers import Objects, Shared
 from racedata.service.snapshot import Snapshot
-
-
-class NoLastRound(LookupError):
-    """`last` was requested for a season in which no race has results."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The season, the round and the records that an address selects.
-
-    `wanted` is None if nothing can match, because an id or a round does not exist.
-    """
-
-    season: int | None
-    round: int | None
-    wanted: Wanted | None
 
 
 class Catalogue:
@@ -97,71 +77,6 @@ class Catalogue:
         # the rows are in order, so the latest race of a season replaces the others
         return {row["year"]: id for id, row in self.race_rows.items() if id in with_rows}
 
-    def select(self, address: Address) -> Selection:
-        """The Selection of an address. Raises NoLastRound."""
-        season, round = self.season_and_round(address.season, address.round)
-        # In winter the season has no races left, so subscribers also get the following seasons.
-        with_following = address.season == "current" and address.ending == ICS
-        if address.season == "current" and lists_races(address) and not with_following:
-            # D9: clients look for the next race in the current season, even in winter
-            season = self.calendar_season
-        wanted: dict[str, Value] = {}
-        if season is not None and round is not None:
-            race = self.id_of_round.get((season, round))
-            if race is None:
-                return Selection(season, round, None)  # an empty list, not an error (D6)
-            wanted["race"] = race
-        elif season is not None:
-            wanted["from_season" if with_following else "season"] = season
-        for name, value in address.filters.items():
-            if name in self.ids:
-                id = self.ids[name].get(str(value))
-                if id is None:
-                    return Selection(season, round, None)
-                wanted[name] = id
-            elif name != "fastest" or value != 0:  # D18: rank 0 is not a rank
-                wanted[name] = value
-        return Selection(season, round, wanted)
-
-    def season_and_round(
-        self, season: Season | None, round: Round | None
-    ) -> tuple[int | None, int | None]:
-        """Season and round as numbers. `current`, `last` and `next` depend only on the database."""
-        last_races = self.latest_with["results"]
-        year = max(last_races) if season == "current" else season
-        if year is None:
-            return None, None
-        last = self.race_rows[last_races[year]]["round"] if year in last_races else 0
-        if round == "last":
-            if not last:
-                # not round 1, which has no results (D10)
-                raise NoLastRound(
-                    f"Season {year} has no last round yet, because none of its races has results."
-                )
-            return year, last
-        if round == "next":
-            # Not `coming`: a season before the current one may have races without results too.
-            ahead = [number for number in self.rounds.get(year, ()) if number > last]
-            # The lowest round, even if one before it was cancelled (D11).
-            # No season comes after 9999: an address has four digits.
-            return (year, ahead[0]) if ahead else (min(year + 1, 9999), 1)
-        return year, round
-
-    def wanted_standings(self, table: str, wanted: Wanted) -> Wanted | None:
-        """What chooses lists of standings: a race or `final` replaces the season.
-
-        A season has many lists, one after each race. With a round, this chooses the list after that
-        round; with only a season, the latest list; without a season, the `final` list of each
-        finished season. None if the season has no standings.
-        """
-        if "race" in wanted:
-            return wanted
-        if "season" not in wanted:
-            return {**wanted, "final": 1}  # of all seasons (D12)
-        others = {name: value for name, value in wanted.items() if name != "season"}
-        latest = self.latest_with[table].get(int(wanted["season"]))
-        return None if latest is None else {**others, "race": latest}
-
 
 def rows_by_id(data: Snapshot, table: str, id: str) -> dict[Any, Row]:
     """The rows of a table by their column `id`, in its order."""
@@ -187,15 +102,6 @@ def calendar_of(
         }
         for id, race in races.items()
     }
-
-
-def lists_races(address: Address) -> bool:
-    """Whether an address lists all races of a season, or those at a circuit."""
-    return (
-        address.endpoint == "races"
-        and address.round is None
-        and address.filters.keys() <= {"circuits"}
-    )
 
 
 def in_order(table: str, rows: Mapping[int, Row], key: Callable[[Row], Any]) -> dict[int, Shared]:

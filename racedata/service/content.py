@@ -15,8 +15,9 @@ from typing import NamedTuple
 from racedata.formats import Json
 from racedata.model import STANDINGS
 from racedata.service import queries, serializers
-from racedata.service.catalogue import Catalogue, Selection
+from racedata.service.catalogue import Catalogue
 from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
+from racedata.service.selection import Selection, wanted_standings
 from racedata.service.serializers import Objects, Row
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
@@ -99,7 +100,7 @@ def ids_in_standings(
     served: Served, standings: RecordTable, column: str, wanted: Wanted
 ) -> set[int]:
     """The driverIds, constructorIds or raceIds in the standings that an address selects."""
-    lists = served.catalogue.wanted_standings(standings.name, wanted)
+    lists = wanted_standings(served.catalogue, standings.name, wanted)
     if lists is None:
         return set()
     return queries.distinct(served.data, column, standings.name, standings.where(lists))
@@ -141,7 +142,7 @@ class Records:
         """
         catalogue, table = served.catalogue, self.table
         has_lists = table.name in STANDINGS
-        selected = catalogue.wanted_standings(table.name, wanted) if has_lists else wanted
+        selected = wanted_standings(catalogue, table.name, wanted) if has_lists else wanted
         if selected is None:
             return 0, []
         total, rows = table.page(served.data, selected, limit, offset)

@@ -2,7 +2,7 @@
 
 The way of a request, once request.py has parsed it:
 
-1. `Endpoint.find` lets the catalogue say what its address selects: `Wanted`, with the database's
+1. `Endpoint.find` lets selection.py say what its address selects: `Wanted`, with the database's
    own ids instead of those in the address.
 2. It calls the endpoint's function `make_page`, which is in content.py.
 3. answers.py gives this content to the writer of a format. For JSON, `Endpoint.in_envelope` puts
@@ -19,9 +19,10 @@ from racedata import model
 from racedata.formats import Json
 from racedata.service import content, queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
-from racedata.service.catalogue import Catalogue, Selection
+from racedata.service.catalogue import Catalogue
 from racedata.service.content import Content, MakePage, Records, Served, classification, each_row
 from racedata.service.request import PROVENANCE, ParsedRequest
+from racedata.service.selection import Selection, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class Endpoint:
 
     def find(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""
-        selection = served.catalogue.select(request.address)
+        selection = select(served.catalogue, request.address)
         if selection.wanted is None:
             return Content(selection, 0, [])
         own = {*self.rules.parameters} - {PROVENANCE}  # those that select records

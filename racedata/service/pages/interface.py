@@ -15,6 +15,7 @@ from racedata.service.endpoints import Endpoint
 from racedata.service.openapi import PARAMETERS, accepted_filters
 from racedata.service.pages.ask import Ask
 from racedata.service.request import OWN_PARAMETERS
+from racedata.service.selection import season_and_round
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import full_name
 from racedata.settings import WINDOWS
@@ -23,12 +24,12 @@ from racedata.settings import WINDOWS
 def facts(ask: Ask) -> dict[str, Any]:
     settings, catalogue = ask.settings, ask.catalogue
     values = example_values(ask.data, catalogue)
-    current, _ = catalogue.season_and_round("current", None)
+    current, _ = season_and_round(catalogue, "current", None)
     units = {seconds: unit for unit, seconds in WINDOWS.items()}
     return {
         "current": current,
-        "last": "{}/{}".format(*catalogue.season_and_round("current", "last")),
-        "next": "{}/{}".format(*catalogue.season_and_round("current", "next")),
+        "last": "{}/{}".format(*season_and_round(catalogue, "current", "last")),
+        "next": "{}/{}".format(*season_and_round(catalogue, "current", "next")),
         "values": values,  # in the examples
         "endpoints": ask.endpoints,
         # the filters that an endpoint accepts, in words
