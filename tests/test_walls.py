@@ -289,6 +289,7 @@ MAY_NOT_IMPORT = {
     - {"racedata.service.environment", "racedata.service.snapshot"},
     "racedata.service.snapshot": WEB,
     "racedata.service.reload": WEB | SQL,  # it gets a Snapshot
+    "racedata.service.refresh_times": WEB | SQL,  # database.py reads the store
     "racedata.service.site": SQL | FILES - {"os", "racedata.database"},  # it asks the application
     "racedata.service.site_folder": WEB | SQL | {"racedata.database"},  # it gets bytes
     "racedata.service.worker": ONLINE - {"racedata.service.environment"},  # it gets the application

@@ -29,7 +29,8 @@ from racedata.service.process_memory import keep_what_exists
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
-from racedata.service.reload import ReloadingApp
+from racedata.service.refresh_times import RefreshTimes
+from racedata.service.reload import CurrentFile, ReloadingApp
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -77,8 +78,19 @@ def finished(
         yield resp.data
 
 
-def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
-    """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
+def create_app(
+    settings: Settings,
+    data: Snapshot,
+    limit_store: LimitStore | None = None,
+    current: CurrentFile | None = None,
+) -> App:
+    """The application for `data`.
+
+    `limit_store` holds the buckets; None turns rate limiting off. Without `current`, the file that
+    was read stays the one with this content.
+    """
+    current = current or CurrentFile(data)
+    times = RefreshTimes(data.path)
     served = Served(data, Catalogue(data), settings)
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, RULES)
@@ -91,13 +103,14 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
-    app.add_route("/healthz", Health(data, settings))
+    app.add_route("/healthz", Health(data, settings, current, times))
     described = Validators(settings, data, "the description", max_age=settings.max_age)
     document = Document(described, openapi.document(served, grammar), falcon.MEDIA_JSON)
     app.add_route("/openapi.json", document)
     if settings.download:
-        app.add_route(download.PATH, download.Download(data, answers.validators.last_modified))
-    Pages(Ask(served), grammar, cache).add_to(app)
+        modified = answers.validators.last_modified
+        app.add_route(download.PATH, download.Download(data, current, modified))
+    Pages(Ask(served), grammar, cache, times).add_to(app)
     app.set_error_serializer(write_problem)
     app.add_error_handler(Exception, answer_unexpected)
     return app
@@ -138,7 +151,10 @@ def application(settings: Settings) -> ReloadingApp:
     Raises DatabaseError or SettingError.
     """
     limit_store = store_for(settings)
-    app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
+    app = ReloadingApp(
+        settings.database,
+        lambda data, current: create_app(settings, data, limit_store, current),
+    )
     if notice := sample_notice(app.data, settings.follows):
         log.warning(notice)
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a

@@ -13,6 +13,7 @@ import falcon
 from racedata.database import OpenFile
 from racedata.service.caching import RETRY_SECONDS, has_known
 from racedata.service.environment import FileBody
+from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ class Download:
     """`/racedata.db`: the file that was read, even while another one replaces it.
 
     If something has written into that file, its ETag no longer names its bytes, and requests
-    are refused until `data` has a good file again.
+    are refused until there is a good one again.
     """
 
-    def __init__(self, data: Snapshot, last_modified: str) -> None:
-        self.data = data
+    def __init__(self, data: Snapshot, current: CurrentFile, last_modified: str) -> None:
+        self.current = current
         self.tag = f'"{data.checksum.hex()}"'
         self.last_modified = last_modified
         self.headers = [
@@ -46,7 +47,7 @@ class Download:
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        file, is_known = self.data.file, has_known(req.env, self.tag, self.last_modified)
+        file, is_known = self.current.file, has_known(req.env, self.tag, self.last_modified)
         if file.has_changed() and not is_known:
             raise falcon.HTTPServiceUnavailable(description=CHANGED, retry_after=RETRY_SECONDS)
         resp.set_headers(self.headers)

@@ -13,6 +13,8 @@ import orjson
 from racedata import __version__, database, hints
 from racedata.formats import Json
 from racedata.service import download
+from racedata.service.refresh_times import RefreshTimes, SourceTimes
+from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -20,17 +22,19 @@ from racedata.settings import Settings
 class Health:
     """The resource `/healthz`."""
 
-    def __init__(self, data: Snapshot, settings: Settings) -> None:
-        self.data, self.settings = data, settings
+    def __init__(
+        self, data: Snapshot, settings: Settings, current: CurrentFile, times: RefreshTimes
+    ) -> None:
+        self.data, self.settings, self.current, self.times = data, settings, current, times
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(report(self.data, self.settings))
+        resp.data = orjson.dumps(report(self.data, self.settings, self.current, self.times))
 
     on_head = on_get
 
 
-def report(data: Snapshot, settings: Settings) -> Json:
+def report(data: Snapshot, settings: Settings, current: CurrentFile, times: RefreshTimes) -> Json:
     """The database, its sources, and whether a new file was refused."""
     build = data.build()
     health: Json = {
@@ -40,7 +44,7 @@ def report(data: Snapshot, settings: Settings) -> Json:
         "builtAt": build["builtAt"],
         "revision": build["revision"],
         "licence": data.licence(),
-        "sources": list(sources(data)),
+        "sources": list(sources(data, times.by_source())),
         "coverage": data.coverage(),
         "rows": data.row_counts(),
     }
@@ -48,8 +52,8 @@ def report(data: Snapshot, settings: Settings) -> Json:
         health["download"] = settings.root_link + download.PATH
     if notice := sample_notice(data, settings.follows):
         health["sample"] = notice
-    if data.rejection:
-        health["refused"] = f"The database file {data.rejection}."
+    if current.rejection:
+        health["refused"] = f"The database file {current.rejection}."
     return health
 
 
@@ -69,9 +73,9 @@ def sample_notice(data: Snapshot, follows: bool) -> str | None:
     return f"{notice} If no load is running, run: {command}"
 
 
-def sources(data: Snapshot) -> Iterator[Json]:
+def sources(data: Snapshot, refresh_times: SourceTimes) -> Iterator[Json]:
     """The sources in the database, then others that refreshes have asked."""
-    for row, name, url, times in data.sources_with(data.refresh_times(), {}):
+    for row, name, url, times in data.sources_with(refresh_times, {}):
         if row is None:
             yield {"name": name, **times}
             continue

@@ -21,20 +21,33 @@ Made = TypeVar("Made")
 Application: TypeAlias = "WSGIApplication"
 
 
+class CurrentFile:
+    """The `file` that has the content of a snapshot. Only Reloading changes it.
+
+    If the file that is now at its path was refused, `rejection` says why.
+    """
+
+    def __init__(self, data: Snapshot) -> None:
+        self.file = data.file
+        self.rejection: str | None = None
+
+
 class Reloading(Generic[Made]):
-    """What `make` made from the last good file at `path`: `made`, from the snapshot `data`.
+    """What `make` made from the last good file at `path`: `made`, from the snapshot `data`, whose
+    file is `current`.
 
     If a new file cannot be used, one line in the log says why, and the last good data stays in
     service. Raises DatabaseError if the first file is not good.
     """
 
-    def __init__(self, path: str, make: Callable[[Snapshot], Made]) -> None:
+    def __init__(self, path: str, make: Callable[[Snapshot, CurrentFile], Made]) -> None:
         self.path, self.make = path, make
         self.checking = threading.Lock()
         # read before the content, so that the next check finds a change in between
         self.state = file_state(path)
         self.data = Snapshot.read(path)
-        self.made = self.made_from(self.data)
+        self.current = CurrentFile(self.data)
+        self.made = self.made_from(self.data, self.current)
 
     def check(self) -> None:
         """Takes the file that is now at the path, if it is new and valid.
@@ -53,22 +66,26 @@ class Reloading(Generic[Made]):
             return
         try:
             data = Snapshot.read(self.path)
-            if data.checksum != self.data.checksum:  # else the same database, moved or copied
-                self.made, self.data = self.made_from(data), data
+            if data.checksum == self.data.checksum:  # the same database, moved or copied
+                self.current.file = data.file
+                self.current.rejection = None
+            else:
+                current = CurrentFile(data)
+                self.made = self.made_from(data, current)
+                self.data, self.current = data, current
                 log.info("%s has changed; now serving the new data", self.path)
                 free_memory()
-            self.data.accept(data.file)
             self.state = state
         except DatabaseError as error:
-            if error.fault != self.data.rejection:
+            if error.fault != self.current.rejection:
                 log.error("%s; the last good data is still served", error)
-            self.data.refuse(error.fault)
+            self.current.rejection = error.fault
             if not error.transient:
                 self.state = state
 
-    def made_from(self, data: Snapshot) -> Made:
+    def made_from(self, data: Snapshot, current: CurrentFile) -> Made:
         try:
-            return self.make(data)
+            return self.make(data, current)
         except MemoryError:
             raise not_enough_memory(self.path) from None
         except DatabaseError:

@@ -1,7 +1,7 @@
 """The database in memory: the content of the file when it was read, and the facts about it.
 
-Later changes to the file cannot change the data, but `/healthz` says so if they were refused. The
-format of the file is in database.py, the queries of endpoints are in queries.py.
+Nothing changes a snapshot. The format of the file is in database.py, the queries of endpoints are
+in queries.py.
 """
 
 import sqlite3
@@ -10,33 +10,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from racedata import database
-from racedata.database import FileState, OpenFile, file_state, not_enough_memory
-from racedata.formats import in_utf8, public_name, public_url, without_query
+from racedata.database import not_enough_memory
+from racedata.formats import public_name, public_url, without_query
 from racedata.licences import SOURCES, licence_of_file
 
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
 
-# By the name of a source, the times of refreshes by their key: `refreshedAt`, `followedSince`.
-SourceTimes = Mapping[str, Mapping[str, str]]
-# By the name of a source, when a refresh last asked it.
-AskedAt = Mapping[str, str]
 Times = TypeVar("Times")
 
 
 class Snapshot:
     """The content of a database file, on one connection for all threads and forked processes.
 
-    `checksum` is the SHA-256 of its bytes, and `file` the file that has them. If the file that is
-    now at its `path` was refused, `rejection` says why. Only `accept` and `refuse` change these.
+    `checksum` is the SHA-256 of its bytes, and `file` the file that was read, even if another one
+    has replaced it at its `path`.
     """
 
     def __init__(self, content: database.FileContent, path: str) -> None:
         self.checksum = content.checksum
         self.file = content.file
         self.path = path
-        self.rejection: str | None = None
-        self._refresh_times: tuple[FileState | None, SourceTimes] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
@@ -56,15 +50,6 @@ class Snapshot:
             return cls(database.read(path), path)
         except MemoryError:
             raise not_enough_memory(path) from None
-
-    def accept(self, file: OpenFile) -> None:
-        """Notes that the file that is now at the path has this content."""
-        self.file = file
-        self.rejection = None
-
-    def refuse(self, fault: str) -> None:
-        """Notes why the file that is now at the path cannot replace this one."""
-        self.rejection = fault
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
@@ -93,28 +78,6 @@ class Snapshot:
             "SELECT name, address, licence, checksum, readAt, gave, isProvisional FROM sources "
             "ORDER BY sourceId"
         )
-
-    def refresh_times(self) -> SourceTimes:
-        """When a refresh last asked each source (`refreshedAt`), and since when it is followed
-        (`followedSince`), by its name in the table `sources`.
-
-        The store next to the database has these times, because a refresh that finds nothing new
-        does not change the database. Until the store changes, this returns the same object.
-        """
-        state = file_state(str(database.store_path(self.path)))
-        if state != self._refresh_times[0]:
-            found = database.refresh_times(self.path)
-            if found is not None:  # else the next request asks again
-                self._refresh_times = state, {in_utf8(name): times for name, times in found.items()}
-        return self._refresh_times[1]
-
-    def asked_at(self) -> AskedAt:
-        """When a refresh last asked each source."""
-        return {
-            name: times["refreshedAt"]
-            for name, times in self.refresh_times().items()
-            if "refreshedAt" in times
-        }
 
     def sources_with(
         self, times: Mapping[str, Times], otherwise: Times

@@ -8,14 +8,18 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+import webtest
 from support import SAMPLE
 from support.answers import client
 from support.loads import remember
 
 from racedata import __version__, database
 from racedata.database import SCHEMA_VERSION, store_path
+from racedata.service.app import create_app
 from racedata.service.health import sample_notice
+from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
+from racedata.settings import Settings
 
 
 def test_it_says_what_is_served(sample):
@@ -93,13 +97,14 @@ def test_a_store_that_could_not_be_read_for_a_moment_is_read_later(several_sourc
 
 def test_it_says_what_has_changed_since_the_database_was_read(several_sources):
     data = Snapshot.read(str(several_sources))
-    app = client(data)
+    current = CurrentFile(data)
+    app = webtest.TestApp(create_app(Settings(), data, current=current))
     first = app.get("/healthz").json
     remember(several_sources, {"f1db": {"refreshedAt": AT}})
     assert app.get("/healthz").json["sources"][1]["refreshedAt"] == AT
-    data.refuse("is not a database")
+    current.rejection = "is not a database"
     assert app.get("/healthz").json["refused"] == "The database file is not a database."
-    data.accept(data.file)
+    current.rejection = None
     store_path(several_sources).unlink()
     assert app.get("/healthz").json == first
 

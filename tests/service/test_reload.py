@@ -38,7 +38,9 @@ def path(sample_database, tmp_path):
 
 
 def service_over(path):
-    return webtest.TestApp(ReloadingApp(str(path), lambda data: create_app(Settings(), data)))
+    return webtest.TestApp(
+        ReloadingApp(str(path), lambda data, current: create_app(Settings(), data, current=current))
+    )
 
 
 @pytest.fixture
@@ -119,7 +121,7 @@ def test_a_check_does_not_wait_while_another_thread_takes_a_new_file(path, other
     begun, may_go_on = threading.Event(), threading.Event()
     made = []
 
-    def make(data):
+    def make(data, current):
         made.append(data)
         if len(made) == 2:
             begun.set()
@@ -288,7 +290,7 @@ from racedata.settings import Settings
 
 return_large_blocks()
 path, together = sys.argv[1], threading.Barrier(4)
-app = ReloadingApp(path, lambda data: create_app(Settings(), data))
+app = ReloadingApp(path, lambda data, current: create_app(Settings(), data, current=current))
 
 def touch(number):
     together.wait()  # each on a thread of its own

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from racedata.model import KINDS
 from racedata.service import page_queries
 from racedata.service.pages.ask import Ask
-from racedata.service.snapshot import COPIED, AskedAt, Snapshot
+from racedata.service.refresh_times import AskedAt
+from racedata.service.snapshot import COPIED, Snapshot
 from racedata.service.words import NOT_HERE
 
 # Endpoints about the data itself, which the page links to if they have records.

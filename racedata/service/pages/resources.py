@@ -44,7 +44,7 @@ from racedata.service.pages import (
 )
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
-from racedata.service.snapshot import AskedAt
+from racedata.service.refresh_times import AskedAt, RefreshTimes
 from racedata.settings import Affected
 from racedata.values import ROUND, SEASON
 
@@ -95,8 +95,8 @@ CONVERTERS = {"year": Year, "number": Number, "id": Id}
 class Pages:
     """The pages of one database."""
 
-    def __init__(self, ask: Ask, grammar: Grammar, cache: Cache) -> None:
-        self.ask, self.grammar = ask, grammar
+    def __init__(self, ask: Ask, grammar: Grammar, cache: Cache, times: RefreshTimes) -> None:
+        self.ask, self.grammar, self.times = ask, grammar, times
         self.answers = CachedAnswers(self.validators({}), cache)
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
@@ -218,7 +218,7 @@ class FreshPage:
         self.latest: tuple[AskedAt, CachedAnswers] = {}, pages.answers
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        pages, times = self.pages, self.pages.ask.data.asked_at()
+        pages, times = self.pages, self.pages.times.asked_at()
         known, answers = self.latest
         if times != known:
             answers = CachedAnswers(pages.validators(times), pages.answers.cache)
