@@ -4,10 +4,12 @@ A start, a win, a title and so on are here what they are in the views of schema.
 read, because they have indexes on ids. Other queries are in page_queries.py and queries.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from sqlite3 import Row
 
 from racedata.service.snapshot import Snapshot
+
+PART = 5000  # results; a statement that read all of them would let other clients wait too long
 
 # As `isStart` and `position` in the view race_results, and as the view poles.
 IS_START = "(positionText NOT IN ('E', 'F', 'W') OR coalesce(laps > 0, 0))"
@@ -125,18 +127,27 @@ def compared_in_qualifying(data: Snapshot, driver: int) -> list[Row]:
     )
 
 
-def drives(data: Snapshot, column: str) -> list[Row]:
+def drives(data: Snapshot, column: str) -> Iterator[Row]:
     """The races of all drivers or of all constructors, by id, each in order.
 
     `(id, raceId, isStart, isPole, place, points)`: the best place of several cars, NULL without
-    one, and all their points.
+    one, and all their points. Each statement reads the next ids, up to the one with which it has
+    more than PART results.
     """
-    return data.rows(
+    id = -1
+    while rows := data.rows(
         f"""SELECT {column} AS id, raceId, max({IS_START}) AS isStart, max({IS_POLE}) AS isPole,
                 min({PLACE}) AS place, total(CAST(points AS REAL)) AS points
             FROM results JOIN races USING (raceId)
-            GROUP BY id, raceId ORDER BY id, year, round"""
-    )
+            WHERE {column} > ?1 AND {column} <= ifnull(
+                (SELECT {column} FROM results
+                 WHERE {column} > ?1 ORDER BY {column} LIMIT 1 OFFSET ?2),
+                (SELECT max({column}) FROM results))
+            GROUP BY id, raceId ORDER BY id, year, round""",
+        (id, PART),
+    ):
+        yield from rows
+        id = rows[-1]["id"]
 
 
 def fastest_laps(data: Snapshot, circuit: int) -> list[Row]:

@@ -10,7 +10,7 @@ above 100, or if it is a calendar or an HTML page:
 1. It passes all middleware UNFINISHED, and the application returns a SlowBody.
 2. One thread of each worker makes the slow answers, one after the other, while other clients are
    served. These wait at most for one SQL statement of a slow answer, because all share the
-   connection (snapshot.py): for 72 ms, with full data.
+   connection (snapshot.py): for 27 ms, with full data.
 3. While a hundred are waiting in a worker, it sets IS_BUSY, and further ones are refused (503).
 4. If a client closes its connection, or only its sending side, while it waits for a slow answer,
    the answer is dropped.

@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 import pytest
+from support.answers import Counted
 from support.loads import changed, select
 
 from racedata.service import careers
@@ -69,6 +70,26 @@ def test_the_poles_of_a_driver_are_those_of_the_view(any_database):
         for id, driver in ids_of(database, "driverId")
     }
     assert {driver: races for driver, races in found.items() if races} == expected
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("part", [1, 7, 5000])
+def test_the_races_of_all_are_those_of_each_however_many_results_a_statement_reads(
+    sample_database, monkeypatch, column, part
+):
+    monkeypatch.setattr(careers, "PART", part)
+    data = Counted.read(sample_database)
+    drives = [*careers.drives(data, column)]
+    assert (data.queries == 2) == (part == 5000)  # the second finds no more
+    ids = [row["id"] for row in drives]
+    assert ids == sorted(ids)
+    for id, _ in ids_of(sample_database, column):
+        races = [row for row in drives if row["id"] == id]
+        seasons = careers.seasons(data, column, id)
+        assert len(races) == sum(row["entered"] for row in seasons)
+        assert sum(row["isStart"] for row in races) == sum(row["starts"] for row in seasons)
+        assert sum(row["place"] == 1 for row in races) == sum(row["wins"] for row in seasons)
+        assert sum(bool(row["isPole"]) for row in races) == sum(row["poles"] for row in seasons)
 
 
 def compared_by_views(database, view, condition):
