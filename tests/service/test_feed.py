@@ -10,6 +10,8 @@ from support import SAMPLE
 from support.answers import client
 from support.loads import RECORDS, built, changed, edited, race_ids, select, without
 
+from racedata.service.feed import by_entry
+
 BASE = "/ergast/f1"
 HOST = "http://localhost:80"
 
@@ -59,6 +61,22 @@ def test_the_ids_of_entries_are_distinct_and_stay_with_later_changes(altered, ch
         changed(changing, "UPDATE changes SET revision = 9, reason = 'x' WHERE record = 1")
     )
     assert {entry.id for entry in before} < {entry.id for entry in after}
+
+
+def test_after_a_decision_its_race_comes_before_those_whose_standings_follow():
+    def change(revision, race, kind):
+        about = {"season": "2023", "raceName": race}
+        return {"revision": revision, **about, "kind": kind, "column": "position"}
+
+    changes = [
+        change("3", "Newer", "driver_standings"),
+        change("2", "Later", "driver_standings"),
+        change("2", "Decided", "results"),
+        change("2", "Decided", "driver_standings"),
+        change("1", "Earlier", "results"),
+    ]
+    found = [(each[0]["raceName"], len(each)) for each in by_entry(changes)]
+    assert found == [("Newer", 1), ("Decided", 2), ("Later", 1), ("Earlier", 1)]
 
 
 def test_a_feed_has_what_its_address_selects(altered):

@@ -1,6 +1,4 @@
-"""racedata.service.reload, process_memory: a new database is served soon and wholly; a bad file
-changes nothing.
-"""
+"""racedata.service.reload: a new database is served soon and wholly; a bad file changes nothing."""
 
 import hashlib
 import os
