@@ -150,7 +150,9 @@ class RecordTable:
             return total, []
         if is_unfiltered:
             return total, self.numbered_rows(data, where, limit, offset)
-        # Few rows of a season match. The plus makes SQLite find and sort these.
+        # Few rows of a season match. The plus makes SQLite search them by race, and sort them.
+        # Without it, SQLite would read the matching rows of all seasons, in order: a millisecond
+        # more for `2023/practice/1` and `2023/results/R`.
         order = "+record" if "season" in wanted else "record"
         sql = f"SELECT {self.selected} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
