@@ -250,15 +250,14 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
 
     If a filter names one, the others do not match.
     """
-    lists = (DRIVERS, CONSTRUCTORS, CIRCUITS)
-    rows = queries.ids_of_sources(served.data)
+    references: dict[str, list[str]] | None = None
     if wanted:
-        named = [each for each in lists if each.name in wanted]
-        matching = set[tuple[str, str]]()
-        for each in named or lists:
+        lists = (DRIVERS, CONSTRUCTORS, CIRCUITS)
+        references = {}
+        for each in [each for each in lists if each.name in wanted] or lists:
             kind, objects = each.name.removesuffix("s"), served.catalogue.lists[each.name]
-            matching.update((kind, objects[id][f"{kind}Id"]) for id in each.ids(served, wanted))
-        rows = [row for row in rows if (row["kind"], row["reference"]) in matching]
+            references[kind] = [objects[id][f"{kind}Id"] for id in each.ids(served, wanted)]
+    rows = queries.ids_of_sources(served.data, references)
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
 
 

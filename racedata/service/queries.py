@@ -383,9 +383,21 @@ def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Row
     return {row["raceId"]: row for row in rows}
 
 
-def ids_of_sources(data: Snapshot) -> list[Row]:
-    """What each source calls drivers, constructors and circuits."""
-    return data.rows("SELECT * FROM ids ORDER BY record")
+def ids_of_sources(
+    data: Snapshot, references: Mapping[str, Collection[str]] | None = None
+) -> list[Row]:
+    """What each source calls drivers, constructors and circuits: all, or those with these own ids,
+    by kind.
+    """
+    where = Where()
+    if references is not None:
+        terms = [
+            f"kind = ? AND reference IN ({', '.join('?' * len(ids))})"
+            for ids in references.values()
+        ]
+        values = [value for kind, ids in references.items() for value in (kind, *ids)]
+        where.add(f"({' OR '.join(terms)})", values)
+    return data.rows(f"SELECT * FROM ids{where} ORDER BY record", where.values)
 
 
 def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
