@@ -138,7 +138,7 @@ class Database(Answering):
         accepted = [name for name in found.rules.parameters if name != PROVENANCE]
         request = self.request(parsed, parameters, accepted)._replace(limit=ALL)
         _, _, objects = found.find(self.served, request)
-        return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.data, objects)))
+        return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.catalogue, objects)))
 
     def sql(self, select: str, *values: Any) -> list[Row]:
         """The rows of one statement that only reads, as dicts. `values` replace its `?`.

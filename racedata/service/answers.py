@@ -12,7 +12,7 @@ import falcon
 
 from racedata.service import calendars, feed, serializers, spreadsheets
 from racedata.service.addresses import ATOM, CSV, ICS, JSON
-from racedata.service.caching import Body, CachedAnswers, compressed
+from racedata.service.caching import Body, CachedAnswers
 from racedata.service.content import Content, Served
 from racedata.service.endpoints import Endpoint
 from racedata.service.request import ParsedRequest
@@ -57,11 +57,11 @@ class Resource:
     on_head = on_get
 
     def make_body(self, request: ParsedRequest) -> Body:
-        """The body of an answer, in the format that the ending of its address names."""
+        """The plain body of an answer, in the format that the ending of its address names."""
         ending, content = request.address.ending, self.endpoint.find(self.served, request)
         written = WRITERS[ending].write(self, request, content)
         # JSON has the total in its envelope.
-        return Body(compressed(written), None if ending == JSON else content.total)
+        return Body(written, None if ending == JSON else content.total)
 
 
 def as_json(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
@@ -70,7 +70,7 @@ def as_json(resource: Resource, request: ParsedRequest, content: Content) -> byt
 
 
 def as_csv(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
-    return spreadsheets.write(resource.endpoint, resource.served.data, content.objects)
+    return spreadsheets.write(resource.endpoint, resource.served.catalogue, content.objects)
 
 
 def as_calendar(resource: Resource, request: ParsedRequest, content: Content) -> bytes:

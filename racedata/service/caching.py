@@ -44,7 +44,7 @@ ACCEPTS_GZIP = re.compile(r"(?i)gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 class Body(NamedTuple):
     """The body of an answer, and the one header that depends on it."""
 
-    content: bytes  # as `compressed` returns it
+    content: bytes  # plain, or as `compressed` returns it
     total: int | None = None  # the header X-Total-Count; None: the answer has none
 
 
@@ -89,7 +89,7 @@ class Validators:
     def send(
         self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str
     ) -> None:
-        """Answers 200 with what `compressed` returned: in its plain form if the client wants it."""
+        """Answers 200 with a body that may be compressed: plain if the client wants it so."""
         content = body if accepts_gzip(req.env) else decompressed(body)
         headers = [("content-type", content_type), *self.headers]
         if content.startswith(MAGIC):
@@ -147,11 +147,12 @@ class Cache:
 
 
 class CachedAnswers:
-    """Answers requests from the cache, with the validators of the database."""
+    """Answers requests from the cache, with the validators of the database; `level` is gzip's."""
 
-    def __init__(self, validators: Validators, cache: Cache) -> None:
+    def __init__(self, validators: Validators, cache: Cache, level: int = LEVEL) -> None:
         self.validators = validators
         self.cache = cache
+        self.level = level
 
     def respond(
         self,
@@ -162,7 +163,8 @@ class CachedAnswers:
         make: Callable[[], Body],
         is_slow: bool,
     ) -> None:
-        """Answers 304, or 200 with the body under `key`, which `make` makes if it is missing.
+        """Answers 304, or 200 with the body under `key`, whose plain form `make` makes if it is
+        missing.
 
         If it is missing and `make` is slow, the answer stays UNFINISHED. Raises
         HTTPServiceUnavailable if too many such answers wait already.
@@ -174,6 +176,8 @@ class CachedAnswers:
             body = self.cache.find(key)
             if body is None:
                 body = make()
+                if self.cache.capacity or accepts_gzip(req.env):
+                    body = body._replace(content=compressed(body.content, self.level))
                 self.cache.put(key, body)
             if body.total is not None:
                 resp.set_header("x-total-count", str(body.total))
@@ -213,7 +217,7 @@ def compressed(body: bytes, level: int = LEVEL) -> bytes:
 
 
 def decompressed(body: bytes) -> bytes:
-    """The plain form of what `compressed` returned."""
+    """The plain form of a body that may be compressed."""
     return zlib.decompress(body, GZIP) if body.startswith(MAGIC) else body
 
 

@@ -4,12 +4,13 @@ They are made once per database. selection.py finds what an address selects amon
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from sqlite3 import Row
 from typing import Any
 
 from racedata.formats import Json, without_accents
 from racedata.model import STANDINGS, TABLE_BY_NAME
-from racedata.service import serializers
+from racedata.service import queries, serializers
 from racedata.service.serializers import Objects, Shared
 from racedata.service.snapshot import Snapshot
 
@@ -18,6 +19,7 @@ class Catalogue:
     """The JSON objects that many answers use: by id, in the order of answers."""
 
     def __init__(self, data: Snapshot) -> None:
+        self.data = data
         circuits = rows_by_id(data, "circuits", "circuitId")
         constructors = rows_by_id(data, "constructors", "constructorId")
         drivers = rows_by_id(data, "drivers", "driverId")
@@ -70,6 +72,11 @@ class Catalogue:
         # The season of the next race; of the last one with results if no later race is known.
         next_or_last = [*self.coming, self.last_race][0]
         self.calendar_season: int = self.race_rows[next_or_last]["year"]
+
+    @cached_property
+    def sources_compared(self) -> tuple[str, ...]:
+        """The sources that disagree about something, the most trusted first."""
+        return tuple(queries.sources_compared(self.data))
 
     def latest(self, data: Snapshot, table: str) -> dict[int, int]:
         """The raceId of the latest race with rows in `table`, by season."""

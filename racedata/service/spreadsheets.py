@@ -13,10 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 from racedata.formats import Json, milliseconds
-from racedata.service import queries
+from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Endpoint
 from racedata.service.schemas import Schema, name_of, properties_of, schema_of
-from racedata.service.snapshot import Snapshot
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # Objects that many lines repeat. A line has only these properties and those that their schema
@@ -156,8 +155,8 @@ class Spreadsheet:
 spreadsheet_of = cache(Spreadsheet)  # its columns take long to find
 
 
-def write(endpoint: Endpoint, data: Snapshot, objects: Sequence[Json]) -> bytes:
+def write(endpoint: Endpoint, catalogue: Catalogue, objects: Sequence[Json]) -> bytes:
     """The objects of a page of an endpoint, as CSV."""
     says_sources = "Sources" in properties_of(schema_of(endpoint.schema))[0]
-    sources = tuple(queries.sources_compared(data)) if says_sources else ()
+    sources = catalogue.sources_compared if says_sources else ()
     return spreadsheet_of(endpoint, sources).write(objects)

@@ -22,7 +22,6 @@ from racedata.service.caching import (
     CachedAnswers,
     Document,
     Validators,
-    compressed,
 )
 from racedata.service.pages import (
     all_time,
@@ -97,7 +96,7 @@ class Pages:
 
     def __init__(self, ask: Ask, grammar: Grammar, cache: Cache, times: RefreshTimes) -> None:
         self.ask, self.grammar, self.times = ask, grammar, times
-        self.answers = CachedAnswers(self.validators({}), cache)
+        self.answers = CachedAnswers(self.validators({}), cache, LEVEL)
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         app.router_options.converters.update(CONVERTERS)
@@ -127,7 +126,7 @@ class Pages:
         def make() -> Body:
             facts = page.facts(self.ask, **parameters)
             html = self.render(page.template, req.path.lower(), facts)
-            return Body(compressed(html.encode(), LEVEL))
+            return Body(html.encode())
 
         resp.set_headers(HEADERS)
         key = page.route, repr(parameters)
@@ -221,7 +220,7 @@ class FreshPage:
         pages, times = self.pages, self.pages.times.asked_at()
         known, answers = self.latest
         if times != known:
-            answers = CachedAnswers(pages.validators(times), pages.answers.cache)
+            answers = CachedAnswers(pages.validators(times), pages.answers.cache, LEVEL)
             self.latest = times, answers
         pages.send(req, resp, self.page, answers, shown_times=times)
 
