@@ -25,7 +25,7 @@ from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import RULES
 from racedata.service.pages.rendering import CONTENT_TYPE, render
-from racedata.service.process_memory import keep_what_exists
+from racedata.service.process_memory import collect_seldom, keep_what_exists
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
 from racedata.settings import SettingError, Settings, argument, matching
@@ -151,7 +151,7 @@ class Site:
     def links(self, address: str, answer: Answer) -> Iterator[str]:
         """The paths of this service to which a page links."""
         if answer.is_page:
-            for link in re.findall('href="([^"]*)"', answer.body.decode()):
+            for link in dict.fromkeys(re.findall('href="([^"]*)"', answer.body.decode())):
                 link = unescape(link)
                 if link.startswith(self.settings.base_url):
                     link = self.settings.base_address + link[len(self.settings.base_url) :]
@@ -253,6 +253,7 @@ def export(settings: Settings, path: str) -> str:
     begun = time.monotonic()
     site = Site(settings, Snapshot.read(settings.database))
     keep_what_exists()
+    collect_seldom()
     with site_folder(path) as folder:
         site.write(folder)
         deleted = folder.finish()

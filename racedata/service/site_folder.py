@@ -31,6 +31,7 @@ class SiteFolder:
         self.kept: set[str] = set()  # those that this export has written or left
         self.written = self.size = 0
         self.checked: set[str] = set()  # folders that are no links
+        self.made: set[str] = set()  # folders that exist
 
     def read_manifest(self) -> set[str]:
         manifest = self.path / MANIFEST
@@ -71,6 +72,7 @@ class SiteFolder:
                 raise FolderError(f"{self.path / parent}: is a link; expected a folder")
 
     def write_manifest(self, names: Iterable[str]) -> None:
+        (self.path / NEW).unlink(missing_ok=True)  # of an export that was killed
         text = TITLE + "".join(f"{name}\n" for name in sorted(names))
         self.replace(MANIFEST, text.encode(), must_last=True)
 
@@ -83,22 +85,25 @@ class SiteFolder:
             self.written += 1
 
     def has(self, name: str, content: bytes) -> bool:
-        path = self.path / name
+        path = os.path.join(self.path, name)
         with suppress(OSError):
-            status = path.lstat()
-            is_file = stat.S_ISREG(status.st_mode) and status.st_size == len(content)
-            return is_file and path.read_bytes() == content
+            status = os.lstat(path)
+            if stat.S_ISREG(status.st_mode) and status.st_size == len(content):
+                with open(path, "rb") as file:
+                    return file.read() == content
         return False
 
     def replace(self, name: str, content: bytes, must_last: bool = False) -> None:
-        new, path = self.path / NEW, self.path / name
-        new.unlink(missing_ok=True)
-        with new.open("xb") as file:
+        new, path = os.path.join(self.path, NEW), os.path.join(self.path, name)
+        with open(new, "xb") as file:
             file.write(content)
             if must_last:
                 file.flush()
                 os.fsync(file.fileno())
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = os.path.dirname(path)
+        if folder not in self.made:
+            os.makedirs(folder, exist_ok=True)
+            self.made.add(folder)
         os.replace(new, path)
 
     def finish(self) -> int:
