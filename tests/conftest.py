@@ -2,6 +2,7 @@
 application over one.
 """
 
+import fcntl
 import os
 import random
 import shutil
@@ -207,15 +208,37 @@ def f1db_2026():
 
 
 @pytest.fixture(scope="session")
-def dump_database(dump, tmp_path_factory):
-    """A database built from the full dump, as it is."""
-    return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db", None)
+def built_once(tmp_path_factory, worker_id, testrun_uid):
+    """Builds a database only in the first of the parallel processes that asks for its name.
+    Returns the path of a copy for this process.
+    """
+
+    def built_once(name, source, *corrections):
+        own = tmp_path_factory.getbasetemp()
+        shared = (own if worker_id == "master" else own.parent) / f"{name}-{testrun_uid}"
+        shared.mkdir(exist_ok=True)
+        complete, unfinished = shared / "complete", shared / "unfinished"
+        with (shared / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not complete.exists():
+                unfinished.mkdir()
+                built(source, unfinished / "racedata.db", *corrections)
+                unfinished.rename(complete)
+        return shutil.copytree(complete, tmp_path_factory.mktemp(name) / "data") / "racedata.db"
+
+    return built_once
 
 
 @pytest.fixture(scope="session")
-def full_database(dump, f1db, tmp_path_factory):
+def dump_database(dump, built_once):
+    """A database built from the full dump, as it is."""
+    return built_once("dump", dump, None)
+
+
+@pytest.fixture(scope="session")
+def full_database(dump, f1db, built_once):
     """A database built from the full dump, with what a release of f1db adds."""
-    return built([dump, f1db], tmp_path_factory.mktemp("full") / "racedata.db")
+    return built_once("full", [dump, f1db])
 
 
 @pytest.fixture(params=["sample_database", "full_database"])
