@@ -3,11 +3,13 @@ public one.
 """
 
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 
 import pytest
 from support.apis import refreshed
@@ -28,6 +30,7 @@ from support.loads import (
 )
 from support.processes import OFF, service
 
+from racedata.database import store_path
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.refresh import Refresh
 
@@ -67,6 +70,48 @@ def behind(source, folder, rounds, **edits):
     )
 
 
+def ended(source, folder, year, round):
+    """A dump that ends after a race of the past."""
+    races = {
+        row["raceId"]: (int(row["year"]), int(row["round"])) for row in csv_rows(source, "races")
+    }
+    edits = {
+        name: lambda row: row if races[row["raceId"]] <= (year, round) else None for name in RECORDS
+    }
+    edits["races"] = edits["seasons"] = lambda row: row if int(row["year"]) <= year else None
+    return edited(source, folder, **edits)
+
+
+@pytest.fixture(scope="module")
+def build_older(source, tmp_path_factory):
+    """Builds a database without the last rounds, or of a dump that ends earlier: each one once."""
+    folder = tmp_path_factory.mktemp("older")
+
+    @cache
+    def build(rounds=0):
+        target = folder / str(rounds)
+        if rounds:
+            return behind(source, target, rounds)
+        return built(ended(source, target / "dump", 2023, 16), target / "racedata.db")
+
+    return build
+
+
+@pytest.fixture
+def older(build_older, tmp_path):
+    """A copy of such a database, with its store: `older(3)` is three rounds behind, `older()` ends
+    after round 16 of 2023.
+    """
+
+    def older(*rounds):
+        database = build_older(*rounds)
+        for file in (database, store_path(database)):
+            shutil.copy(file, tmp_path)
+        return tmp_path / database.name
+
+    return older
+
+
 @pytest.mark.long(30)
 @pytest.mark.parametrize(
     ("limit", "expected"),
@@ -75,10 +120,10 @@ def behind(source, folder, rounds, **edits):
     # eleven pages of laps; and one more if it has a sprint qualifying.
     [("2000", {1: 11, 3: 22, 10: 58}), ("100", {1: 29, 3: 60, 10: 166})],
 )
-def test_rounds_that_are_missing_come_back_row_by_row(source, complete, tmp_path, limit, expected):
+def test_rounds_that_are_missing_come_back_row_by_row(older, complete, tmp_path, limit, expected):
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT=limit) as url:
         for rounds, requests in expected.items():
-            database = behind(source, tmp_path, rounds)
+            database = older(rounds)
             said, counted = refreshed(database, url)
             print(rounds, counted, *said, sep="\n  ")
             assert rows_of(database) == rows_of(complete)
@@ -149,8 +194,8 @@ def run_for(seconds, database, url):
 
 
 @pytest.mark.long(30)
-def test_refreshes_killed_at_any_moment_leave_a_whole_database(source, complete, tmp_path):
-    database = behind(source, tmp_path, 1)
+def test_refreshes_killed_at_any_moment_leave_a_whole_database(older, complete, tmp_path):
+    database = older(1)
     old, rows = database.read_bytes(), rows_of(complete)
     with api(complete, tmp_path) as url:
         begin = time.monotonic()
@@ -165,21 +210,9 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database(source, complete,
     assert sorted(path.name for path in database.parent.glob(".racedata*")) == []
 
 
-def ended(source, folder, year, round):
-    """A dump that ends after a race of the past."""
-    races = {
-        row["raceId"]: (int(row["year"]), int(row["round"])) for row in csv_rows(source, "races")
-    }
-    edits = {
-        name: lambda row: row if races[row["raceId"]] <= (year, round) else None for name in RECORDS
-    }
-    edits["races"] = edits["seasons"] = lambda row: row if int(row["year"]) <= year else None
-    return edited(source, folder, **edits)
-
-
 @pytest.mark.long(30)
-def test_seasons_that_are_missing_come_back_row_by_row(source, complete, tmp_path):
-    database = built(ended(source, tmp_path / "dump", 2023, 16), tmp_path / "racedata.db")
+def test_seasons_that_are_missing_come_back_row_by_row(older, complete, tmp_path):
+    database = older()
     with api(complete, tmp_path) as url:
         said, requests = refreshed(database, url)
         print(requests, *said, sep="\n  ")
@@ -190,9 +223,9 @@ def test_seasons_that_are_missing_come_back_row_by_row(source, complete, tmp_pat
 
 @pytest.mark.long(30)
 def test_refreshes_of_several_seasons_that_are_killed_and_resumed_lack_nothing(
-    source, complete, tmp_path
+    older, complete, tmp_path
 ):
-    database = built(ended(source, tmp_path / "dump", 2023, 16), tmp_path / "racedata.db")
+    database = older()
     old, facts, kills = database.read_bytes(), facts_of(complete), []
     with api(complete, tmp_path) as url:
         begin = time.monotonic()
@@ -287,9 +320,9 @@ def test_f1db_brings_the_latest_rounds_until_the_api_has_them(source, complete, 
     assert of_api == {"races", *RECORDS, "fastest_laps"} - of_f1db
 
 
-def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
+def test_a_refresh_keeps_to_the_limits_of_a_service(older, complete, tmp_path):
     """The limits of the service are those of the public one. It never has to say 429."""
-    database = behind(source, tmp_path, 1)
+    database = older(1)
     said = []
     limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
