@@ -6,7 +6,6 @@ import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from racedata.formats import printable
@@ -47,21 +46,26 @@ def run(
 ) -> None:
     """Does work on `database`, and prints the lines it returns. Exits with one line if it fails.
 
-    If the work `replaces` it, the line says whether it did. Afterwards, signals that would end the
-    process are ignored.
+    If the work `replaces` it, the line says whether it did. A signal interrupts the work, at the
+    latest when it shows progress. Afterwards, signals that would end the process are ignored.
     """
-    progress = progress_of_terminal()
+    show = progress_of_terminal()
     before = identity_of_file(database)
     lines: list[str] = []
     fault = ""
     try:
-        with interrupted_by_end_signals():
+        with interrupted_by_end_signals() as raise_again:
+
+            def progress(text: str) -> None:
+                raise_again()
+                show(text)
+
             lines = work(progress)
     except KeyboardInterrupt:
         fault = "interrupted"
     except (*FAULTS, SettingError) as error:
         fault = fault_text(error, database)
-    progress("")
+    show("")
     if lines and not fault:
         fault = say("\n".join(lines))
     if fault:
@@ -94,11 +98,11 @@ def what_to_do(error: Exception, folder: str) -> str:
     """
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.EFBIG or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE:
-        with suppress(ImportError):  # not on Windows
-            from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit
+        import resource
 
-            if (limit := getrlimit(RLIMIT_FSIZE)[0]) != RLIM_INFINITY:
-                return f"; files may have {limit:,} bytes at most: raise this limit (ulimit -f)"
+        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if limit != resource.RLIM_INFINITY:
+            return f"; files may have {limit:,} bytes at most: raise this limit (ulimit -f)"
     if number in (errno.ENOSPC, errno.EDQUOT) or (
         isinstance(error, sqlite3.Error) and "disk is full" in str(error)
     ):

@@ -1,71 +1,81 @@
-"""racedata.loader.signals: the first signal to end interrupts a program, wherever it arrives."""
+"""racedata.loader.signals: the first signal to end interrupts a program, wherever it arrives; a
+second one ends it at once.
+"""
 
+import signal
 import subprocess
 import sys
 
 import pytest
 
-IN_DEL = """
-import os, signal, time
-from racedata.loader.signals import interrupted_by_end_signals
+BEGIN = """
+import os, signal, sqlite3, time
+from racedata.loader.program import run
 
+def end():
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+IN_DEL = """
 class Ends:
     def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
+        end()
 
-try:
-    with interrupted_by_end_signals():
-        ends = Ends()
-        del ends
-        time.sleep(600)
-except KeyboardInterrupt:
-    print("interrupted")
+def work(progress):
+    ends = Ends()
+    del ends
+    progress("the next step")
+    time.sleep(600)
+
+run("load", "racedata.db", work)
 """
 
 IN_FUNCTION = """
-import os, signal, sqlite3, time
-from racedata.loader.signals import interrupted_by_end_signals
+def work(progress):
+    db = sqlite3.connect(":memory:")
+    db.create_function("end", 0, end)
+    try:
+        db.execute("SELECT end()")
+    except sqlite3.Error:
+        {then}
 
-db = sqlite3.connect(":memory:")
-db.create_function("end", 0, lambda: os.kill(os.getpid(), signal.SIGTERM))
-try:
-    with interrupted_by_end_signals():
-        try:
-            db.execute("SELECT end()")
-        except sqlite3.Error:
-            {then}
-except KeyboardInterrupt:
-    print("interrupted")
+run("load", "racedata.db", work)
 """
 
-IN_REPORT_OF_ANOTHER_ERROR = """
-import os, signal, sys, time
-from racedata.loader.signals import interrupted_by_end_signals
-
-class Fails:
-    def __del__(self):
-        raise ValueError
-
-sys.__unraisablehook__ = lambda error: os.kill(os.getpid(), signal.SIGTERM)
-try:
-    with interrupted_by_end_signals():
-        fails = Fails()
-        del fails
+IN_THE_CLEAN_UP = """
+def work(progress):
+    try:
+        end()
         time.sleep(600)
-except KeyboardInterrupt:
-    print("interrupted")
+    finally:
+        end()
+        time.sleep(600)
+
+run("load", "racedata.db", work)
 """
+
+
+def ended(program, folder):
+    command = [sys.executable, "-c", BEGIN + program]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(
     "program",
     [
         IN_DEL,
-        IN_FUNCTION.format(then="time.sleep(600)"),
+        IN_FUNCTION.format(then="progress('the next source'); time.sleep(600)"),
         IN_FUNCTION.format(then="raise"),
-        IN_REPORT_OF_ANOTHER_ERROR,
+        IN_FUNCTION.format(then="return ['done']"),
     ],
 )
-def test_a_signal_to_end_is_obeyed_even_if_it_arrives_where_exceptions_are_swallowed(program):
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
+def test_a_signal_is_obeyed_even_if_it_arrives_where_exceptions_are_swallowed(program, tmp_path):
+    run = ended(program, tmp_path)
+    # what Python prints about an exception in a __del__ comes first
+    assert run.stderr.splitlines()[-1] == "racedata load: interrupted; nothing was changed"
+    assert (run.stdout, run.returncode) == ("", 1)
+
+
+def test_a_second_signal_ends_a_program_at_once(tmp_path):
+    run = ended(IN_THE_CLEAN_UP, tmp_path)
+    assert (run.stdout, run.stderr, run.returncode) == ("", "", 128 + signal.SIGTERM)
