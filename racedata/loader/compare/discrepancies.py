@@ -5,17 +5,28 @@ sides.py has what they say, differences.py what a difference can mean. The speci
 - a value that a source lacks: it counts if the source has such values for others in the race
   (`in_column`), or if the database lacks it for the whole race, but has it for others of the season
   (`is_gap`);
-- a row that a source lacks: it counts for the kinds COUNTED (`rows_in_some`);
+- a row that a source lacks: it counts in results and qualifying (`cars_in_some`), and for pit stops
+  (`stops_in_some`);
 - two rows of a driver in a race, of shared cars: they are only counted (`between`);
 - a fastest lap that a source lacks: unknown, if it has a result of the driver (`rows_with`);
 - the constructor of a car: not compared if it differs only as in the results (`follows_results`);
 - a place in the standings that is shared: unknown (`Said.rows_of`);
 - statuses: not compared, because each source has its own words (`Column.is_compared`).
+
+A driver of a shared car may have two rows in a race. In 1957/5, Moss began in the car 18, and took
+over the car 20 from Brooks:
+
+    one source   the other    what differs
+    18 and 20    20           the row 1957/5/moss/18, which the other lacks
+    18 and 20    none         both rows
+    18 and 20    17 and 20    no row: the other has another number for the car 18
+    20           17           no row: the number is compared as a value
 """
 
 import csv
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple
 
@@ -49,18 +60,12 @@ from racedata.values import Value
 NOT_CORRECTED = CORRECTIONS.with_name("not_corrected.csv")
 OPEN, EXPLAINED, RESOLVED = "open", "explained", "resolved"
 
-# The kinds whose rows are counted, and the column that tells two rows of a driver apart.
-COUNTED = {
-    "results": "number",
-    "sprint_results": "number",
-    "qualifying": "number",
-    "sprint_qualifying": "number",
-    "pit_stops": "stop",
-}
+# the kinds with a row for each driver, or for each of a driver's cars
+OF_CARS = ("results", "sprint_results", "qualifying", "sprint_qualifying")
 IDS = ("driverId", "constructorId", "circuitId")
 
 Values = Mapping[str, Value]  # by source
-# The rows of a driver, by source and by the number of the car, or of the stop.
+# The rows of a driver, by source and by the number of the car.
 Cars = Mapping[str, Mapping[Value, Row]]
 
 
@@ -215,8 +220,10 @@ class Comparison:
             rows = self.rows_with(sides, key)
             for column in columns if len(rows) > 1 else ():
                 yield from self.in_column(sides, column, key, rows)
-        if subject.kind in COUNTED:
-            yield from self.rows_in_some(sides)
+        if subject.kind in OF_CARS:
+            yield from self.cars_in_some(sides)
+        elif subject.kind == "pit_stops":
+            yield from self.stops_in_some(sides)
 
     def is_comparable(self, sides: Sides, column: str) -> bool:
         """Whether two sources have values in a column; or one, but not that which counts."""
@@ -301,48 +308,71 @@ class Comparison:
                 return False
         return True
 
-    def rows_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
-        """The rows that only some sources have."""
+    def stops_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
+        """The pit stops that only some sources have. A source with as many stops of the driver has
+        this one too, with another number.
+        """
+        stops = {
+            source: Counter(driver for driver, _ in rows.keys)
+            for source, rows in sides.rows.items()
+        }
+        for key in sorted(keys_in_some(sides.rows.values()), key=str):
+            driver, _ = key
+            having = {
+                source: rows.row(rows.at[key], sides.subject.compared)
+                for source, rows in sides.rows.items()
+                if key in rows.at
+            }
+            most = max(stops[source][driver] for source in having)
+            fewer = [source for source in stops if stops[source][driver] < most]
+            lacking = [source for source in fewer if source not in having]
+            ours = self.said.served(sides.subject).get(key, ())
+            yield from self.row_in_some(sides, key, having, lacking, ours)
+
+    def cars_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
+        """The rows of drivers and their cars that only some sources have."""
         for driver in sorted(drivers_to_count(sides.rows.values()), key=str):
+            key = (driver,)
             cars = cars_of(driver, sides)
+            has_several = any(len(rows) > 1 for rows in cars.values())
+            served = self.said.served(sides.subject).get(key, ())
             for car in dict.fromkeys(car for rows in cars.values() for car in rows):
-                if lacking := sources_lacking(car, cars):
-                    yield from self.row_in_some(sides, (driver, car), cars, lacking)
+                having = {source: rows[car] for source, rows in cars.items() if car in rows}
+                lacking = sources_lacking(car, cars)
+                named = (car,) if has_several else ()
+                ours = [row for row in served if not named or row.get("number", car) == car]
+                yield from self.row_in_some(sides, key, having, lacking, ours, named)
 
     def row_in_some(
-        self, sides: Sides, who: tuple[Value, Value], cars: Cars, lacking: Collection[str]
+        self,
+        sides: Sides,
+        key: Key,
+        having: Mapping[str, Row],
+        lacking: Collection[str],
+        ours: Sequence[Row],
+        car: tuple[Value, ...] = (),
     ) -> Iterator[Discrepancy]:
-        """The discrepancy about the row of a driver and a car, or a stop, which some sources lack.
-        The others have it, or have the row with another number.
+        """The discrepancy about a row that some sources have and others lack.
+
+        `ours` are the served rows. `car` is the number of the car, if the driver has several.
         """
-        subject, (driver, car) = sides.subject, who
-        having = {source: rows[car] for source, rows in cars.items() if car in rows}
-        # A stop is named by its number, and a car only if the driver has several.
-        names_stop = subject.kind == "pit_stops"
-        names_car = not names_stop and any(len(rows) > 1 for rows in cars.values())
-        key = (driver, car) if names_stop else (driver,)
-        ours = [
-            row
-            for row in self.said.served(subject).get(key, ())
-            if not names_car or row.get(COUNTED[subject.kind], car) == car
-        ]
-        values = {
-            source: self.row_in_words(subject, source, key, having[source])
-            if source in having
-            else None
-            for source in cars
-            if source in having or source in lacking
-        }
         # Each row is judged alone.
         cases = (
             self.case(sides, ROW, key, {source: row, other: row})
             for source, row in having.items()
             for other in lacking
         )
+        subject = sides.subject
         if judgement := judgement_of(subject, cases):
+            values = {
+                source: self.row_in_words(subject, source, key, having[source])
+                if source in having
+                else None
+                for source in sides.rows
+                if source in having or source in lacking
+            }
             value = self.words(subject, ours[0]) if ours else None
-            fact = Fact(subject, key, ROW, value, values, (car,) if names_car else ())
-            yield self.discrepancy(fact, judgement)
+            yield self.discrepancy(Fact(subject, key, ROW, value, values, car), judgement)
 
     # In words.
 
@@ -385,29 +415,34 @@ class Comparison:
         return known_facts({name: facts.get(name) for name in names})
 
 
-def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:
-    """The drivers who have several rows, or of whom a source has no row that another has."""
-    keys = {key for rows in all_rows for key in rows.several}
+def keys_in_some(all_rows: Collection[SourceRows]) -> set[Key]:
+    """The keys of the rows that only some sources have."""
+    keys = set[Key]()
     for rows, other in combinations(all_rows, 2):
         keys |= rows.at.keys() ^ other.at.keys()
-    return {driver for driver, *_ in keys}
+    return keys
+
+
+def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:
+    """The drivers who have several rows, or of whom a source has no row that another has."""
+    several = {key for rows in all_rows for key in rows.several}
+    return {driver for (driver,) in several | keys_in_some(all_rows)}
 
 
 def cars_of(driver: Value, sides: Sides) -> Cars:
     """The rows of a driver."""
-    number = COUNTED[sides.subject.kind]
     cars: dict[str, dict[Value, Row]] = {}
     for source, rows in sides.rows.items():
-        at = (at for at, key in enumerate(rows.keys) if key[0] == driver)
-        cars[source] = {
-            row.get(number): row for row in (rows.row(a, sides.subject.compared) for a in at)
-        }
+        at = (at for at, key in enumerate(rows.keys) if key == (driver,))
+        all_rows = (rows.row(a, sides.subject.compared) for a in at)
+        cars[source] = {row.get("number"): row for row in all_rows}
     return cars
 
 
 def sources_lacking(car: Value, cars: Cars) -> list[str]:
-    """The sources that lack a row of a driver. One that has as many rows as those that have it does
-    not: it has another number for the car.
+    """The sources that lack a row of a driver: they have fewer than one of those that have it.
+
+    One with as many rows has it too, with another number for the car.
     """
     most = max(len(rows) for rows in cars.values() if car in rows)
     return [source for source, rows in cars.items() if car not in rows and len(rows) < most]

@@ -466,6 +466,49 @@ def test_two_sources_have_these_discrepancies(store, tmp_path, one, two, expecte
     assert said == expected
 
 
+@pytest.mark.parametrize(
+    ("cars", "differing"),
+    [
+        (((18, 20), (20,)), {"18"}),
+        (((18, 20), ()), {"18", "20"}),
+        (((18, 20), (17, 20)), set()),
+        (((20,), (17,)), set()),
+        (((18, 20), (17, 20), (20,)), {"17", "18"}),
+    ],
+)
+def test_a_car_that_only_some_sources_have_is_a_row_if_others_have_fewer(
+    store, tmp_path, cars, differing
+):
+    columns = ("driverId", "number", "constructorId", "positionText", "positionOrder", "statusId")
+
+    def part(numbers):
+        rows = ([driver, n, "lotus", "R", 2, "Engine"] for driver, n in numbers)
+        return Part(2023, 1, "results", columns, [*rows])
+
+    of_sources = [[("clark", 1), *(("moss", car) for car in each)] for each in cars]
+    put_sources(store, **{f"source {place}": part(each) for place, each in enumerate(of_sources)})
+    assert {*found_in(store, tmp_path)} - {("results", "2023/1/moss", "number")} == {
+        ("results", f"2023/1/moss/{car}", "row") for car in differing
+    }
+
+
+@pytest.mark.parametrize(
+    ("stops", "differing"),
+    [(((1, 2), (2,)), {1}), (((1, 2), (2, 3)), set()), (((1,), (1, 2), (2,)), {1, 2})],
+)
+def test_a_pit_stop_that_only_some_sources_have_is_a_row_if_others_have_fewer(
+    store, tmp_path, stops, differing
+):
+    parts = [
+        Part(2023, 1, "pit_stops", ("driverId", "stop"), [["moss", n] for n in each])
+        for each in stops
+    ]
+    put_sources(store, **{f"source {place}": [MOSS, part] for place, part in enumerate(parts)})
+    assert {*found_in(store, tmp_path)} == {
+        ("pit_stops", f"2023/1/moss/{stop}", "row") for stop in differing
+    }
+
+
 def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):
     path = tmp_path / "merged.db"
     load([str(SAMPLE), str(F1DB)], loader_settings(path, CORRECTIONS), lambda text: None)
