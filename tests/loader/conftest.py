@@ -7,16 +7,24 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support import SAMPLE
+from support import EXPECTED, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import built, finished_sample, next_version, select, without
+from support.loads import (
+    built,
+    finished_sample,
+    loader_settings,
+    next_version,
+    select,
+    without,
+)
 from support.refreshes import F1DB
 from support.releases import answers_of_release, released
 from support.stores import put
 
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import CORRECTIONS, CorrectedRows
+from racedata.loader.load import load
 from racedata.loader.store import Store
 
 
@@ -119,3 +127,12 @@ def release():
     """A small release of f1db, as GitHub publishes it."""
     with released(answers_of_release(F1DB)) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def merged(tmp_path_factory):
+    """A database with all kinds of records: the sample and what f1db adds."""
+    path = tmp_path_factory.mktemp("merged") / "merged.db"
+    sources = [str(SAMPLE), str(EXPECTED / "f1db")]
+    load(sources, loader_settings(path, CORRECTIONS), lambda text: None)
+    return path

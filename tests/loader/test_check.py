@@ -1,5 +1,5 @@
 """racedata.loader.check: a fault planted in a database is reported, with race, driver and both
-values.
+values; with `--against`, a difference from another source.
 """
 
 import os
@@ -7,15 +7,27 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from itertools import chain
 from pathlib import Path
 
 import pytest
-from support import PACKAGE, spoiling
-from support.loads import changed, planted, racedata
+from support import EXPECTED, PACKAGE, spoiling
+from support.loads import (
+    changed,
+    edit,
+    file_of_corrections,
+    loader_settings,
+    planted,
+    racedata,
+    select,
+)
 
-from racedata.loader.check import ROWS_SHOWN, report
+from racedata.loader.check import ROWS_SHOWN, compare, report
 from racedata.loader.checks import ALL, FILES, PARAGRAPHS, check_in
+from racedata.loader.compare.differences import GROUPS
+from racedata.loader.corrections import HEADER, corrections_at
+from racedata.loader.load import load
 
 CHECK = [sys.executable, "-m", "racedata", "check"]
 
@@ -308,3 +320,246 @@ def test_the_doubts_about_a_full_dump_are_known_by_number(dump_database):
         (title[: len(known)], len(rows))
         for (title, rows), (known, _) in zip(found.items(), FULL_DUMP, strict=True)
     ] == list(FULL_DUMP)
+
+
+# Against another source.
+
+
+def compared(database, source):
+    """The rows by the title of their group, and the last lines of the report."""
+    found, remarks = compare(database, str(source), lambda text: None)
+    return {group.title: [" ".join(row) for row in rows] for group, rows in found}, remarks
+
+
+@pytest.fixture
+def copy(merged, tmp_path):
+    """Returns a copy of that database, as if from other sources, after some SQL statements."""
+
+    def copy(*statements):
+        path = Path(shutil.copy(merged, tmp_path / "copy.db"))
+        return changed(path, "UPDATE sources SET name = 'another ' || name", *statements)
+
+    return copy
+
+
+PLANTED = planted("differences.txt")
+
+
+@pytest.mark.parametrize("differences", PLANTED)
+def test_planted_differences_are_the_only_ones_and_ready_for_corrections_csv(
+    differences, copy, merged
+):
+    expected = {}
+    for title, _, row in differences:
+        [title] = [group.title for group in GROUPS if group.title.startswith(title)]
+        expected.setdefault(title, set()).add(row)
+    found, _ = compared(copy(*(statement for _, statement, _ in differences)), merged)
+    assert sum(map(len, found.values())) == len(differences)
+    assert {title: {*rows} for title, rows in found.items()} == expected
+
+
+def test_each_group_has_a_difference_that_it_reports():
+    # test_conventions.py has two, whose differences are never alone.
+    titles = [title for title, _, _ in chain(*PLANTED)]
+    titles += ["A disqualified driver has laps", "A driver in a Formula 2 car"]
+    assert all(any(group.title.startswith(title) for title in titles) for group in GROUPS)
+
+
+def test_a_line_for_corrections_csv_says_what_it_was_made_from(copy, merged, tmp_path):
+    wrong = 'The "Ant, Hill"'
+    (merged_name,) = select(merged, "SELECT surname FROM drivers WHERE driverRef = 'gasly'")[0]
+    path = copy(f"UPDATE drivers SET surname = '{wrong}' WHERE driverRef = 'gasly'")
+    ((_, rows),), _ = compare(path, str(merged), lambda text: None)
+    file = file_of_corrections(tmp_path, *(f"{line}two witnesses" for _, line in rows))
+    (line,) = corrections_at(file)
+    assert (line.correction.wrong, line.correction.right) == (wrong, merged_name)
+
+
+def test_an_unknown_or_ambiguous_value_is_not_a_difference(copy, merged):
+    path = copy(
+        """UPDATE results SET grid = NULL, points = NULL, rank = NULL, milliseconds = NULL
+           WHERE raceId IN (SELECT raceId FROM races WHERE year = 2023)""",
+        "UPDATE results SET laps = 9 WHERE RACE(1957/5) AND DRIVER(moss)",  # has two results
+        # the second of two results, with the number of another car
+        "UPDATE results SET number = 99 WHERE RACE(1957/5) AND DRIVER(moss) AND number = 18",
+        "UPDATE results SET positionOrder = 20 WHERE RACE(2023/18) AND DRIVER(piastri)",  # retired
+        # of several drivers
+        "UPDATE driver_standings SET position = 22 WHERE RACE(2023/18) AND points = '0'",
+        "UPDATE results SET statusId = 1 WHERE RACE(2023/18)",
+        "UPDATE circuits SET lat = '30.1528' WHERE circuitRef = 'americas'",  # 0.02 degrees
+    )
+    assert compared(path, merged)[0] == {}
+
+
+def test_records_from_the_same_source_are_not_compared(copy, merged):
+    other_points = "UPDATE results SET points = '99' WHERE RACE(2023/18)"
+    of_source = (
+        "UPDATE sources SET name = substr(name, 9) WHERE name LIKE 'another %' AND sourceId = 1"
+    )
+    found, remarks = compared(copy(other_points, of_source), merged)
+    assert found == {}
+    assert [line.partition(":")[0] for line in remarks] == [
+        "compared with sample",
+        "compared with f1db",
+    ]
+    assert "results" not in remarks[0]  # which are only in the other database's own store
+
+
+def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
+    """f1db has its own ids, and here only some races: wins counted from them are fewer."""
+    found, remarks = compared(sample_database, EXPECTED / "f1db")
+    wins = found.pop("A driver or constructor has different points or wins in the standings.")
+    assert wins[0].endswith(" constructor_standings,2023/18/red_bull,wins,17,2,") and all(
+        "wins" in row for row in wins
+    )
+    birth_dates = found.pop("A driver has a different surname or birth date.")
+    assert birth_dates == ["- drivers,gould,dob,1918-09-20,1921-09-20,"]
+    countries = found.pop("A driver, constructor or circuit is from another country.")
+    assert "- constructors,alfa,nationality,Swiss,Italian," in countries
+    spellings = found.pop(
+        "A surname or the name of a constructor is longer or shorter, or spelled differently."
+    )
+    assert "- drivers,menditeguy,surname,Menditeguy,Menditéguy," in spellings
+    other_names = found.pop(
+        "A driver has a different first name, or a constructor or circuit a different name."
+    )
+    assert "- drivers,fangio,forename,Juan,Juan Manuel," in other_names
+    # Leclerc's fastest lap, unless it is corrected
+    found.pop("The database lacks a value for one driver, but has it for others in the race.", None)
+    assert found == {
+        "A driver started from the pit lane in only one of the two.": [
+            "2023/9 Austrian Grand Prix results,2023/9/bottas,grid,14,0,"
+        ],
+        "A driver has a place in only one of the two, or the two have different letters.": [
+            "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
+        ],
+    }
+    assert remarks[-1].startswith(
+        "compared with f1db: 4 races, results of 4 races, fastest laps of 2 races, "
+    )
+
+
+def test_drivers_are_matched_by_birth_date_and_name_and_races_by_their_circuit(
+    sample_database, source
+):
+    edit(source / "drivers.csv", ",norris,", ",lando_norris,")
+    edit(source / "races.csv", ",2023-10-22,", ",2023-10-12,")
+    found, remarks = compared(sample_database, source)
+    [title] = found
+    assert found[title] == [
+        "2023/18 United States Grand Prix races,2023/18,date,2023-10-22,2023-10-12,"
+    ]
+    assert "results of 8 races" in remarks[0] and "148 drivers" in remarks[0]
+
+
+def test_a_known_error_of_the_source_is_not_a_difference(sample_database, source):
+    edit(
+        source / "results.csv", "39,9,17,14,20,16,17,17,17,0,53,", "39,9,17,14,20,16,17,17,17,0,55,"
+    )
+    assert compared(sample_database, source)[0] == {}
+
+
+def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(copy, merged):
+    path = copy("UPDATE results SET points = '99' WHERE RACE(2023/18)")
+    finished, everything = (run(path, "--against", merged, *more) for more in ([], ["--all"]))
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith(
+        "Each row ends with a line for corrections.csv. Add it if another independent source "
+        "confirms the value.\n\n"
+        "20: A driver has different points.\n"
+        "  One of the two is wrong. An official classification, or a table of points, would settle "
+        "it.\n"
+        f"  race                              {HEADER}\n"
+        "  2023/18 United States Grand Prix  results,2023/18/"
+    )
+    assert "  and 10 more; --all shows them\n\ncompared with " in finished.stdout
+    assert finished.stdout.endswith("\n20 differences of 1 kind\n")
+    assert everything.stdout.count(",points,99,") == 20
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("/none", "/none: not found; expected a folder of CSV files, a zip of them, the URL of"),
+        ("", "--against '': expected one source"),
+        ("jolpica f1db", "--against 'jolpica f1db': expected one source"),
+        (os.devnull, f"{os.devnull}: neither a file nor a folder; expected "),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_one_line_and_exit_status_1(
+    sample_database, tmp_path, monkeypatch, source, said
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    finished = run(sample_database, "--against", source)
+    assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
+    assert finished.stderr.startswith(f"racedata check: {said}")
+    assert list(tmp_path.iterdir()) == []
+
+
+# The differences between full dumps: how the title of a group begins, and how many rows.
+FULL_DUMPS = {
+    "A driver has a different surname or birth date.": 15,
+    "A driver, constructor or circuit is from another country.": 12,
+    "A circuit is somewhere else.": 4,
+    "A race or session has a different date or time.": 13,
+    "A driver drove in a race, but only one of the two has": 11,
+    "A driver has a different place.": 64,
+    "A driver has a different constructor.": 53,
+    "A driver has different points.": 2,
+    "A race time differs by whole minutes.": 48,
+    "A race time differs by a second or more.": 52,
+    "A driver has a different number of laps.": 101,
+    "A driver has a different fastest lap.": 306,
+    "A driver started from the pit lane in only one of the": 167,
+    "A driver has a different place on the grid.": 258,
+    "A qualifying time differs.": 56,
+    "A driver has a different place in qualifying.": 99,
+    "A driver's qualifying or pit stop is in only one of": 64,
+    "A pit stop differs.": 3,
+    "A driver or constructor has different points or wins": 115,
+    "A driver or constructor has a different place in the": 35,
+    "A driver has a different car number.": 80,
+    "The database lacks a value for one driver, but has": 47,
+    "A whole race lacks a value in the database, but other": 24,
+    "A driver who took over another's car has a place on": 31,
+    "A disqualified driver has laps or a place on the grid": 49,
+    "A place on the grid is counted differently.": 210,
+    "A driver in a Formula 2 car is in only one of the two,": 29,
+    "A driver is last in the qualifying in only one of the": 181,
+    "A driver at the end of the qualifying is in only one": 65,
+    "A nationality has another word, or is one of two.": 10,
+    "A time has fewer digits in one of the two.": 59,
+    "A race time differs by less than a second.": 209,
+    "A driver who did not start is in only one of the two.": 203,
+    "A driver has a place in only one of the two, or the": 290,
+    "A driver who retired has one lap more, or one fewer.": 182,
+    "The same fastest lap has a different number, up to": 49,
+    "A qualifying time differs by more than a minute.": 107,
+    "A race has a different name.": 5,
+    "A surname or the name of a constructor is longer or": 28,
+    "A driver has a different first name, or a constructor": 45,
+    "The other source lacks a value for one driver, but": 26,
+}
+
+
+def test_the_differences_of_full_dumps_are_known_by_number(dump_database, f1db):
+    found, _ = compared(dump_database, f1db)
+    begins = {title: [known for known in FULL_DUMPS if title.startswith(known)] for title in found}
+    assert {tuple(begins[title]): len(rows) for title, rows in found.items()} == {
+        (known,): number for known, number in FULL_DUMPS.items()
+    }
+
+
+def test_each_line_for_corrections_loads_once_its_source_is_filled_in(
+    dump, dump_database, f1db, tmp_path
+):
+    found, _ = compare(dump_database, str(f1db), lambda text: None)
+    # one correction for each fact: a value that differs in several ways is in several groups
+    lines = {tuple(line.split(",")[:3]): line for _, rows in found for _, line in rows}
+    file = tmp_path / "corrections.csv"
+    file.write_text("\n".join([HEADER, *(f"{line}a test" for line in lines.values())]))
+    settings = loader_settings(tmp_path / "x.db", file)
+    report = load([str(dump)], settings, lambda text: None)
+    (corrected,) = (line for line in report if line.startswith("corrected: "))
+    _, values, _, _, rows, *_ = corrected.replace(",", "").split()
+    assert int(values) + int(rows) > 0.9 * len(lines) > 1000

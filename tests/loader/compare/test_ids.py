@@ -5,8 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-from support import EXPECTED, SAMPLE
+from support import EXPECTED
 from support.loads import loader_settings, select
 
 from racedata.database import store_path
@@ -14,13 +13,6 @@ from racedata.loader.load import load
 
 F1DB = EXPECTED / "f1db"
 IDS = "SELECT kind, reference, source, id FROM ids ORDER BY record"
-
-
-@pytest.fixture(scope="module")
-def merged(tmp_path_factory):
-    path = tmp_path_factory.mktemp("merged") / "merged.db"
-    load([str(SAMPLE), str(F1DB)], loader_settings(path), lambda text: None)
-    return path
 
 
 def ids_of(path, kind, reference):
