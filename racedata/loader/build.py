@@ -80,9 +80,8 @@ def build_database(
     """Builds the database at `path` from what counts in the store, with corrections. Raises
     sqlite3.Error, OSError or LoadError, for example if a source is not open but must be.
 
-    Into the store, it writes the ids of statuses, and what differs from the `old` database, which
-    this one will replace. It drops all changes from the store if the database must not show them:
-    see `put_what_changed`.
+    The new database will replace `old`. The store gets what differs between the two, and the ids of
+    statuses. It loses all changes if the database must not show them: see `put_what_changed`.
     """
     progress("choosing")
     choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)

@@ -173,9 +173,8 @@ def copy_of_store(path: Path) -> Store:
 def put_last(
     store: Store, group: ReadSources, corrected: CorrectedRows, progress: Progress
 ) -> list[str]:
-    """Puts a source that was read behind all others, or in its own place if it has one.
-
-    Returns its name, or the names of the sources of a database.
+    """Puts the source of a group into the store, behind all others. A source that is in the list
+    keeps its place. Returns its name; of a database, the names of its sources.
     """
     assert group.stage
     names = [source.name for source in store.sources()]
@@ -189,9 +188,7 @@ def put_last(
 
 
 def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Section]:
-    """The facts about which one of these sources says something else than the database, except for
-    those that are resolved.
-    """
+    """The open and explained facts about which one of these sources contradicts the database."""
     marks = ", ".join("?" * len(names))
     by_doubt: dict[int, list[tuple[str, str]]] = {}
     for doubt, race, kind, *fact in db.execute(

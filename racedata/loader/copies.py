@@ -41,9 +41,7 @@ class Refused(LoadError):
 
 
 def check_copied(path: Path, place: str) -> None:
-    """Raises Refused, which names the place that the file is from, unless the whole file is as
-    racedata builds it.
-    """
+    """Raises Refused unless the whole file is as racedata builds it. `place` begins the error."""
     try:
         journal = bytes(database.read(path).database[JOURNAL])
     except database.DatabaseError as error:

@@ -101,7 +101,7 @@ def fill_corrections(stage: Stage) -> None:
 
 
 def sql_of_id(name: str) -> str:
-    """The SQL of the value of a column in the stage, from the parts of a key that name it."""
+    """The SQL of a value of a key, from its parts: of `raceId`, from a year and a round."""
     if name == "raceId":
         return "(SELECT raceId FROM stage.races WHERE year = ? AND round = ?)"
     if name in REFERENCE:
@@ -123,7 +123,7 @@ class Target:
     # Whether it fits.
 
     def select(self, what: str, facts: Facts | None = None) -> Any:
-        """What one row has that has the key and these facts; None if there is none."""
+        """What one row says, of those with the key and these facts; None if there is none."""
         same = [self.line.columns[name].same for name in facts or ()]
         return self.db.execute(
             f"""SELECT {what} FROM stage.{self.name} AS corrected
@@ -166,7 +166,7 @@ class Target:
         return self.line.is_own and not self.count() and not self.is_right
 
     def moved(self) -> Iterator["Target"]:
-        """The row, if a correction that was applied has given it to another driver."""
+        """The row, if a correction was applied that gave it to another driver."""
         rows = self.db.execute(
             "SELECT value FROM stage.corrections WHERE (tableName, key, columnName) = (?, ?, ?)",
             (self.name, self.line.correction.key, DRIVER),
@@ -187,7 +187,7 @@ class Target:
             if obstacle := self.obstacle():
                 remarks.append(f"correction not applied: {line.correction}: {obstacle}")
             return not obstacle
-        # The source may have it right, or have no such row, or have the one that others lack.
+        # The source may be right already: with the value, without the row, or with the missing row.
         is_right = line.step is Step.ADD or (line.step is Step.CHANGE and self.is_right)
         is_silent = is_right or line.correction.is_by_rule
         if not is_silent and (found := self.found()) is not None:

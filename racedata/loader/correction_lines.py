@@ -16,8 +16,7 @@ from racedata.values import Parser, Value, number, plain_text, reference, round_
 
 Facts = Mapping[str, Value]  # by the name of a column in the file
 
-# The words for a column that are about the whole row: it is of another driver; it must not be in
-# the table, or is missing from it.
+# The columns that mean the whole row: it is another driver's; or it is missing, or one too many.
 DRIVER, ROW = "driver", "row"
 ORDER = "positionOrder"  # an added row without it is the last of its race
 # Ids differ between dumps, so the file has a reference or a text instead, named without `Id`.
@@ -61,15 +60,15 @@ class Corrected(NamedTuple):
 
     name: str  # in the database
     parse: Parser
-    shown: str  # the SQL of its value, as it is in the file
-    same: str  # the SQL that compares this value with another
+    shown: str  # the SQL of its value, as the file writes it
+    same: str  # the SQL that compares `shown` with another value
     required: bool  # whether each row needs a value
 
 
 class Line:
     """A correction, parsed. Raises LoadError if it makes no sense; `file` begins the error.
 
-    `is_own` says that it is in a file of the operator, which is about the sources that are loaded.
+    `is_own` says whether it is in a file of the operator, who knows which sources are loaded.
     """
 
     def __init__(self, file: str, correction: Correction, is_own: bool = False) -> None:

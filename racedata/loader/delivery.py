@@ -26,7 +26,7 @@ def delivery_of(
     source: StoredSource, tables: Tables, number: int, years: Collection[int] | None = None
 ) -> Delivery:
     """What the source with a number has given to tables."""
-    # Each source has the facts about those that it names: the first may leave the list of sources.
+    # Each source gets the whole lists: the source before it may leave the list of sources.
     lists: dict[str, Sequence[Row]]
     lists = {name: tables.list_rows(name) for name in (*LISTS, "seasons")}
     if number == 1:  # a database does not say which source has noted them

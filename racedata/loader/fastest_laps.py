@@ -1,5 +1,5 @@
-"""Which result gets a driver's fastest lap, which is a part of its own: a driver has one, but may
-have two results, of shared cars.
+"""Which result gets a driver's fastest lap. Fastest laps are a part of their own: a driver has one,
+but may have two results, of shared cars.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

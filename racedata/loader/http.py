@@ -280,8 +280,8 @@ class Exchange(Thread):
             self.done.wait(1)  # so that it writes nothing more into the file
 
 
-# urllib3 does not say on which socket a request waits for its answer. So its connections, of which
-# a pool makes the right type, tell the Exchange, which can then shut the socket down.
+# urllib3 does not say on which socket a request waits for its answer. So these connections tell the
+# Exchange, which can then shut the socket down. A pool makes connections of its `ConnectionCls`.
 class Http(HTTPConnection):
     def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 does
         hold(self.sock)

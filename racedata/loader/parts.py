@@ -145,7 +145,7 @@ class Tables:
         return [dict(zip(names, row)) for row in self.rows(name, names, f"ORDER BY {names[0]}")]
 
     def calendars(self, source: int, years: Collection[int] | None) -> Iterator[Calendar]:
-        """The calendars of which a source gave something, by its id."""
+        """The calendars of the seasons to which a source, by its id, gave something."""
         of_source = self.db.execute(
             f"SELECT raceId, kind FROM {self.schema}.origins WHERE sourceId = ?", (source,)
         ).fetchall()
@@ -192,7 +192,7 @@ class Tables:
                     yield part, fetched[race]
 
     def races_of(self, source: int, kind: str) -> dict[Value, str | None]:
-        """The races of which a source gave a kind, and when a refresh fetched that."""
+        """The races of which a source gave a kind, and when a refresh fetched the kind."""
         origins = self.db.execute(
             f"SELECT raceId, fetchedAt FROM {self.schema}.origins WHERE sourceId = ? AND kind = ?",
             (source, kind),

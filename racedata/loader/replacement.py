@@ -54,9 +54,7 @@ def has_no_temporary_space(error: Exception, folder: str | Path) -> bool:
 
 
 def replace_file(new: Path, old: Path) -> None:
-    """Replaces a file with a new one, which gets its owner and mode, and waits until that is on
-    disk.
-    """
+    """Replaces a file with a new one, which gets its owner and mode. Waits until it is on disk."""
     if old.exists():
         copy_attributes(old, new)
     os.replace(new, old)

@@ -83,9 +83,8 @@ class Stage:
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
     def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool) -> None:
-        """Says that all rows are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ.
-
-        If rows have a source already, it is the source of the others.
+        """Names the source of all rows that have none yet, and says when it was read: UTC,
+        YYYY-MM-DDTHH:MM:SSZ.
         """
         self.has_ids = facts.has_ids
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()

@@ -42,13 +42,13 @@ PUT_PART = """
 
 Races = Sequence[dict[str, Any]]
 
-LONG = 8000  # bytes of JSON that are compressed: laps, of which there may be 600,000
+LONG = 8000  # bytes: longer JSON is compressed, because there may be 600,000 laps
 APPLICATION_ID = 0x52414353  # "RACS"
 IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
 STORE_VERSION = 3
-# SQLite's errors for a damaged file, and for one that only a program that may write can read:
-# another one was killed while it committed
+# SQLite's errors for a damaged file; and for one that must be written before it can be read,
+# because a program was killed while it committed
 DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 NOT_TO_READ = (*DAMAGED, sqlite3.SQLITE_READONLY_ROLLBACK)
 MAX_CHANGES = 20_000  # that are kept
@@ -78,7 +78,7 @@ class StoredCalendar(NamedTuple):
     season: int
     fetched_at: str | None  # when a refresh read it; None: a load did
     races: Races  # the latest: see parts.Calendar
-    # the latest races that may count, which are older if `races` has lost some; None if none may
+    # the latest races that may count: older ones if `races` has lost some; None if none may
     counting: Races | None
     lacks: Mapping[str, str]  # since when `races` has lacked races, by their name
 
@@ -108,8 +108,8 @@ class Store:
     """An open store. Its functions raise sqlite3.Error.
 
     Raises UnknownStore for a database of another program, or a store of another version; NotAStore
-    for a file that is damaged, which it only finds out for certain if it `checks` the file. Without
-    `may_write`, it only reads a file that exists.
+    for a damaged file. Only with `checks` does it find all damage. Without `may_write`, it only
+    reads a file that exists.
     """
 
     def __init__(self, path: Path, checks: bool = True, may_write: bool = True) -> None:
@@ -393,10 +393,10 @@ class Store:
 
 
 def opened_store(database: Path, checks: bool = True) -> Store:
-    """The store beside a database. A new one replaces one that is damaged, and stderr says so: any
-    command that writes may be the first to open it, and some of them print no report.
+    """The store beside a database. If it is damaged, a new one replaces it, and stderr says so:
+    some of the commands that may find the damage print no report.
 
-    It is deleted, not put aside: what counted in it is also in the database.
+    The damaged one is deleted, not put aside: what counted in it is also in the database.
     """
     path = store_path(database)
     is_new = not path.exists()
@@ -419,8 +419,8 @@ def opened_store(database: Path, checks: bool = True) -> Store:
 
 
 def store_to_read(database: Path) -> Store:
-    """The store beside a database, which stays as it is; an empty one in memory if there is none
-    that this version can read.
+    """The store beside a database, only to be read. If this version can read none, an empty one in
+    memory.
     """
     path = store_path(database)
     if path.is_file():  # a FIFO would block

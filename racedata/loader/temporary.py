@@ -37,7 +37,7 @@ def locked_folder(prefix: str, parent: Path) -> tuple[Path, int]:
     """A new folder, and the descriptor that locks it."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        # Until it is locked, another program may take it for a folder that is left over.
+        # Before it is locked, another program may remove it as left over.
         with suppress(FileNotFoundError):
             descriptor = opened_folder(folder)
             lock(descriptor, waits=True)

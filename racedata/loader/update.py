@@ -165,16 +165,16 @@ def put_news(
 def calendar_of(
     source: str, calendar: Calendar, before: StoredCalendar | None, fetched_at: str | None
 ) -> StoredCalendar:
-    """A calendar of a source, whose races have the keys that they had before."""
+    """A calendar of a source. A race that was in `before` keeps its key."""
     races = keyed(calendar.races, all_races(before))
     counting = races if calendar.may_count else None
     return StoredCalendar(source, calendar.season, fetched_at, races, counting, {})
 
 
 def keyed(new: Races, old: Races) -> list[dict[str, Any]]:
-    """The races of a calendar, with the keys that they had in an older one of the same source.
+    """The races of a calendar of a source. A race of an older calendar keeps its key.
 
-    Sessions and times that the new one lacks stay, unless the race has moved.
+    It also keeps its sessions and time if the new calendar has none, unless it has moved.
     """
     matched = match_with_earlier(calendar_races(new), calendar_races(old))
     keys = {at: old[before]["key"] for at, before in matched.items()}
@@ -222,8 +222,10 @@ def unless_lost(
     lost: Sequence[ChosenRace],
     now: datetime,
 ) -> StoredCalendar:
-    """The new calendar of a source. If it has lost races, the one before still counts: for good if
-    one has results; otherwise until they are cancelled, and then it notes since when it lacks them.
+    """The new calendar of a source. If it has lost races, the one before still counts.
+
+    If one of the races has results, the one before counts for good. Otherwise it counts until all
+    of them are cancelled: `lacks` notes since when each has been lost.
     """
     if not lost:
         return new
@@ -247,11 +249,11 @@ def without_shorter(
     keys: Mapping[tuple[int, int], str],
     had: Mapping[tuple[int, str, str], int],
 ) -> tuple[list[tuple[str, Part, str | None]], list[str]]:
-    """The parts of known races, with the keys of these; and in words, the parts that are left out,
-    because they are shorter than before.
+    """The parts of known races, each with the key of its race; and in words, the parts that are
+    left out, because they are shorter than before.
 
     `keys` are by season and round. `had` has the entrants, by season, key and kind. The results of
-    a race come before its fastest laps, which are judged by them.
+    a race come before its fastest laps: with results, these may be shorter.
     """
     kept: list[tuple[str, Part, str | None]] = []
     shorter: list[str] = []
@@ -274,7 +276,7 @@ def without_shorter(
 
 
 def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
-    """The races of a stored calendar: the latest ones, and those that still count."""
+    """The races of a stored calendar: its latest ones, and older ones that still count."""
     if not calendar:
         return []
     keys = {race["key"] for race in calendar.races}

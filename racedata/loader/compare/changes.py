@@ -89,7 +89,7 @@ class About(NamedTuple):
     """What a change is about, by reference: columns of the store, by their names."""
 
     season: int | None = None
-    round: int | None = None  # None if it is not about a race, or if the calendar lacks that now
+    round: int | None = None  # None if the calendar now lacks the race, or if there is none
     race: str | None = None  # its name
     driver: str | None = None
     constructor: str | None = None
@@ -171,8 +171,8 @@ def summed(changes: Sequence[Change]) -> list[Change]:
 
 
 def summed_up(about: About, changes: Sequence[Change]) -> Change:
-    """The sum of changes about a race or list, with their source, if that is one, and each reason
-    with its number of values: the most frequent ones first.
+    """The sum of changes about a race or list, with the source if all have the same, and with the
+    reasons: how many values each has altered, the most frequent ones first.
     """
     first, sources = changes[0], {change.source for change in changes}
     reasons = Counter(change.reason for change in changes).most_common()

@@ -15,8 +15,8 @@ from racedata.values import Value
 TIMES = ("q3", "q2", "q1")  # of the last part first
 UNKNOWN = (None, None, None)
 MAX_LAST = 3  # drivers that a source has put behind all others
-# The races in which some drivers had a car of Formula 2, in a classification of their own, and
-# sources differ in whether that counts.
+# The races with cars of Formula 2, in a classification of their own. Sources differ in whether
+# these cars count.
 WITH_FORMULA_2 = ((1966, "German Grand Prix"), (1969, "German Grand Prix"))
 
 
@@ -67,9 +67,10 @@ def shares_car(rows: SourceRows, key: Key) -> bool:
 
 
 def is_counted_without(case: Case) -> bool:
-    """Whether all drivers with a place on the grid have the same order in both sources, up to this
-    one: they only count places differently that are empty, or of a driver without a place in the
-    other source.
+    """Whether the same drivers are ahead of this one on the grid of both sources.
+
+    Then the sources only count places differently: empty ones, and places of drivers who have none
+    in the other source.
     """
     one, other = (places(rows.column("grid")) for rows in case.sources)
     return is_same_place(case.key, one, other)
@@ -125,8 +126,8 @@ def has_put_last(case: Case, by_time: SourceRows, other: SourceRows) -> bool:
 
 
 def only_last_in_other(order: Sequence[Key], other_order: Sequence[Key]) -> set[Key]:
-    """The few drivers behind all others in the other order, if the rest is the same in both, and
-    none of them is that far behind in the first. Empty if the orders differ in another way.
+    """The few drivers whom only the other order has last: b, if the orders are a b c d and a c d b.
+    Empty if the orders differ in another way too.
     """
     for count in range(1, MAX_LAST + 1):
         last = other_order[-count:]

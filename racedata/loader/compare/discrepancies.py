@@ -2,9 +2,9 @@
 
 sides.py has what they say, differences.py what a difference can mean. The special cases:
 
-- a value that a source lacks: it counts if the source has such values for others in the race
-  (`in_column`), or if the database lacks it for the whole race, but has it for others of the season
-  (`is_gap`);
+- a value that a source lacks: it counts if the source has such values of other drivers in the race
+  (`in_column`). If the database has none of the whole race, it counts if other races of the season
+  have some (`is_gap`);
 - a row that a source lacks: it counts in results and qualifying (`cars_in_some`), and for pit stops
   (`stops_in_some`);
 - two rows of a driver in a race, of shared cars: they are only counted (`between`);
@@ -184,9 +184,9 @@ class Reasons:
         if group in CONVENTIONS:
             return EXPLAINED, group.meaning
         agreeing = [source for source, each in fact.values.items() if text_of(each) == text]
-        # Sources of a family descend from one, so they are one witness, which agrees if any of them
-        # does. Two witnesses or more must agree, and more than disagree: see "Discrepancies" in
-        # docs/data.md.
+        # Sources of a family descend from one. Together, they are one witness, which agrees if one
+        # of them does. Two witnesses or more must agree, and more than disagree: see
+        # "Discrepancies" in docs/data.md.
         families = {*map(family, agreeing)}
         others = {*map(family, fact.values)} - families
         if len(families) > max(1, len(others)):
@@ -295,7 +295,7 @@ class Comparison:
         return Case(column, key, [*rows.values()], sources, season, name, results)
 
     def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
-        """Whether each source has the constructor that it has in its results."""
+        """Whether each source only repeats the constructor of its results, which differ too."""
         if subject.kind == "results" or "driverId" not in subject.key_columns or not subject.race:
             return False
         driver = (key[subject.key_columns.index("driverId")],)
@@ -408,7 +408,7 @@ class Comparison:
         return self.words(subject, facts)
 
     def words(self, subject: Subject, facts: Row) -> str:
-        """Facts about a row, as corrections have them, without those that its key has."""
+        """Facts about a row, as corrections have them, without the columns of its key."""
         table = subject.table
         left_out = ("positionOrder", *table.key)
         names = (name for name in correctable_columns(table.name, "main") if name not in left_out)
@@ -440,9 +440,8 @@ def cars_of(driver: Value, sides: Sides) -> Cars:
 
 
 def sources_lacking(car: Value, cars: Cars) -> list[str]:
-    """The sources that lack a row of a driver: they have fewer than one of those that have it.
-
-    One with as many rows has it too, with another number for the car.
+    """The sources that lack the row of a car. A source with as many rows of the driver has it too,
+    with another number.
     """
     most = max(len(rows) for rows in cars.values() if car in rows)
     return [source for source, rows in cars.items() if car not in rows and len(rows) < most]
@@ -450,7 +449,7 @@ def sources_lacking(car: Value, cars: Cars) -> list[str]:
 
 def judgement_of(subject: Subject, cases: Iterable[Case]) -> Judgement | None:
     """What differences between the rows of two sources can mean: the most doubtful group that fits
-    one of them, and of those, the largest difference. None if no group fits.
+    one, with the largest of its differences. None if no group fits.
     """
     judgements: list[Judgement] = []
     for case in cases:

@@ -1,5 +1,5 @@
-"""Which driver, constructor or circuit of ours each source means: by its references, and by its own
-ids, which the table `ids` has.
+"""Which driver, constructor or circuit of ours each source means: by the source's references, and
+by the ids of the table `ids`.
 """
 
 import sqlite3

@@ -116,9 +116,9 @@ class Said:
         self.sources = store.sources()
         self.calendars = {(each.source, each.season): each for each in store.calendars()}
         self.amounts: Counter[tuple[str, str]] = Counter()
-        # What was looked up: by kind and season, the columns that have values; of the race that
-        # `sides` has come to, what its parts say, and by kind its served rows.
+        # What was looked up: by kind and season, the columns that have values.
         self.columns_known: dict[tuple[str, int], set[str]] = {}
+        # Of the race that `sides` has come to: what its parts say, and by kind its served rows.
         self.parts: dict[StoredPart, SourceRows] = {}
         self.served_rows: dict[str, ServedRows] = {}
 
@@ -199,7 +199,7 @@ class Said:
         return self.parts[part]
 
     def rows_by_source(self, race: ChosenRace, kind: str) -> Mapping[str, SourceRows]:
-        """What all sources say about a kind of a race, that which counts first."""
+        """What all sources say about a kind of a race. The part that counts comes first."""
         return {part.source: self.rows_of(part) for part in race.ranked_parts(kind)}
 
     def is_known(self, subject: Subject, column: str) -> bool:

@@ -25,8 +25,7 @@ from racedata.model import KINDS, RECORDS, TABLE_BY_NAME
 class ApiSource(Source):
     """An API. Each season is stored before the next is fetched."""
 
-    # Without the kinds that an API may lack: if it has them, they are fetched with the results of
-    # the race.
+    # Kinds that an API may lack are not asked for alone: they are fetched with the results.
     kinds = tuple(kind for kind in RECORDS if KINDS[kind].is_in_every_api)
     publishes_after_race = False
     is_api = True
@@ -129,7 +128,7 @@ def seen_before(history: History) -> dict[str, str]:
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:
-    """Whether an API has these records, and they are missing in the database or differ."""
+    """Whether an API has these records, and the database lacks them or has others."""
     table = TABLE_BY_NAME[expected.kind]
     if not table.endpoint:
         return False

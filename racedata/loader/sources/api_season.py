@@ -82,7 +82,7 @@ class SeasonFetch:
         fetched, stored = calendar_races(self.calendar.races), calendar(old.db, "main", self.year)
         ids = match_with_earlier(fetched, stored)
         self.races = [FetchedRace(race, ids.get(at)) for at, race in enumerate(races)]
-        # Records that another source has filled in, or that only count until this one has them.
+        # Races with records that this API replaces: another source's, and provisional ones.
         self.provisional = old.provisional([kind for kind in KINDS if KINDS[kind].is_in_every_api])
         self.filled_in = {*old.without_laps(also_from_apis=False), *self.provisional}
         self.by_name = {race.name: race for race in self.races}
@@ -238,7 +238,7 @@ class SeasonFetch:
 
     def needs(self, kind: Table, race: FetchedRace) -> bool:
         """Whether to fetch the records of a kind that is listed per race: if they are missing or
-        provisional, or if the results that they belong to have changed.
+        provisional, or if the results of the race have changed.
         """
         if self.all_details or race.id in self.old.provisional([kind.name]):
             return True

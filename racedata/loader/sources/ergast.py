@@ -25,8 +25,8 @@ SESSION_FIELDS = [
 ]
 RARE = ("sq_date", "sq_time", "alt")  # no remark says that a dump lacks them
 
-# Since 2023, this layout has the session that sets the sprint's grid in the columns of the second
-# practice, which these weekends do not have.
+# Since 2023, sprint weekends have a session that sets the sprint's grid, and no second practice.
+# This layout has that session in the columns of the second practice.
 SPRINT_GRID = """
     UPDATE stage.sessions SET session = 'sq'
     WHERE session = 'fp2' AND raceId IN (SELECT raceId FROM stage.races WHERE year >= 2023)

@@ -30,7 +30,7 @@ NUMBERS = ("points", "lat", "lng", "alt")
 # The files of Ergast's dump: a query for each.
 SQL = sections_of("ergast_files")
 ERGAST = {name: sql for name, (sql,) in SQL.items()}
-# The columns that Ergast's tables declare NOT NULL, or that are known in each row of its dump.
+# The columns that are NOT NULL in Ergast's tables, or known in each row of Ergast's dump.
 REQUIRED = {
     "circuits": ("circuitRef", "name", "url"),
     "constructor_standings": ("points", "wins"),
@@ -108,7 +108,7 @@ def finish_time(own: int | None, first: int | None) -> str | None:
 
 
 class Strict:
-    """Tells the rows that Ergast's tables can have from the others."""
+    """Knows which rows Ergast's tables can have."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.ids: dict[str, set[object]] = {}  # by column, of the rows that its tables can have

@@ -79,7 +79,7 @@ RACE_PARSERS: dict[str, Parser] = {
 CONSTRUCTOR = ("constructorId", "constructorRef", "name", "nationality")  # columns
 
 IdRule = Mapping[str, str]  # a row of f1db_ids.csv
-# Its columns that a row of a result must fit, if they are not empty.
+# The columns of f1db_ids.csv that a result must fit. An empty one fits all.
 CONDITIONS = ("engine", "first_year", "last_year", "first_round", "last_round", "driver")
 
 
@@ -92,7 +92,7 @@ class Rule(NamedTuple):
     first_round: int | None
     last_round: int | None
     driver: int | None
-    constructor: int  # the constructor that a row has which fits
+    constructor: int  # the constructor of the results that fit
 
     def fits(self, engine: str | None, year: int, round: int, driver: int | None) -> bool:
         return (
@@ -112,7 +112,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     for table in TABLES:
         parsers = RACE_PARSERS if table == "f1db_races" else PARSERS
         fields = fields_of(db, table, parsers, lambda parent: parser_of_ids(db, parent))
-        # A release has all columns. One that is absent is one that f1db has renamed.
+        # A release has all columns. If one is absent, f1db has renamed it.
         load(stage, table, files[table], fields, table in NEED_ROWS, needs_all_columns=True)
     with IDS.open(newline="", encoding="utf-8") as file:
         rules = list(csv.DictReader(file))
@@ -179,14 +179,14 @@ def driver_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[s
 
 
 def add_constructors(stage: Stage, rules: Iterable[IdRule]) -> None:
-    """Inserts the constructors, and adds the SQL function that says which of them a row has."""
+    """Inserts the constructors, and adds the SQL function that finds the constructor of a row."""
     db = stage.db
     names = {rule["reference"]: rule["name"] for rule in rules if rule["name"]}
     drivers = rows_by_id(db, "f1db_drivers")
     constructors = {id: facts for id, *facts in db.execute(SQL["constructors"][0])}
     listed, others = rules_of_constructors(rules, constructors, drivers)
     numbers: dict[str, int] = {}
-    # First the constructors that always have a reference, then those that have it only sometimes.
+    # First the constructors whose references follow from their ids, then those of f1db_ids.csv.
     for rule in [*others, *listed]:
         reference = rule["reference"]
         if reference not in numbers:

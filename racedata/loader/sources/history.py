@@ -81,8 +81,8 @@ class OldDatabase(ExistingDatabase):
         return int(row[0]) if row else None
 
     def without_laps(self, also_from_apis: bool) -> dict[int, int]:
-        """The seasons of races, by raceId, without laps that are final, but with results that a
-        refresh stored from a source that is not an API; with `also_from_apis`, from any source.
+        """The races whose results a refresh has stored, and which have no final laps: their seasons
+        by raceId. Those whose results are from an API are left out, unless `also_from_apis`.
         """
         sources = sources_in(self.db, "main")
         numbers = [number for number, source in sources if also_from_apis or not source.is_api]

@@ -143,8 +143,8 @@ def load(stage: Stage, name: str, files: dict[str, AnyPath]) -> list[str]:
 
 
 def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
-    """Loads the laps of races into the Stage, and into `lap` those that another table needs.
-    Returns remarks.
+    """Loads the laps of races into the Stage; and into the table `lap`, fastest laps and laps with
+    a pit stop. Returns remarks.
 
     A temporary table of all laps would take longer than the rest of the dump.
     """

@@ -149,8 +149,8 @@ class OpenF1(Source):
         return False
 
     def questions(self, expected: Sequence[Expected]) -> list[Expected]:
-        """What to ask first: results that are missing, then laps and stops, then results that may
-        have changed.
+        """What to ask, in this order: for missing results, for missing laps and stops, for changed
+        results.
         """
 
         def order(records: Expected) -> tuple[int, float]:
@@ -163,12 +163,12 @@ class OpenF1(Source):
     # Races and sessions.
 
     def is_long_ago(self, day: object) -> bool:
-        """Whether a kind that was asked for on that day is asked for again, even of an old race."""
+        """Whether a kind that was last asked for on this day is asked for again in any case."""
         return not isinstance(day, str) or day <= f"{self.pace.time() - AGAIN:%Y-%m-%d}"
 
     def races_to_ask(self, history: History, task: Task | None = None) -> list[Race]:
-        """The races of which OpenF1 may have a wanted kind: one that is missing, or that only
-        OpenF1 has given.
+        """The races of which OpenF1 may have a wanted kind. A kind is wanted as long as no other
+        source has given it.
         """
         season = task.season if task else None
         last_asked = asked_before(history)

@@ -20,11 +20,11 @@ def with_our_calendar(
     races: Sequence[tuple[int, Rows]],
     own_ids: Mapping[str, Mapping[Any, str]],
 ) -> tuple[Calendar, list[Part], dict[str, list[Row]]]:
-    """What a Delivery has of some races of a season, given by their rounds: the calendar that they
-    are in, the parts, and the lists to which they refer.
+    """What a Delivery needs, from the rows of some races of a season, by round: the calendar of the
+    season, the parts, and the lists to which they refer.
 
-    The calendar only says which race is which: it may not count, and has neither times nor
-    sessions, because those would be ours. The lists repeat our facts about all that the source
+    The calendar only says which race is which. It may not count, and has neither times nor
+    sessions: these would be ours. The lists repeat our facts about all that the source
     names. `own_ids` has our references by the source's own ids, for each kind, such as `driver`.
     """
     tables = Tables(old.db, "main")

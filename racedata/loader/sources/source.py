@@ -26,8 +26,8 @@ class Task(NamedTuple):
     lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
     progress: Progress
     say: Callable[[str], object]
-    # These store at once what the source has, or replace the database with it. They raise one of
-    # FAULTS, so that a source knows what was of no use, and need not fetch it again.
+    # These store at once what the source has, or replace the database with it. If they raise one of
+    # FAULTS, it was of no use: the source need not fetch it again.
     deliver: Callable[[Delivery], None]
     replace_with: Callable[[Copy], None]
 
@@ -38,8 +38,8 @@ class Source:
     If the store is lost, rebuild.py fills it again from the database, which has few facts about a
     source. So these must hold:
 
-    - A dump has a checksum. A source without one is taken for an API, unless it is provisional: its
-      parts may be short or outdated, and its facts about drivers and the like replace a dump's.
+    - A dump has a checksum. A source without one is taken for an API, unless it is provisional. The
+      parts of an API may be short or outdated, and its facts about drivers replace a dump's.
     - A provisional source accepts the address `name:address`.
 
     The lists of a provisional source, such as drivers, repeat ours. So sides.py does not compare
@@ -66,7 +66,7 @@ class Source:
     # the licence of its data, if that is known before it is read
     licence: str | None = None
 
-    # whether it is the rest of an export, whose rows have the ids of the base
+    # whether it is the rest of an export: then its rows have the ids of the export
     is_rest: bool = False
 
     def __init__(self, address: str, pace: Pace) -> None:
