@@ -15,7 +15,7 @@ import orjson
 from racedata.database import SCHEMA
 from racedata.direct import Answering
 from racedata.formats import Json, public_name, utc_now
-from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS
+from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS, TABLE_BY_NAME
 from racedata.service import assistant_queries
 from racedata.service.addresses import Address
 from racedata.service.catalogue import Catalogue
@@ -315,7 +315,7 @@ def shown(texts: list[str]) -> list[str]:
 
 def ids_in(envelope: Json, catalogue: Catalogue) -> dict[str, set[int]]:
     """The drivers, constructors and circuits in an answer, by the column of their id."""
-    known = {f"{name[:-1]}Id": ids for name, ids in catalogue.ids.items()}
+    known = {TABLE_BY_NAME[name].id_key: ids for name, ids in catalogue.ids.items()}
     found: dict[str, set[int]] = {name: set() for name in known}
     waiting: list[Any] = [envelope]
     while waiting:

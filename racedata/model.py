@@ -44,7 +44,7 @@ class Session(NamedTuple):
     # Its key in a race object; empty for the race, whose date and time are the object's own fields.
     key: str
     label: str
-    group: str  # the name by which calendars choose it
+    group: str  # the name by which calendars choose it; KIND_BY_GROUP has its records
     minutes: int  # its usual duration
 
 
@@ -114,6 +114,7 @@ class Table(NamedTuple):
     # columns that identify a row, in corrections too; shared cars may have the same key
     key: tuple[str, ...] = ()
     facts: tuple[Column, ...] = ()  # about its columns; of a list, in the order of answers
+    singular: str = ""  # of a list: what one of its rows is, such as `driver`
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` replaces it in the database
     # The order of `record` within a race: SQL with the columns of the row. Empty without `record`.
@@ -132,6 +133,11 @@ class Table(NamedTuple):
     per_race: int = 0
     # whether a race without it lacks something; only some weekends have a sprint
     has_every_race: bool = True
+
+    @property
+    def id_key(self) -> str:
+        """`driverId`: of a list, the column with its ids, and their key in an answer."""
+        return f"{self.singular}Id"
 
     @property
     def is_numbered(self) -> bool:
@@ -260,6 +266,7 @@ DECLARED = (
             Column("location", plain_text, "Location.locality"),
             Column("country", plain_text, "Location.country", is_compared=True),
         ),
+        singular="circuit",
         required=True,
     ),
     Table(
@@ -271,6 +278,7 @@ DECLARED = (
             Column("name", plain_text, "name", is_compared=True),
             Column("nationality", plain_text, "nationality", is_compared=True),
         ),
+        singular="constructor",
         required=True,
     ),
     Table(
@@ -286,9 +294,16 @@ DECLARED = (
             Column("dob", day, "dateOfBirth", is_compared=True),
             Column("nationality", plain_text, "nationality", is_compared=True),
         ),
+        singular="driver",
         required=True,
     ),
-    Table("status", required=True, endpoint="status", keys=("StatusTable", "Status")),
+    Table(
+        "status",
+        singular="status",
+        required=True,
+        endpoint="status",
+        keys=("StatusTable", "Status"),
+    ),
     Table(
         "races",
         key=("year", "round"),
@@ -467,6 +482,7 @@ DECLARED = (
 )
 TABLES = tuple(table for table in DECLARED if not table.in_table)
 TABLE_BY_NAME = {table.name: table for table in TABLES}
+LIST_BY_SINGULAR = {table.singular: table for table in TABLES if table.singular}
 # The table with the rows of a kind, or of a list: the fastest laps are in `results`.
 TABLE_OF = {kind.name: TABLE_BY_NAME[kind.in_table or kind.name] for kind in DECLARED}
 DECLARED_BY_NAME = {table.name: table for table in DECLARED}
@@ -492,3 +508,8 @@ FASTEST_LAP = tuple(column.name for column in KINDS["fastest_laps"].facts)  # co
 # By the name of the endpoint.
 API_ENDPOINTS = {table.endpoint: table for table in TABLES if table.endpoint}
 KIND_BY_ENDPOINT = {kind.endpoint: kind for kind in KINDS.values() if kind.endpoint}
+# The kind with the places in a session, by the session's group. Its endpoint has the name of the
+# group, except for the race.
+KIND_BY_GROUP = {
+    group: KIND_BY_ENDPOINT["results" if group == RACE.group else group] for group in SESSION_GROUPS
+}

@@ -15,7 +15,9 @@ from racedata.loader.sources.ergast_files import ERGAST, OTHERS
 from racedata.model import (
     API_ENDPOINTS,
     DECLARED,
+    KIND_BY_GROUP,
     KINDS,
+    LIST_BY_SINGULAR,
     RECORDS,
     SESSION_GROUPS,
     SESSIONS,
@@ -95,6 +97,17 @@ def test_a_kind_has_its_endpoint_in_the_service_in_its_description_and_in_an_api
     assert endpoint.schema in OPENAPI["components"]["schemas"]
     assert API_ENDPOINTS[kind.endpoint].keys == kind.keys
     assert f'<section id="{kind.endpoint}">' in sample.get("/docs").text
+
+
+@pytest.mark.parametrize("table", LIST_BY_SINGULAR.values(), ids=LIST_BY_SINGULAR)
+def test_a_list_has_its_ids_in_a_column_with_the_name_of_one_row(table, columns):
+    assert columns[table.name][table.id_key] == 1  # its whole primary key
+
+
+@pytest.mark.parametrize("group", SESSION_GROUPS)
+def test_the_kind_of_a_group_is_published_after_each_of_its_sessions(group):
+    kind = KIND_BY_GROUP[group]
+    assert {session.name for session in SESSIONS if session.group == group} == {*kind.sessions}
 
 
 def test_the_sessions_of_the_kinds_exist_and_each_is_in_a_group_of_calendars():

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from racedata.formats import Json
-from racedata.model import STANDINGS
+from racedata.model import STANDINGS, TABLE_BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.catalogue import Catalogue
 from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
@@ -39,6 +39,8 @@ class Content(NamedTuple):
     objects: list[Json]  # the objects of the page
 
 
+# The lists that a note or an id of a source may be about, by the key of an id in them.
+LIST_BY_KEY = {TABLE_BY_NAME[name].id_key: name for name in ("drivers", "constructors", "circuits")}
 # the number of all records that match, and the objects of the page
 TotalAndPage = tuple[int, list[Json]]
 # Makes a page of the records that match: `make_page(served, wanted, limit, offset)`.
@@ -232,10 +234,10 @@ def discrepancies(served: Served, wanted: Wanted, limit: int, offset: int) -> To
 
 def ids_of_note(served: Served, row: Row) -> dict[str, str | None]:
     """The ids of the driver, the constructor and the circuit that a note is about."""
-    names = {"driverId": "drivers", "constructorId": "constructors", "circuitId": "circuits"}
+    lists = served.catalogue.lists
     return {
-        id: None if row[id] is None else served.catalogue.lists[name][row[id]][id]
-        for id, name in names.items()
+        key: None if row[key] is None else lists[name][row[key]][key]
+        for key, name in LIST_BY_KEY.items()
     }
 
 
@@ -255,8 +257,9 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
         lists = (DRIVERS, CONSTRUCTORS, CIRCUITS)
         references = {}
         for each in [each for each in lists if each.name in wanted] or lists:
-            kind, objects = each.name.removesuffix("s"), served.catalogue.lists[each.name]
-            references[kind] = [objects[id][f"{kind}Id"] for id in each.ids(served, wanted)]
+            table, objects = TABLE_BY_NAME[each.name], served.catalogue.lists[each.name]
+            ids = each.ids(served, wanted)
+            references[table.singular] = [objects[id][table.id_key] for id in ids]
     rows = queries.ids_of_sources(served.data, references)
     return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
 

@@ -24,6 +24,9 @@ from racedata.service.content import Content, MakePage, Records, Served, classif
 from racedata.service.request import PROVENANCE, ParsedRequest
 from racedata.service.selection import Selection, select
 
+# The schemas of objects that have records, by the key of their list.
+CONTAINERS = {"Races": "Race", "StandingsLists": "StandingsList"}
+
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
@@ -58,8 +61,8 @@ class Endpoint:
 
     @property
     def container(self) -> str:
-        """The schema of an object that has records, without them: `Race` for `Races`."""
-        return self.objects_key.removesuffix("s")
+        """The schema of an object that has records, without them."""
+        return CONTAINERS[self.objects_key]
 
     def find(self, served: Served, request: ParsedRequest) -> Content:
         """The content of the answer to a request. Raises NoLastRound."""

@@ -20,6 +20,7 @@ from wsgiref.util import setup_testing_defaults
 
 from racedata import __version__
 from racedata.database import DatabaseError, default_path
+from racedata.model import TABLE_BY_NAME
 from racedata.service.addresses import CSV, ENDINGS, ICS, after_base
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
@@ -120,7 +121,7 @@ class Site:
                     yield from (f"{base}{front}{ending}" for ending in rules.endings)
         for kind, names in BY_ID.items():
             for each in catalogue.lists[kind].values():
-                id = each[f"{kind.removesuffix('s')}Id"]  # as in answers: it may have capitals
+                id = each[TABLE_BY_NAME[kind].id_key]  # as in answers: it may have capitals
                 for name in names:
                     rest = "" if name == kind else f"/{name}"
                     for ending in RULES[name].endings:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_name
 from racedata.service import feed, page_queries, words
+from racedata.service.content import LIST_BY_KEY
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 from racedata.service.request import ALL
@@ -89,8 +90,7 @@ def what_in_words(record: Json) -> str:
 
 
 def doubt(record: Json, names: Mapping[str, str], entrants: words.Names) -> Doubt:
-    kinds = ("driver", "constructor", "circuit")
-    links = [f"{kind}s/{record[f'{kind}Id']}" for kind in kinds if f"{kind}Id" in record]
+    links = [f"{name}/{record[key]}" for key, name in LIST_BY_KEY.items() if key in record]
     link = links[0] if links else ""
     return Doubt(
         names[link] if link else record["key"],

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
-from racedata.model import KIND_BY_ENDPOINT
+from racedata.model import KIND_BY_GROUP
 from racedata.service.health import sample_notice
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import Ask
@@ -76,14 +76,13 @@ def weekend_of(ask: Ask, race: Json, groups: Iterable[str]) -> dict[str, Any]:
     """
     front = int(race["season"]), int(race["round"])
     notes = Notes(ask, *front)
-    # the endpoint of a session has the name of its group
-    records = {group: ask.records(group, ALL, *front) for group in groups}
+    records = {group: ask.records(KIND_BY_GROUP[group].endpoint, ALL, *front) for group in groups}
     sessions = races.sessions(race, records, notes)
     provisional = ask.provisional_sources(race)
     newest = None
     for session in sessions:
         if group := session.anchor:
-            kind = KIND_BY_ENDPOINT[group].name
+            kind = KIND_BY_GROUP[group].name
             rows = ROWS[group](races.of_session(session.name, group, records))
             places = notes.marked(rows[:FIRST], kind)
             newest = Newest(session.label, race, session.start, group, places, kind in provisional)

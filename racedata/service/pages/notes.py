@@ -121,7 +121,7 @@ def in_order(kinds: Iterable[str]) -> list[tuple[str, str]]:
     """These kinds, each once and with its name for people: kinds of records first."""
     found = dict.fromkeys(kinds)
     ordered = [kind for kind in dict.fromkeys([*KINDS, *found]) if kind in found]
-    return [(kind, KINDS[kind].label if kind in KINDS else kind.capitalize()) for kind in ordered]
+    return [(kind, words.kind_in_words(kind).capitalize()) for kind in ordered]
 
 
 def entrant_id(place: Json) -> str:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, milliseconds, public_url
-from racedata.model import LETTERS, SESSION_GROUPS
+from racedata.model import KIND_BY_GROUP, LETTERS
 from racedata.service import outlines
 from racedata.service.outlines import Layout
 from racedata.service.pages import races
@@ -41,10 +41,9 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     other_years = [
         each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
     ]
-    # the endpoint of a session has the name of its group, except for the race
     weekend = {
-        group: ask.records("results" if group == "race" else group, ALL, season, round)
-        for group in SESSION_GROUPS
+        group: ask.records(kind.endpoint, ALL, season, round)
+        for group, kind in KIND_BY_GROUP.items()
     }
     return {
         "season": season,

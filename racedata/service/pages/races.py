@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from racedata.formats import Json, short_time
+from racedata.model import KINDS
 from racedata.service.addresses import Round, Season
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Asterisk, Notes
@@ -127,20 +128,20 @@ def practised(results: Sequence[Json]) -> list[Json]:
 
 def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Championship]:
     """Both championships, each after the first season or race of `fronts` that has standings."""
-    for name, endpoint in (
-        ("Driver", "driverstandings"),
-        ("Constructor", "constructorstandings"),
+    for name, kind in (
+        ("Driver", KINDS["driver_standings"]),
+        ("Constructor", KINDS["constructor_standings"]),
     ):
-        lists = (ask(endpoint, ALL, season, round) for season, round in fronts)
+        lists = (ask(kind.endpoint, ALL, season, round) for season, round in fronts)
         for standings in next(filter(None, lists), ()):
             season, round = int(standings["season"]), int(standings["round"])
-            places = [place(each) for each in standings[f"{name}Standings"]]
+            places = [place(each) for each in standings[kind.keys[2]]]
             yield Championship(
                 name,
-                f"/{season}/{round}/{endpoint}",
+                f"/{season}/{round}/{kind.endpoint}",
                 season,
                 round,
-                Notes(ask, season, round).marked(places, f"{name.lower()}_standings"),
+                Notes(ask, season, round).marked(places, kind.name),
                 lead(places, round == ask.catalogue.rounds[season][-1]),
             )
 
