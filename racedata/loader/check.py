@@ -40,7 +40,7 @@ from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import IN_MEMORY, Store
 from racedata.loader.temporary import temporary_folder
-from racedata.model import KINDS, TABLE_OF
+from racedata.model import KINDS, TABLE_BY_NAME, TABLE_OF
 from racedata.settings import LoaderSettings
 
 ROWS_SHOWN = 10
@@ -219,7 +219,9 @@ def amount(name: str, built: Report) -> str:
         for kind in ("races", "sessions", *KINDS)
         if kind in counts
     ]
-    lists = [counted(counts[kind], kind.removesuffix("s")) for kind in IDENTIFIED if kind in counts]
+    lists = [
+        counted(counts[name], TABLE_BY_NAME[name].singular) for name in IDENTIFIED if name in counts
+    ]
     return ", ".join([*kinds, *lists]) or "nothing"
 
 

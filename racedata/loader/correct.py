@@ -22,6 +22,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import column_names, insert, insertion
 from racedata.loader.stage import Stage
+from racedata.model import LIST_BY_SINGULAR
 from racedata.values import Value
 
 # The columns of the table `corrections` that it shares with other tables.
@@ -205,9 +206,9 @@ class Target:
             texts.append((DRIVER, line.driver))
         if line.step is Step.ADD:
             texts += [
-                (id.removesuffix("Id"), line.key[id][0])
-                for id in line.key
-                if id in ("driverId", "constructorId")
+                (name, line.key[id][0])
+                for name in (DRIVER, "constructor")
+                if (id := LIST_BY_SINGULAR[name].id_key) in line.key
             ]
         for name, text in texts:
             if text is not None and self.id_of(name, str(text)) is None:
@@ -296,7 +297,7 @@ class Target:
 
         An unknown status is added. A constructor or a driver has more facts, so it cannot be added.
         """
-        id = f"{name}Id"
+        id = LIST_BY_SINGULAR[name].id_key
         where = f"stage.{LIST_OF[id]} WHERE {REFERENCE[id]} = ? COLLATE NOCASE"
         known: int | None = self.db.execute(f"SELECT min({id}) FROM {where}", (text,)).fetchone()[0]
         if known is None and name == "status":

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from racedata.formats import counted
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
-from racedata.model import TABLE_BY_NAME, Table
+from racedata.model import LIST_BY_SINGULAR, TABLE_BY_NAME, Table
 from racedata.values import Parser, Value, number, plain_text, reference, round_number, year
 
 Facts = Mapping[str, Value]  # by the name of a column in the file
@@ -217,7 +217,7 @@ def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
                 name, column.parse, name, same.format(name), column.required
             )
     for name in REFERENCES:
-        id = f"{name}Id"
+        id = LIST_BY_SINGULAR[name].id_key
         if id in columns and id not in (*table.key, table.names[0]):
             shown = sql_of_text(id, schema)
             parse = reference if name == "constructor" else plain_text

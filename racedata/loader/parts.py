@@ -25,7 +25,7 @@ REFERENCE = {
     "statusId": "status",
 }
 # A list, by the column that refers to it.
-LIST_OF = {TABLE_BY_NAME[name].names[0]: name for name in LISTS}
+LIST_OF = {TABLE_BY_NAME[name].id_key: name for name in LISTS}
 # The kinds of parts: those in model.py, and the drivers who entered a race without a result.
 PARTS = ("results", "fastest_laps", "entries", *(kind for kind in RECORDS if kind != "results"))
 # What names the car that drove a fastest lap: a driver may have two results, of shared cars.

@@ -14,7 +14,15 @@ from racedata.loader.same_bytes import SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
-from racedata.model import COMPUTED, KINDS, RECORDS, TABLE_BY_NAME, TABLE_OF, TABLES
+from racedata.model import (
+    COMPUTED,
+    KINDS,
+    LIST_BY_SINGULAR,
+    RECORDS,
+    TABLE_BY_NAME,
+    TABLE_OF,
+    TABLES,
+)
 from racedata.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
@@ -134,7 +142,7 @@ class Stage:
         By default, its ids are the numbers of the rows.
         """
         if ids is None:
-            id = f"{kind}Id"
+            id = LIST_BY_SINGULAR[kind].id_key
             sql = f"SELECT {REFERENCE[id]}, {id} FROM stage.{LIST_OF[id]}"
             ids = self.db.execute(sql).fetchall()
         self.db.executemany(

@@ -11,6 +11,7 @@ from racedata.loader.lists import IdsOf, Lists
 from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.sql import insertion
 from racedata.loader.store import Store
+from racedata.model import LIST_BY_SINGULAR
 from racedata.values import Value
 
 # The lists whose rows the sources may call by other references and ids.
@@ -53,8 +54,8 @@ def fill_ids(db: sqlite3.Connection, store: Store, register: Register) -> None:
     for source in store.sources():
         for row in store.list_rows(source.name, "ids"):
             kind, reference, own = (str(row[name]) for name in ("kind", "reference", "id"))
-            column = f"{kind}Id"
-            id = register.ids[source.name, LIST_OF[column]].of(reference)
-            if ours := register.references[column].get(id):
+            table = LIST_BY_SINGULAR[kind]
+            id = register.ids[source.name, table.name].of(reference)
+            if ours := register.references[table.id_key].get(id):
                 facts.add((kind, str(ours), public_name(source.name), own))
     db.executemany(insertion("main.ids", COLUMNS), sorted(facts))

@@ -232,7 +232,7 @@ def rules_of_constructors(
 def remarks(db: sqlite3.Connection, rules: Iterable[IdRule]) -> Iterator[str]:
     """Reports ids that f1db_ids.csv does not know, whose reference is a guess."""
     listed = {rule["reference"] for rule in rules}
-    for of, query in zip(("circuit", "constructor", "driver"), SQL["new"]):
+    for name, query in zip(("circuits", "constructors", "drivers"), SQL["new"]):
         new = [reference for (reference,) in db.execute(query, [KNOWN_UNTIL])]
         if names := ", ".join(reference for reference in new if reference not in listed):
-            yield f"new {of}s, with ids made from f1db's own: {names[:200]}"
+            yield f"new {name}, with ids made from f1db's own: {names[:200]}"

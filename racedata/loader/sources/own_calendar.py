@@ -6,7 +6,7 @@ from typing import Any
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, as_parts
 from racedata.loader.sources.statuses import known_statuses
-from racedata.model import TABLE_BY_NAME
+from racedata.model import LIST_BY_SINGULAR, TABLE_BY_NAME
 from racedata.values import Value
 
 # The rows of a race by table, with the database's ids of drivers and constructors; `status` is a
@@ -53,6 +53,6 @@ def with_our_calendar(
         {"kind": kind, "reference": reference, "id": str(id)}
         for kind, references in own_ids.items()
         for id, reference in references.items()
-        if reference in used[LIST_OF[f"{kind}Id"]]
+        if reference in used[LIST_BY_SINGULAR[kind].name]
     ]
     return Calendar(year, calendar, may_count=False), parts, lists
