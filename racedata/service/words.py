@@ -1,6 +1,6 @@
 """Words for people: kinds of records, columns, values, and the names of entrants and circuits.
 
-The feed, calendars and the pages use them.
+Calendars, the feed and the pages use them. news.py makes titles and lines of them.
 """
 
 import re

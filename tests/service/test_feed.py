@@ -1,4 +1,4 @@
-"""racedata.service.feed: the feed of changes, as a reader of feeds sees it."""
+"""racedata.service.feed, news: the feed of changes, as a reader of feeds sees it."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ from support import SAMPLE
 from support.answers import client
 from support.loads import RECORDS, built, changed, edited, race_ids, select, without
 
-from racedata.service.feed import by_entry
+from racedata.service.news import by_subject
 
 BASE = "/ergast/f1"
 HOST = "http://localhost:80"
@@ -63,22 +63,6 @@ def test_the_ids_of_entries_are_distinct_and_stay_with_later_changes(altered, ch
     assert {entry.id for entry in before} < {entry.id for entry in after}
 
 
-def test_after_a_decision_its_race_comes_before_those_whose_standings_follow():
-    def change(revision, race, kind):
-        about = {"season": "2023", "raceName": race}
-        return {"revision": revision, **about, "kind": kind, "column": "position"}
-
-    changes = [
-        change("3", "Newer", "driver_standings"),
-        change("2", "Later", "driver_standings"),
-        change("2", "Decided", "results"),
-        change("2", "Decided", "driver_standings"),
-        change("1", "Earlier", "results"),
-    ]
-    found = [(each[0]["raceName"], len(each)) for each in by_entry(changes)]
-    assert found == [("Newer", 1), ("Decided", 2), ("Later", 1), ("Earlier", 1)]
-
-
 def test_a_feed_has_what_its_address_selects(altered):
     (entry,) = entries(altered, "2023/18/drivers/sainz/changes")
     assert entry.title.startswith("United States Grand Prix 2023: Sainz 3rd → 7th (")
@@ -99,6 +83,22 @@ SEVENTH = "WHERE columnName = 'positionText' AND value = '7'"
 def test_a_place_that_is_a_letter_is_a_word(changing):
     changed(changing, f"UPDATE changes SET value = 'D' {SEVENTH}")
     assert "Sainz 3rd → disqualified" in entries(changing)[0].title
+
+
+def test_in_a_build_the_race_that_was_decided_is_before_those_whose_standings_follow():
+    def change(revision, race, kind):
+        facts = {"revision": revision, "season": "2026", "raceName": race}
+        return {**facts, "kind": kind, "column": "points"}
+
+    changes = [
+        change("9", "Austrian Grand Prix", "driver_standings"),
+        change("9", "Monaco Grand Prix", "driver_standings"),
+        change("9", "Monaco Grand Prix", "results"),
+        change("8", "British Grand Prix", "results"),
+    ]
+    found = [[each["raceName"] for each in of_subject] for of_subject in by_subject(changes)]
+    monaco, austria = "Monaco Grand Prix", "Austrian Grand Prix"
+    assert found == [[monaco, monaco], [austria], ["British Grand Prix"]]
 
 
 def test_milliseconds_are_shown_as_a_time(changing):

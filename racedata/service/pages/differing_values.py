@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_name
-from racedata.service import feed, page_queries, words
+from racedata.service import page_queries, words
 from racedata.service.content import LIST_BY_KEY
+from racedata.service.news import by_subject, lines_of, title_of
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 from racedata.service.request import ALL
@@ -123,8 +124,7 @@ def news(ask: Ask, limit: int) -> Iterator[News]:
         each["driverId"]: words.full_name(each) for each in ask.catalogue.drivers.values()
     }
     names = ask.names._replace(drivers=full_names)
-    for of_entry in islice(feed.by_entry(ask("changes", CHANGES)), limit):
-        first = of_entry[0]
+    for of_subject in islice(by_subject(ask("changes", CHANGES)), limit):
+        first = of_subject[0]
         race = (first["season"], first["round"]) if "round" in first else None
-        lines = feed.lines_of(of_entry, names, LINES)
-        yield News(feed.title_of(of_entry, names), race, lines)
+        yield News(title_of(of_subject, names), race, lines_of(of_subject, names, LINES))

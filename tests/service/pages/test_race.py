@@ -10,9 +10,8 @@ import pytest
 from support.answers import client, client_after, links_of, words_of
 from support.loads import changed
 
-from racedata.service.feed import column_in_words
 from racedata.service.pages import races
-from racedata.service.words import full_name
+from racedata.service.words import column_in_words, full_name
 
 
 def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
