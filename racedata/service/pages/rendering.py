@@ -146,8 +146,10 @@ TEMPLATES.filters.update(
 )
 
 
-def render(name: str, path: str, **facts: object) -> str:
-    """The page at `path`: the template of this name, filled with facts."""
+def render(name: str, path: str, /, **facts: object) -> str:
+    """The page at `path`: the template of this name, filled with facts. One that is called `root`
+    or `path` would be an error.
+    """
     # relative, because a proxy may serve all pages below a path of its own
     root = "../" * (path.count("/") - 1) or "./"
-    return TEMPLATES.get_template(name).render(facts, root=root, path=path)
+    return TEMPLATES.get_template(name).render(**facts, root=root, path=path)
