@@ -10,6 +10,7 @@ from support.answers import Counted, client, client_after, lines_of, links_of, r
 from support.loads import remember
 
 from racedata.database import store_path
+from racedata.service.pages.resources import PAGES
 from racedata.settings import Settings
 
 GOLDEN = {
@@ -26,7 +27,10 @@ GOLDEN = {
     "seasons": "/seasons",
     "records": "/records",
     "drivers": "/drivers",
+    "constructors": "/constructors",
     "circuits": "/circuits",
+    "discrepancies": "/discrepancies",
+    "discrepancies-2023": "/2023/discrepancies",
     "changes": "/changes",
     "driver-alonso": "/drivers/alonso",
     "driver-moss": "/drivers/moss",
@@ -42,6 +46,18 @@ def test_the_words_and_links_of_a_page_are_the_expected_ones(sample, name, pytes
     if pytestconfig.getoption("--write-pages"):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     assert lines == path.read_text(encoding="utf-8").splitlines()
+
+
+FORMS = {"year": "[0-9]{4}", "number": "[0-9]+", "id": "[a-z_]+"}
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.template.endswith(".html")], ids=lambda page: page.route
+)
+def test_each_page_has_an_address_with_expected_words(page):
+    pattern = re.sub(r"{\w+:(\w+)}", lambda field: FORMS[field[1]], page.route)
+    paths = [address.partition("?")[0] for address in GOLDEN.values()]
+    assert any(re.fullmatch(pattern, path) for path in paths)
 
 
 @pytest.mark.parametrize("address", ["/", "/docs", "/2023/18", "/drivers/alonso", "/find?q=moss"])
