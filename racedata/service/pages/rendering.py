@@ -71,6 +71,9 @@ class Named(NamedTuple):
     name: str
 
 
+# A table in macros.html calls this filter, and entrant_cell calls the macro of the same name there.
+# This detour is for the cache of entrant_cell. Without that, the page at `/2023/18` takes 4.1 ms to
+# render instead of 1.8.
 def entrant(place: Json, root: str, season: int) -> Markup:
     """The content of a cell: a driver, if there is one, with the constructors, as links; and an
     asterisk, if there are notes about the row.
