@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import ROOT
 from support.answers import client
 
 from racedata.settings import (
@@ -27,6 +28,27 @@ def test_every_default_is_a_value_its_own_setting_accepts():
         assert repr(getattr(Settings.read({variable: default}), name)) == repr(
             getattr(Settings(), name)
         )
+
+
+# A container has its own address and file, and nginx.conf knows the base address.
+NOT_OF_CONTAINERS = {
+    *("HOST", "PORT", "RACEDATA_DATABASE"),
+    *("RACEDATA_BASE_PATH", "RACEDATA_SERIES"),
+}
+OF_CONTAINERS = {
+    "WEB_CONCURRENCY": "${WEB_CONCURRENCY:-1}",
+    "RACEDATA_TRUSTED_PROXIES": "unix",
+}
+
+
+def test_a_container_has_each_setting_with_its_default_except_for_those_that_are_its_own():
+    text = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+    serve = re.search("^  serve:\n(?:    .*\n)+", text, re.M)[0]
+    assert re.findall(r"^      (\w+): (.*)$", serve, re.M) == [
+        (variable, OF_CONTAINERS.get(variable, f"${{{variable}:-{each.metadata['default']}}}"))
+        for each in settings_in(Settings)
+        if (variable := variable_of(each)) not in NOT_OF_CONTAINERS
+    ]
 
 
 TAKEN = {
