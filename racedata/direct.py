@@ -27,7 +27,7 @@ from racedata.service.request import (
 )
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings, SharedSettings
-from racedata.statements import Row, Statements
+from racedata.statements import Statements
 
 if TYPE_CHECKING:
     import pandas
@@ -140,7 +140,7 @@ class Database(Answering):
         _, _, objects = found.find(self.served, request)
         return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.catalogue, objects)))
 
-    def sql(self, select: str, *values: Any) -> list[Row]:
+    def sql(self, select: str, *values: Any) -> list[dict[str, Any]]:
         """The rows of one statement that only reads, as dicts. `values` replace its `?`.
 
         Raises ValueError for any other statement, and for an error in it.

@@ -23,7 +23,7 @@ CANNOT_START = 3
 
 WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
 
-Value = TypeVar("Value")
+T = TypeVar("T")
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.
 Parse = Callable[[str], Any]
 
@@ -40,10 +40,10 @@ class Rate(NamedTuple):
     window: int
 
 
-def argument(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     """The same parser for argparse, which shows the errors of arguments."""
 
-    def parsed(text: str) -> Value:
+    def parsed(text: str) -> T:
         try:
             return parse(text)
         except ValueError as expected:

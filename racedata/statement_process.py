@@ -19,7 +19,7 @@ from racedata.database import DatabaseError, FileState
 from racedata.statements import Bounds, Rows, StatementError, Statements
 
 MAX_HEAP = 64 << 20  # bytes that SQLite may take
-TOO_LONG = 3  # the code with which the process ends itself
+OUT_OF_TIME = 3  # the code with which the process ends itself
 
 
 class StatementProcess:
@@ -67,7 +67,7 @@ class StatementProcess:
             fault = "the process for statements has ended; ask again"
             if process.exitcode == 1:  # such as after an update of racedata
                 fault = "the process for statements does not start; start racedata mcp again"
-            if process.exitcode == TOO_LONG:
+            if process.exitcode == OUT_OF_TIME:
                 fault = (
                     f"stopped after {self.seconds:g} seconds; expected a statement that reads less"
                 )
@@ -89,7 +89,7 @@ def answer_statements(connection: Connection, path: str, bounds: Bounds, seconds
     with suppress(EOFError):
         while True:
             sql, state = connection.recv()
-            timer = Timer(seconds, os._exit, [TOO_LONG])
+            timer = Timer(seconds, os._exit, [OUT_OF_TIME])
             timer.start()
             answer: Rows | str
             try:

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from racedata.database import SCHEMA, DatabaseError, FileState, file_state, is_missing
 from racedata.hints import BUILD
 
-Row = dict[str, Any]
-
 # The only actions that a statement may need.
 READING = {
     sqlite3.SQLITE_SELECT,
@@ -38,7 +36,7 @@ class Bounds(NamedTuple):
 
 
 class Rows(NamedTuple):
-    rows: list[Row]
+    rows: list[dict[str, Any]]
     is_all: bool  # whether the statement had no more rows
     tables: frozenset[str]  # that it has read
 

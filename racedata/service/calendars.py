@@ -24,7 +24,6 @@ from racedata.service.words import full_name, place_of
 CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
-Round = tuple[str, str]  # season and round of a race
 # The first and the last line of a component.
 CALENDAR_END = Calendar().to_ical().splitlines(keepends=True)[-1]
 EVENT, EVENT_END = Event().to_ical().splitlines(keepends=True)
@@ -60,7 +59,7 @@ class Calendars:
             for session in SESSION_BY_KEY.values()
         }
         self.titles = titles_of(catalogue)
-        self._events: dict[Round, list[Written]] = {}
+        self._events: dict[tuple[str, str], list[Written]] = {}  # by season and round
 
     def write(
         self,

@@ -18,7 +18,7 @@ from racedata.service import queries, serializers
 from racedata.service.catalogue import Catalogue
 from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
 from racedata.service.selection import Selection, wanted_standings
-from racedata.service.serializers import Objects, Row
+from racedata.service.serializers import AnyRow, Objects
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -136,7 +136,7 @@ class Records:
 
     table: RecordTable
     # makes the records of one race of its rows
-    of_race: Callable[[Served, Sequence[Row]], list[Json]]
+    of_race: Callable[[Served, Sequence[AnyRow]], list[Json]]
 
     def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         """A page of them. A driver may have two rows in a race, but each race is in `Races` once
@@ -164,10 +164,10 @@ class Records:
         ]
 
 
-def each_row(table: RecordTable, record: Callable[[Row, Objects, Objects], Json]) -> Records:
+def each_row(table: RecordTable, record: Callable[[AnyRow, Objects, Objects], Json]) -> Records:
     """A record for each row, which needs only drivers and constructors."""
 
-    def of_race(served: Served, rows: Sequence[Row]) -> list[Json]:
+    def of_race(served: Served, rows: Sequence[AnyRow]) -> list[Json]:
         drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
         return [record(row, drivers, constructors) for row in rows]
 
@@ -177,7 +177,7 @@ def each_row(table: RecordTable, record: Callable[[Row, Objects, Objects], Json]
 def classification(table: RecordTable, formats: Mapping[str, serializers.TimeFormat]) -> Records:
     """Results of a race or sprint, with times in the format that the settings name."""
 
-    def of_race(served: Served, rows: Sequence[Row]) -> list[Json]:
+    def of_race(served: Served, rows: Sequence[AnyRow]) -> list[Json]:
         data, catalogue, settings = served
         format_time, winner = formats[settings.finish_times], None
         if settings.finish_times == "gap":
@@ -191,7 +191,7 @@ def classification(table: RecordTable, formats: Mapping[str, serializers.TimeFor
     return Records(table, of_race)
 
 
-def laps(served: Served, rows: Sequence[Row]) -> list[Json]:
+def laps(served: Served, rows: Sequence[AnyRow]) -> list[Json]:
     """Laps, each with the times of all drivers."""
     return serializers.laps(rows, served.catalogue.drivers)
 
@@ -232,7 +232,7 @@ def discrepancies(served: Served, wanted: Wanted, limit: int, offset: int) -> To
     ]
 
 
-def ids_of_note(served: Served, row: Row) -> dict[str, str | None]:
+def ids_of_note(served: Served, row: AnyRow) -> dict[str, str | None]:
     """The ids of the driver, the constructor and the circuit that a note is about."""
     lists = served.catalogue.lists
     return {

@@ -14,7 +14,7 @@ import orjson
 from racedata.formats import Json, hours_to_thousandths, lap_time, public_name, short_time
 from racedata.model import SESSIONS, Session, Table
 
-Row = Any  # sqlite3.Row, or anything else with columns by name
+AnyRow = Any  # sqlite3.Row, or anything else with columns by name
 # Writes a time: `format_time(milliseconds, the winner's milliseconds)`. Only a gap depends on the
 # winner's.
 TimeFormat = Callable[[int, int | None], str]
@@ -101,11 +101,11 @@ def echo(season: int | None, round: int | None, filters: Mapping[str, int | str]
     )
 
 
-def season(row: Row) -> Json:
+def season(row: AnyRow) -> Json:
     return json_object(season=row["year"], url=row["url"])
 
 
-def shared(table: Table, row: Row) -> Shared:
+def shared(table: Table, row: AnyRow) -> Shared:
     """The object of a driver, constructor or circuit, which model.py describes."""
     facts: Json = {}
     for column in table.facts:
@@ -118,7 +118,7 @@ def shared(table: Table, row: Row) -> Shared:
     return Shared(facts)
 
 
-def race(row: Row, circuits: Objects) -> Json:
+def race(row: AnyRow, circuits: Objects) -> Json:
     """A race without its session schedule: the object under which records are nested."""
     return json_object(
         season=row["year"],
@@ -131,7 +131,7 @@ def race(row: Row, circuits: Objects) -> Json:
     )
 
 
-def schedule(year: int, rows: Mapping[str, Row], has_sprint: bool) -> Json:
+def schedule(year: int, rows: Mapping[str, AnyRow], has_sprint: bool) -> Json:
     """The sessions of a weekend other than the race, from their rows by name."""
     sessions = {
         name: json_object(date=row["date"], time=utc(row["time"])) for name, row in rows.items()
@@ -162,7 +162,7 @@ def utc(time: str | None) -> str | None:
 
 
 def result(
-    row: Row,
+    row: AnyRow,
     drivers: Objects,
     constructors: Objects,
     statuses: Mapping[int | None, str],
@@ -212,7 +212,7 @@ def fastest_lap(rank: int | None, lap: int | None, time: str | None, speed: str 
     return record
 
 
-def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
+def qualifying_result(row: AnyRow, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a qualifying, or of a sprint qualifying."""
     _, driver, constructor, number, position, q1, q2, q3 = row
     record: Json = {} if number is None else {"number": TEXTS[number]}
@@ -229,7 +229,7 @@ def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json
     return record
 
 
-def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
+def practice_result(row: AnyRow, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a practice; `Time` is the time of the best lap."""
     _, session, driver, constructor, number, position, laps, milliseconds = row
     record: Json = {"session": TEXTS[session]}
@@ -246,7 +246,7 @@ def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     return record
 
 
-def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
+def laps(rows: Iterable[AnyRow], drivers: Objects) -> list[Json]:
     """Timings grouped into laps; a page may begin and end in the middle of one."""
     return [
         {
@@ -268,7 +268,7 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
     return {"driverId": driver, "position": TEXTS[position], "time": time}
 
 
-def pit_stop(row: Row, drivers: Objects, _: Objects) -> Json:
+def pit_stop(row: AnyRow, drivers: Objects, _: Objects) -> Json:
     """`time` is the local time of day."""
     _, driver, stop, lap, time, milliseconds = row
     record: Json = {"driverId": drivers[driver]["driverId"]}
@@ -282,7 +282,7 @@ def pit_stop(row: Row, drivers: Objects, _: Objects) -> Json:
     return record
 
 
-def standing(row: Row, **entrant: Any) -> Json:
+def standing(row: AnyRow, **entrant: Any) -> Json:
     """A row of a championship; `entrant` is `Driver` and `Constructors`, or `Constructor`."""
     position, text, points, wins = row["position"], row["positionText"], row["points"], row["wins"]
     record: Json = {} if position is None else {"position": TEXTS[position]}
@@ -295,12 +295,12 @@ def standing(row: Row, **entrant: Any) -> Json:
     return record | entrant
 
 
-def driver_standing(row: Row, drivers: Objects, constructors: Objects) -> Json:
+def driver_standing(row: AnyRow, drivers: Objects, constructors: Objects) -> Json:
     of_driver = [constructors[int(id)] for id in row["constructors"].split()]
     return standing(row, Driver=drivers[row["driverId"]], Constructors=of_driver)
 
 
-def constructor_standing(row: Row, _: Objects, constructors: Objects) -> Json:
+def constructor_standing(row: AnyRow, _: Objects, constructors: Objects) -> Json:
     return standing(row, Constructor=constructors[row["constructorId"]])
 
 
@@ -308,7 +308,7 @@ def status(id: int, count: int, text: str) -> Json:
     return json_object(statusId=id, count=count, status=text)
 
 
-def correction(row: Row, race: Row | None) -> Json:
+def correction(row: AnyRow, race: AnyRow | None) -> Json:
     """A value that was corrected in `race`. Without a `value`, the right one is unknown."""
     return json_object(
         season=row["year"],
@@ -323,7 +323,7 @@ def correction(row: Row, race: Row | None) -> Json:
 
 
 def discrepancy(
-    row: Row, race: Row | None, ids: Mapping[str, str | None], values: Iterable[Row]
+    row: AnyRow, race: AnyRow | None, ids: Mapping[str, str | None], values: Iterable[AnyRow]
 ) -> Json:
     """A fact about which sources disagree. Without a `value`, we have none."""
     return json_object(
@@ -341,7 +341,7 @@ def discrepancy(
     )
 
 
-def provenance(row: Row, laps: Row | None = None) -> Json:
+def provenance(row: AnyRow, laps: AnyRow | None = None) -> Json:
     """Where the records of a race are from, and the fastest laps in results."""
     return json_object(
         source=public_name(row["source"]),
@@ -353,18 +353,18 @@ def provenance(row: Row, laps: Row | None = None) -> Json:
     )
 
 
-def discrepancy_count(row: Row) -> Json:
+def discrepancy_count(row: AnyRow) -> Json:
     return json_object(kind=row["kind"], season=row["year"], state=row["state"], count=row["count"])
 
 
-def source_id(row: Row) -> Json:
+def source_id(row: AnyRow) -> Json:
     """What a source calls a driver, constructor or circuit."""
     return json_object(
         kind=row["kind"], id=row["reference"], source=row["source"], sourceId=row["id"]
     )
 
 
-def change(row: Row, ids: Mapping[str, str | None]) -> Json:
+def change(row: AnyRow, ids: Mapping[str, str | None]) -> Json:
     """A value that a build altered. Without a value, there was or is none."""
     return json_object(
         revision=row["revision"],

@@ -24,14 +24,14 @@ from racedata.service.words import place_in_words, points_in_words
 
 SHOWN = 5  # of a ranking, and all with the same number as the last of them
 
-Number = float | tuple[int, int]  # by which entries are in order; an age is years and days
+Amount = float | tuple[int, int]  # by which entries are in order; an age is years and days
 ToWords = Callable[[Any], str]
 
 
 class Entry(NamedTuple):
     """A row of a ranking."""
 
-    number: Number
+    number: Amount
     who: Json | None  # a driver or constructor; of a race, who won it; of a season, the champion
     races: Sequence[Json] = ()  # the race, or the first and the last in a row
     season: str = ""

@@ -4,7 +4,7 @@ So the pages show the same facts as the answers. What no endpoint answers about 
 from page_queries.py, where the SQL is, and from the catalogue.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from racedata.formats import Json, public_name
@@ -13,8 +13,6 @@ from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.content import Content, Served, provenances
 from racedata.service.endpoints import BY_NAME
 from racedata.service.request import ParsedRequest
-
-Parameters = tuple[tuple[str, str], ...]  # an endpoint's own, with their values
 
 
 class Ask:
@@ -33,11 +31,11 @@ class Ask:
         limit: int,
         season: Season | None = None,
         round: Round | None = None,
-        parameters: Parameters = (),
+        own_parameters: Mapping[str, str] = {},
         /,
         **filters: Value,
     ) -> list[Json]:
-        return self.content(endpoint, limit, season, round, parameters, **filters).objects
+        return self.content(endpoint, limit, season, round, own_parameters, **filters).objects
 
     def records(self, endpoint: str, limit: int, season: Season, round: Round) -> list[Json]:
         """The records of one race, such as its results; none if the race has none."""
@@ -50,14 +48,14 @@ class Ask:
         limit: int,
         season: Season | None = None,
         round: Round | None = None,
-        parameters: Parameters = (),
+        own_parameters: Mapping[str, str] = {},
         /,
         **filters: Value,
     ) -> Content:
         # Made of its parts: to parse a text would take a tenth of the time of a page.
         address = Address("", endpoint, season, round, filters)
         return self.endpoints[endpoint].find(
-            self.served, ParsedRequest(address, limit, 0, "", parameters)
+            self.served, ParsedRequest(address, limit, 0, "", tuple(own_parameters.items()))
         )
 
     def provisional_sources(self, race: Json) -> dict[str, str]:

@@ -13,7 +13,7 @@ from racedata.service import words
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
-OPEN = (("state", "open"),)  # the parameter of those that are open
+OPEN = {"state": "open"}  # the parameter of those that are open
 LABELS = {session.name: session.label for session in SESSIONS}
 
 

@@ -59,7 +59,7 @@ def in_words(utc: str) -> str:
     return f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in utc else "")
 
 
-def short_name(race: str) -> str:
+def short_race_name(race: str) -> str:
     """The name of a race in a list of races: `Monaco` for the Monaco Grand Prix."""
     return race.removesuffix(" Grand Prix")
 
@@ -113,7 +113,7 @@ def surname_link(id: str, name: str, root: str) -> Markup:
 
 def short_link(race: Json, root: str) -> Markup:
     """The short name of a race, as a link."""
-    return race_link(race["season"], race["round"], short_name(race["raceName"]), root)
+    return race_link(race["season"], race["round"], short_race_name(race["raceName"]), root)
 
 
 @lru_cache(4096)

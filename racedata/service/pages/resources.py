@@ -245,7 +245,7 @@ class FindPage:
     on_head = on_get
 
 
-def plain_text(pages: Pages, page: Page) -> Document:
+def text_page(pages: Pages, page: Page) -> Document:
     """The resource of a page for programs, without HTML."""
     text = pages.render(page.template, page.route, page.facts(pages.ask))
     return Document(pages.validators({}), text.encode(), "text/plain; charset=utf-8")
@@ -273,7 +273,7 @@ PAGES = (
     Page("/", FreshPage, "home.html", home.facts),
     Page("/data", FreshPage, "data.html", data.facts),
     Page("/docs", PageResource, "interface.html", interface.facts),
-    Page("/llms.txt", plain_text, "llms.txt", llms.facts),  # https://llmstxt.org
+    Page("/llms.txt", text_page, "llms.txt", llms.facts),  # https://llmstxt.org
     Page("/find", FindPage, "find.html", find.facts),
     Page("/{season:year}", PageResource, "season.html", season.facts, races.fault),
     Page("/{season:year}/{round:number}", PageResource, "race.html", race.facts, races.fault),

@@ -11,7 +11,7 @@ from racedata.service.request import ALL
 Standings = Mapping[int, Sequence[Json]]  # by season, the first and the second place
 
 
-class SeasonRow(NamedTuple):
+class Champions(NamedTuple):
     """A season, with the first of each championship; None and empty texts without standings."""
 
     year: int
@@ -54,10 +54,10 @@ def first_places(ask: Ask, endpoint: str, key: str) -> tuple[Standings, set[int]
 
 def row_of(
     year: int, is_over: bool, drivers: Sequence[Json], constructors: Sequence[Json]
-) -> SeasonRow:
+) -> Champions:
     driver, constructor = (places[0] if places else None for places in (drivers, constructors))
     known = [each for each in drivers if each["points"]]
-    return SeasonRow(
+    return Champions(
         year,
         is_over,
         driver,
