@@ -40,7 +40,7 @@ def serve(arguments: Sequence[str]) -> None:
             with suppress(OSError):
                 print(f"racedata: {needed}", file=sys.stderr)
             provide(settings.database)
-            end_at_signals()  # after it has ended, the loader leaves them ignored
+            end_at_signals()  # again: the loader leaves these signals ignored when it has ended
         follower = FollowerProcess(settings.database) if settings.follows else None
     except SystemExit as error:
         print(error, file=sys.stderr)

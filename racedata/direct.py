@@ -58,8 +58,8 @@ class Answering:
 
         `address` is as after the base address, with or without `.json`; `parameters` are those that
         only some endpoints have: `db.ask("/discrepancies", state="open")`. Raises ValueError if the
-        service would refuse the request, and for a parameter that the endpoint does not have, which
-        the service would ignore. Raises LookupError if a season has no last round yet.
+        service would refuse the request, and if the endpoint does not have a parameter; the service
+        would ignore it. Raises LookupError if a season has no last round yet.
         """
         given = {"offset": offset, **parameters}
         if limit is not None:

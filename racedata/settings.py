@@ -247,7 +247,7 @@ class Settings(SharedSettings):
     contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", "the HTML pages")
     # fmt: on
 
-    # These two are no settings, because the command says them.
+    # No variable sets these two: the commands `serve --follow` and `export site` do.
     # whether this service also loads and follows its sources: the page at / says how to, if not
     follows: bool = field(default=False, metadata={"affects": "the HTML pages"})
     is_static: bool = False  # whether answers become the files of a static copy, which ignore parameters

@@ -20,8 +20,9 @@ IS_POLE = """CASE WHEN year = 2022 AND raceId IN (SELECT raceId FROM sprint_resu
         WHERE before.raceId = results.raceId AND before.grid = 1 AND before.record < results.record)
     END"""
 PLACE = "CASE WHEN positionText < 'A' THEN CAST(positionText AS INTEGER) END"
-# The column of an id in a table of results, and what makes a podium count: the races of a driver,
-# who may have had two of the places in shared cars, but the places of a constructor.
+# What counts as a podium, by the column of an id: a race for a driver, a place for a constructor.
+# In Argentina in 1955, Farina was second and third in two Ferraris, which he shared with others:
+# one podium for him, and two for Ferrari.
 PODIUMS: Mapping[str, str] = {
     "driverId": "raceId",
     "constructorId": "raceId || ' ' || positionText",
@@ -92,8 +93,8 @@ def compared_in_races(data: Snapshot, driver: int) -> list[Row]:
     """A driver and each team mate in the races of a season.
 
     `(year, constructorId, mate, together, ahead, behind)`: how many races both started, and in how
-    many of those with a place for both the driver had the better one. Each has the best place of
-    those in shared cars.
+    many of them the driver had the better or the worse place, if both had one. Of several places in
+    shared cars, the best counts.
     """
     return data.rows(
         f"""WITH own AS (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILE = Path(__file__).with_name("outlines.csv")
-DISTANCE = 305  # kilometres of a race; it is the number of laps that makes a race so long
+DISTANCE = 305  # kilometres: a race has as many laps as make it about so long
 SIZE = 1000  # of an outline, in both directions: the `viewBox` of its image is `0 0 1000 1000`
 
 ATTRIBUTION = "Outline, length and turns by f1db, under CC BY 4.0; its points are rounded."
@@ -61,7 +61,8 @@ def layouts_of(circuit: str) -> list[Layout]:
 def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout | None:
     """The layout of a race.
 
-    If the circuit had two in the season, it is the one on which this number of laps makes a race.
+    If the circuit had two in the season, as Bahrain in 2020, it is the one on which this number of
+    laps makes about DISTANCE.
     """
     found = [layout for layout in layouts if year in layout.seasons]
     return min(

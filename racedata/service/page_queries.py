@@ -82,11 +82,12 @@ def winners(data: Snapshot) -> list[Row]:
 
 
 def won_races(data: Snapshot) -> list[Row]:
-    """Each race with a winner, in order, and what pages of records compare.
+    """Each race with a winner, in order, and what the page at `/records` compares.
 
-    `(raceId, driverId, milliseconds, grid, gap, secondId, classified)`: the winner, with the race
-    time; the second, with the gap in milliseconds, if that one has driven as many laps; and how
-    many cars had a place. Of those who shared a car, the first counts.
+    `(raceId, driverId, milliseconds, grid, gap, secondId, classified)`: the winner, the race time
+    and the place on the grid; the gap in milliseconds to the second, if both drove as many laps,
+    and who that was; how many cars had a place. Of two drivers who shared a car, the first in the
+    result counts: Brooks, not Moss, in Britain in 1957.
     """
     return data.rows(
         """SELECT won.raceId, won.driverId, won.milliseconds, won.grid,

@@ -264,7 +264,8 @@ def entries_or_results(wanted: Wanted) -> str:
 def where_results(wanted: Wanted) -> Where:
     """The conditions for rows of `results`.
 
-    If no filter needs other columns, they are also for rows of `entries` or `races`.
+    They also fit another table that has the columns: `entries` for a filter on drivers, `races` for
+    one on circuits.
     """
     where = RESULTS.where(wanted)
     if "qualifying" in wanted:

@@ -126,7 +126,7 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "preload_app": True,
         # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
         "workers": settings.workers,
-        # In a folder in memory, because gunicorn writes a file into a default folder to choose it.
+        # A folder in memory. Without this setting, gunicorn looks for one by writing a file.
         "worker_tmp_dir": "/dev/shm" if os.access("/dev/shm", os.W_OK) else None,
         # Per worker; kept below the file limit, because a worker without a free file descriptor
         # cannot accept a connection.

@@ -1,5 +1,5 @@
-"""The pages at `/discrepancies`, such as `/2023/discrepancies` too, and at `/changes`: what sources
-disagree about, and what changed.
+"""What sources disagree about: the pages at `/discrepancies` and, of one season, at
+`/2023/discrepancies`. What changed: the page at `/changes`.
 """
 
 from collections import Counter

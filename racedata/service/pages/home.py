@@ -1,7 +1,7 @@
 """The page at `/`: the next weekend, the newest session, championships, the last race, changes.
 
 Which weekend is next depends on the data, not on a clock. The page also has the later weekends, for
-script.js: it shows the one that is next by the reader's clock, and says in how long a session is.
+script.js: it shows the one that is next by the reader's clock, and says how long it is until then.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -21,12 +21,13 @@ from racedata.service.words import full_name, place_of
 OF_A_SEASON = "calendar championship champions races results standings titles winners world"
 SHOWN = 20  # of a kind
 
-# How well a word matches, the best first: it is a word of the name, or one of the others by which
-# it can be found; or it begins the main part, any word, or a nationality; or is inside of a word.
+# How well a word matches, the best first. For Lewis Hamilton: `lewis`, a word of the name; `ham`,
+# one of the `others`; `hami`, which begins the main part; `lew`, which begins another word; `brit`,
+# which begins the nationality; `milt`, which is inside of a word.
 WHOLE, WHOLE_OTHER, BEGINS_MAIN, BEGINS_WORD, NATIONALITY, INSIDE = range(6)
 GRAND_PRIX = ("gp", "gran premio", "grande premio", "grosser preis")
-# The countries that do not begin the word for their nationality, as Japan does; also in German,
-# French, Italian, Spanish and their own language.
+# What the countries of nationalities are called, also in German, French, Italian, Spanish and their
+# own language; but not `japan`, which finds `japanese` as its beginning.
 COUNTRIES = {
     "American": "usa united states america",
     "Argentine": "argentina argentinien argentine",

@@ -35,8 +35,8 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "article": public_url(about.get("url", "")),
         "before": before,  # the season before it
         "after": after,
-        # with their winners: two of them if they shared a car; with the leaders after them; and
-        # with the usual country of a race that was elsewhere
+        # each race, who won it, who led the championship after it, and its usual country, if it was
+        # in another one; two drivers have won if they shared the car, as in Britain in 1957
         "races": [
             (
                 race,
@@ -69,8 +69,8 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
 
 
 def shortest_stops(ask: Ask, season: int) -> Iterator[tuple[Json, Json, str]]:
-    """The races with times of pit stops, who had the shortest time, and this time: several rows
-    for a race if drivers share it.
+    """Each race with times of pit stops, who had the shortest time, and that time. If two drivers
+    had the same, the race is there twice.
     """
     catalogue = ask.catalogue
     for row in page_queries.shortest_stops(ask.data, season):
