@@ -114,7 +114,7 @@ def write(text: str = "") -> None:
 
 # Where the function of each command is, and what it does.
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "load": ("racedata.loader.load:main", "build the database from one or more sources"),
+    "load": ("racedata.loader.load_command:main", "build the database from one or more sources"),
     "refresh": (
         "racedata.loader.refresh_command:main",
         "bring the database up to date from its sources",

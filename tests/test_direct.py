@@ -275,7 +275,7 @@ sys.platform = "darwin"
 def test_nothing_but_the_service_imports_what_only_linux_has(sample_database):
     code = """
 import racedata.cli
-import racedata.loader.load, racedata.loader.refresh_command, racedata.loader.export
+import racedata.loader.load_command, racedata.loader.refresh_command, racedata.loader.export
 import racedata.loader.store_commands, racedata.loader.check
 from racedata import mcp_server
 from racedata.assistants import Assistant

@@ -9,6 +9,8 @@ from graphlib import TopologicalSorter
 import pytest
 from support import PACKAGE
 
+from racedata.cli import COMMANDS
+
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in PACKAGE.rglob("*.py")
@@ -151,6 +153,15 @@ def test_the_command_imports_a_half_only_inside_a_function():
     assert {module: names for module, names in others.items() if names} == {}
 
 
+def test_only_the_command_imports_a_module_with_which_it_begins():
+    modules = {place.partition(":")[0] for place, _ in COMMANDS.values()}
+    begun = (modules | imports("racedata.cli")) & (OFFLINE | ONLINE | DIRECT)
+    assert {f"racedata.loader.{name}_command" for name in ("load", "refresh")} < begun
+    assert {
+        (module, name) for module in {*MODULES} - COMMAND for name in imports(module) & begun
+    } == set()
+
+
 def test_modules_do_not_import_each_other_in_a_circle():
     graph = {module: imports(module) & {*MODULES} for module in MODULES}
     graph["racedata"] = set()  # it imports a module only when that is used
@@ -256,7 +267,7 @@ READING = {name for name in OFFLINE if name.startswith("racedata.loader.files.")
 DECIDING = {f"racedata.loader.{name}" for name in ("choose", "fill", "lists")}
 CHANGING = {
     f"racedata.loader.{name}"
-    for name in ("build", "follow", "load", "provide", "rebuild", "refresh", "update")
+    for name in ("build", "follow", "in_step", "load", "provide", "rebuild", "refresh", "update")
 }
 PAGES = {name for name in ONLINE if name.startswith("racedata.service.pages.")}
 

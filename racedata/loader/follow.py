@@ -18,7 +18,8 @@ from typing import Never
 from racedata.database import OLDEST_VERSION
 from racedata.loader.errors import FAULTS, LoadError, NotYet
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.load import bring_into_step, load, load_unread
+from racedata.loader.in_step import bring_into_step
+from racedata.loader.load import load
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import fault_text, progress_of_terminal, say
 from racedata.loader.refresh import Refresh
@@ -188,12 +189,11 @@ class Follower:
             self.threads.sleep(0)  # which ends it if the program is to end
             show(text)
 
-        if whole_database(self.addresses):
-            if not self.has_more_than_the_sample():
-                line = load(self.addresses, self.settings, progress)[-1]
-        elif not self.is_named:
-            line = load_unread(self.settings, progress)
-        line = line or bring_into_step(self.settings, progress)
+        is_whole = whole_database(self.addresses) is not None
+        if is_whole and not self.has_more_than_the_sample():
+            line = load(self.addresses, self.settings, progress)[-1]
+        is_listed = not (is_whole or self.is_named)
+        line = line or bring_into_step(self.settings, progress, loads_unread=is_listed)
         progress("")
         names = [stored_name(self.path, source_at(address)) for address in self.addresses]
         remember_followed(self.path, names)
@@ -246,7 +246,7 @@ def followed_source(refresh: Refresh, source: Source) -> FollowedSource:
 def refreshed(refresh: Refresh, source: Source) -> str:
     """Brings the database up to date from a source. Returns what changed, in one line."""
     lines: list[str] = []
-    first = refresh.bring_into_step(lines.append)
+    first = refresh.first_season(lines.append)
     is_new = refresh.ask(source, lines.append, first)
     return "; ".join(" ".join(line.split()) for line in lines) if is_new else ""
 

@@ -16,7 +16,7 @@ from racedata.loader.copies import Copy, install_copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
-from racedata.loader.load import bring_into_step
+from racedata.loader.in_step import bring_into_step
 from racedata.loader.memory import (
     clear_for_copy,
     recalled,
@@ -64,14 +64,15 @@ class Refresh:
         self.path = Path(self.settings.database)
         self.sources = [source_at(address, self.new_pace()) for address in self.addresses]
 
-    def run(self, say: Say) -> bool:
+    def run(self, say: Say, loads_unread: bool = False) -> bool:
         """Asks each source. Returns whether one has asked to try again later.
 
-        If a source fails, raises LoadError after asking the others.
+        With `loads_unread`, it first loads the dumps of the list that were never read. If a source
+        fails, raises LoadError after asking the others.
         """
         was_refused, faults = False, []
         # before any source adds to the database: each source brings the same seasons
-        first = self.bring_into_step(say)
+        first = self.first_season(say, loads_unread)
         # The most trusted comes last: dumps only bring seasons that are still unfinished.
         for source in reversed(self.sources):
             try:
@@ -85,12 +86,11 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return was_refused
 
-    def bring_into_step(self, say: Say) -> int:
-        """Builds the database if it is of an earlier version, or lacks what the store has. Returns
-        its first unfinished season. Raises LoadError, before any request, if it is missing or
-        damaged.
+    def first_season(self, say: Say, loads_unread: bool = False) -> int:
+        """The first unfinished season of the database, which is first brought into step. Raises
+        LoadError, before any request, if it is missing or damaged.
         """
-        if line := bring_into_step(self.settings, self.progress):
+        if line := bring_into_step(self.settings, self.progress, loads_unread):
             say(line)
         with closing(ExistingDatabase(self.path)) as existing:
             return existing.first_season([])

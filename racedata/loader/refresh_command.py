@@ -15,8 +15,7 @@ from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.follow import Follower
-from racedata.loader.load import load_unread, unwanted_option
-from racedata.loader.program import add_database_argument, run, say, settings_of
+from racedata.loader.program import add_database_argument, run, say, settings_of, unwanted_option
 from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh
 from racedata.loader.same_bytes import SAMPLE_NAME
@@ -42,7 +41,7 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
     settings = settings_of(parsed)
     whole = whole_database(addresses)
     if whole and settings.corrections != LoaderSettings.read(os.environ).corrections:
-        raise unwanted_option(whole, "no --corrections")
+        raise unwanted_option(whole.address, "no --corrections")
     check_licences(addresses, settings.is_only_open)
     return addresses
 
@@ -80,8 +79,6 @@ def main(arguments: Sequence[str]) -> None:
         faults: list[str] = []
         addresses = addresses_of(parsed)
         is_listed = not (parsed.addresses or parsed.season or whole_database(addresses))
-        if is_listed and (line := load_unread(settings, progress)):
-            faults.append(say(line))
         refresh = Refresh(
             settings=settings,
             addresses=addresses,
@@ -89,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
             season=parsed.season,
             progress=progress,
         )
-        was_refused = refresh.run(lambda line: faults.append(say(line)))
+        was_refused = refresh.run(lambda line: faults.append(say(line)), loads_unread=is_listed)
         # `say` returns errors of stdout. After the first, it writes nothing more.
         if fault := "".join(faults):
             raise LoadError(fault)

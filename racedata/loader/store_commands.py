@@ -19,35 +19,13 @@ from racedata.loader.corrections import (
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.files.csvfile import csv_line
+from racedata.loader.in_step import replace_if_different
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run, settings_of
-from racedata.loader.rebuild import (
-    Condition,
-    NothingNew,
-    condition_at,
-    new_database,
-    replace_from_store,
-    store_of,
-)
+from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.source_list import list_that_counts, names_at, put_source_list, wanted_list
 from racedata.loader.store import Store, StoredPart
 from racedata.settings import LoaderSettings
-
-
-def replace_if_different(settings: LoaderSettings, progress: Progress) -> list[str]:
-    """Builds the database from its store, without a request, and replaces it if it differs."""
-    database = settings.database
-    condition = condition_at(Path(database))
-    if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
-        return replace_from_store(settings, progress, condition.value)
-    with new_database(settings) as new:
-        with new.store() as (store, corrected):
-            report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
-        if not report.differences:
-            raise NothingNew
-    if not report.differences:
-        return [*report.misfits, f"{database}: nothing new"]
-    return [*report.lines, *report.differences, f"{database}: {report.seasons}"]
 
 
 def source_lines(database: str) -> Iterator[str]:

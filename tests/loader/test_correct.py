@@ -20,9 +20,9 @@ from racedata.database import store_path
 from racedata.loader.correct import apply_corrections, note_corrections
 from racedata.loader.corrections import corrections_at
 from racedata.loader.export import export
+from racedata.loader.in_step import replace_if_different
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
-from racedata.loader.store_commands import replace_if_different
 from racedata.model import TABLE_BY_NAME
 
 TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"

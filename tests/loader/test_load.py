@@ -1,5 +1,5 @@
-"""racedata.loader.load, reading, files.csvfile and report: what a load accepts, what it refuses
-without a change, and what it reports.
+"""racedata.loader.load, load_command, reading, files.csvfile and report: what a load accepts,
+what it refuses without a change, and what it reports.
 """
 
 import csv

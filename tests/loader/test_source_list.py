@@ -1,4 +1,6 @@
-"""racedata.loader.source_list: the list of sources, and how commands change it."""
+"""racedata.loader.source_list, in_step: the list of sources, how commands change it, and what they
+load because of it.
+"""
 
 import re
 import shutil
@@ -24,9 +26,9 @@ from support.processes import following
 from support.refreshes import F1DB, assert_ends_at_once, with_a_penalty
 
 from racedata.database import store_path
-from racedata.loader import load, source_list
+from racedata.loader import in_step, load, source_list
 from racedata.loader.errors import LoadError
-from racedata.loader.load import load_unread, unread_at
+from racedata.loader.in_step import load_unread, unread_at
 from racedata.loader.provide import provide
 from racedata.loader.replacement import locked
 from racedata.loader.source_list import after_load, after_refresh, configured, dumps_in
@@ -121,7 +123,7 @@ def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path,
             load.load([str(dump)], loader_settings(database), lambda text: None, only=True)
             return found
 
-        until_then.setattr(load, "wanted_list", then_loads)
+        until_then.setattr(in_step, "wanted_list", then_loads)
         assert load_unread(loader_settings(database), lambda text: None) == ""
     with closing(Store(store_path(database))) as store:
         assert source_list.list_that_counts(store) == [str(dump)]

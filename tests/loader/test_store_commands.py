@@ -75,7 +75,7 @@ def test_a_source_that_is_removed_while_a_refresh_of_the_list_runs_does_not_join
         loader_settings(behind), listed, None, lambda text: None, hurried, is_named=False
     )
     assert said("sources", behind, "--remove", "openf1")[0] == 0
-    first = refresh.bring_into_step(lambda line: None)
+    first = refresh.first_season(lambda line: None)
     refresh.ask(refresh.sources[0], lambda line: None, first)
     assert not any("openf1" in line for line in said("sources", behind)[1])
 

@@ -23,9 +23,10 @@ from racedata.loader.build import build_database
 from racedata.loader.compare.discrepancies import RESOLVED
 from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
 from racedata.loader.existing import open_read_only
+from racedata.loader.in_step import replace_if_different
 from racedata.loader.load import load
 from racedata.loader.parts import Part
-from racedata.loader.store_commands import remove, replace_if_different
+from racedata.loader.store_commands import remove
 
 F1DB = EXPECTED / "f1db"
 
