@@ -12,7 +12,6 @@ from racedata.loader.load import load, load_into, make_default_folder
 from racedata.loader.memory import copied_from
 from racedata.loader.rebuild import (
     Condition,
-    NothingNew,
     condition_at,
     new_database,
     replace_from_store,
@@ -55,13 +54,13 @@ def load_unread(settings: LoaderSettings, progress: Progress) -> str:
         if unread:
             return load_into(new, unread, progress)[-1]
         if not has_changed:
-            raise NothingNew
+            new.stay()
+            return ""
         with new.store() as (store, corrected):
             put_source_list(store, wanted_list(store))
             report = new.build(store, corrected, progress)
         why = "because the list of sources has changed"
         return f"{settings.database}: {report.seasons} from its store, {why}"
-    return ""
 
 
 def unread_at(path: Path) -> tuple[list[str], bool]:
@@ -97,11 +96,8 @@ def replace_if_different(settings: LoaderSettings, progress: Progress) -> list[s
     condition = condition_at(Path(database))
     if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
         return replace_from_store(settings, progress, condition.value)
-    with new_database(settings) as new:
-        with new.store() as (store, corrected):
-            report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
-        if not report.differences:
-            raise NothingNew
+    with new_database(settings) as new, new.store() as (store, corrected):
+        report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
     if not report.differences:
         return [*report.misfits, f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons}"]

@@ -94,7 +94,7 @@ def load_whole(
         raise LoadError(f"{database}: is the database itself; expected another file")
     with source.copied(progress) as copy, new_database(settings, may_replace=replace) as new:
         existing = None if replace else new.existing
-        install_copy(copy, new.path, existing, settings.is_only_open)
+        install_copy(copy, new.file.path, existing, settings.is_only_open)
     clear_for_copy(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]

@@ -25,7 +25,7 @@ from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
-from racedata.loader.replacement import has_no_temporary_space, replacement
+from racedata.loader.replacement import NewFile, has_no_temporary_space, replacement
 from racedata.loader.same_bytes import put_next_state
 from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
@@ -36,17 +36,17 @@ from racedata.loader.update import check_stored, put_whole
 from racedata.settings import LoaderSettings
 
 
-class NothingNew(Exception):
-    """Raised in the block of `new_database`: the old one stays, and the program goes on."""
-
-
 @dataclass
 class NewDatabase:
     """A new database, and the one that it replaces, if there is one."""
 
-    path: Path  # where it is made
+    file: NewFile
     settings: LoaderSettings  # with the path where it is put
     existing: ExistingDatabase | None
+
+    def stay(self) -> None:
+        """Leaves the old database, or none, in its place."""
+        self.file.is_wanted = False
 
     @contextmanager
     def store(self) -> Iterator[tuple[Store, CorrectedRows]]:
@@ -69,8 +69,8 @@ class NewDatabase:
     ) -> Report:
         """Builds the database from the store.
 
-        If the old database `may_stay`, the report says what differs. If nothing does, the caller
-        raises NothingNew once the store is committed, which has the state of the old one then.
+        If the old database `may_stay`, the report says what differs. If nothing does, it stays, and
+        the store has its state.
 
         A table differs that sources fill, or one of the `others`. Even other ids, or another order
         of records, make a difference here, unlike in changes.py.
@@ -83,37 +83,38 @@ class NewDatabase:
         )
         try:
             report = build_database(
-                self.path, store, corrected, progress, old, settings.is_only_open
+                self.file.path, store, corrected, progress, old, settings.is_only_open
             )
         except sqlite3.Error as error:
             # before the store is rolled back: that frees space
-            if has_no_temporary_space(error, self.path.parent):
+            if has_no_temporary_space(error, self.file.path.parent):
                 raise no_space_for_temporary_files() from None
             raise
         if may_stay:
             report = report._replace(differences=self.differences(progress, *others))
             if old and not report.differences:
                 store.state = old.state
+                self.stay()
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
         """A line for each table that differs: see ExistingDatabase.differences."""
         if not self.existing:
             return ["a new database"]
-        return self.existing.differences(self.path, progress, *others)
+        return self.existing.differences(self.file.path, progress, *others)
 
 
 @contextmanager
 def new_database(
     settings: LoaderSettings, sleep: Sleep | None = None, may_replace: bool = False
 ) -> Iterator[NewDatabase]:
-    """A new database, which replaces the old one unless the block raises.
+    """A new database, which replaces the old one unless the block raises, or lets that `stay`.
 
     If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
     file. `sleep` is as in `replacement`.
     """
     path = Path(settings.database)
-    with suppress(NothingNew), replacement(settings.database, sleep) as file, ExitStack() as stack:
+    with replacement(settings.database, sleep) as file, ExitStack() as stack:
         existing = None
         if not is_missing(path):
             with suppress(*([LoadError, sqlite3.Error] if may_replace else [])):

@@ -26,7 +26,7 @@ from racedata.loader.memory import (
     remembered_requests,
 )
 from racedata.loader.program import fault_text
-from racedata.loader.rebuild import NothingNew, new_database, store_of
+from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.schedule import Expected
 from racedata.loader.source_list import (
     after_refresh,
@@ -206,16 +206,15 @@ class SourceRefresh:
                 self.known_readings = readings(store)
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)
-            if not report.differences:
-                raise NothingNew
-            self.is_new = True
+            if report.differences:
+                self.is_new = True
 
     def replace_with(self, copy: Copy) -> None:
         """Replaces the database with a copy of another one, if they differ."""
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
             with new_database(refresh.settings, refresh.sleep) as new:
-                install_copy(copy, new.path, new.existing, refresh.settings.is_only_open)
+                install_copy(copy, new.file.path, new.existing, refresh.settings.is_only_open)
                 differences = new.differences(refresh.progress)
             for line in differences:
                 self.say(line)
