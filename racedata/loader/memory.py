@@ -30,11 +30,6 @@ def ask_store(database: Path, question: Callable[[Store], T], otherwise: T) -> T
     return otherwise
 
 
-def recalled(database: Path, name: str) -> Mapping[str, Any]:
-    """All that is remembered of a source; nothing if that cannot be read."""
-    return ask_store(database, lambda store: store.recalled(name), {})
-
-
 def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
     """Remembers facts about a source. A fact that is None is forgotten."""
     with suppress(OSError, sqlite3.Error, UnknownStore):
@@ -70,11 +65,11 @@ def copied_from(database: Path) -> list[str]:
     return ask_store(database, copies, [])
 
 
-def remember_refused(database: Path, name: str, now: datetime, seconds: float) -> None:
-    """Remembers for how many seconds from now a source refuses requests."""
+def refusal(now: datetime, seconds: float) -> dict[str, object]:
+    """The fact that a source refuses requests for so many seconds from now."""
     # 18 digits of seconds are too many for a timedelta
     until = timestamp(now + timedelta(seconds=min(seconds, LONGEST_REFUSAL.total_seconds())))
-    remember(database, name, {"refusedUntil": until})
+    return {"refusedUntil": until}
 
 
 def refused_until(facts: Mapping[str, Any], now: datetime) -> str:

@@ -19,10 +19,9 @@ from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.in_step import bring_into_step
 from racedata.loader.memory import (
     clear_for_copy,
-    recalled,
+    refusal,
     refused_until,
     remember,
-    remember_refused,
     remembered_requests,
 )
 from racedata.loader.program import fault_text
@@ -32,11 +31,9 @@ from racedata.loader.source_list import (
     after_refresh,
     list_that_counts,
     put_source_list,
-    stored_name,
     wanted_list,
 )
-from racedata.loader.sources import History, Pace, Source, Task, source_at
-from racedata.loader.store import Store
+from racedata.loader.sources import History, Pace, Source, Task, history_in, history_of, source_at
 from racedata.loader.threads import Sleep
 from racedata.loader.update import is_cancelled, put_news
 from racedata.settings import LoaderSettings
@@ -101,74 +98,80 @@ class Refresh:
         It brings each season from the first that it finds unfinished, or from `first` if that is
         earlier. A dump brings none from before the first that is still unfinished.
         """
-        self.set_name(source)
-        of_source = SourceRefresh(self, source, say, first)
-        with self.limits_remembered(source):
+        history = self.recall(source, may_write=not source.is_whole)
+        of_source = SourceRefresh(self, source, history, say, first)
+        with self.limits_remembered(source, history) as facts:
             where = source.bring(of_source.task())
-        remember(self.path, source.name, {"refreshedAt": utc_now()})
+            facts["refreshedAt"] = utc_now()
         say(f"{self.path}: {'new data' if of_source.is_new else 'nothing new'}{where}")
         return of_source.is_new
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
-        self.set_name(source)
-        with self.limits_remembered(source):
-            history = History(self.path, source.name)
+        history = self.recall(source)
+        with self.limits_remembered(source, history):
             return source.has_news(expected, history, self.progress)
 
-    def set_name(self, source: Source) -> None:
-        source.name = stored_name(self.path, source)
+    def recall(self, source: Source, may_write: bool = False) -> History:
+        """All that is known of a source before it is asked. The source gets its name in the store.
+
+        If this `may_write`, a database that was built from another store is taken apart.
+        """
+        facts = self.path, source.name, source.address
+        if may_write:
+            with store_of(self.path, may_write=True) as store:
+                history = history_in(store, *facts)
+        else:
+            history = history_of(*facts)
+        source.name = history.name
+        return history
 
     @contextmanager
-    def limits_remembered(self, source: Source) -> Iterator[None]:
+    def limits_remembered(self, source: Source, history: History) -> Iterator[dict[str, object]]:
         """Keeps to the limits of the source over restarts: counts the requests of earlier runs, and
         raises NotYet without a request as long as it refuses.
+
+        What the block adds to the facts is remembered too, at its end, even if it fails.
         """
-        facts = recalled(self.path, source.name)
-        if until := refused_until(facts, source.pace.time()):
+        if until := refused_until(history.remembered, source.pace.time()):
             raise NotYet(
                 f"{without_query(source.address)}: refuses requests until {until}; try again then"
             )
-        source.pace.resume(remembered_requests(facts))
+        source.pace.resume(remembered_requests(history.remembered))
+        facts: dict[str, object] = {}
         try:
-            yield
+            yield facts
         except NotYet as error:
             if error.seconds:
-                remember_refused(self.path, source.name, source.pace.time(), error.seconds)
+                facts |= refusal(source.pace.time(), error.seconds)
             raise
         finally:
             if ends := source.pace.counted_requests():
-                remember(self.path, source.name, {"requests": ends})
+                facts["requests"] = ends
+            if facts:
+                remember(self.path, source.name, facts)
 
 
 class SourceRefresh:
     """What a refresh stores from one source. The source calls `deliver` for each delivery."""
 
-    def __init__(self, refresh: Refresh, source: Source, say: Say, first: int) -> None:
-        self.refresh, self.source, self.say, self.first = refresh, source, say, first
-        # what `readings` says as long as no other program stores records
-        self.known_readings: dict[str, int] = {}
-        self.lacks_cancelled = False
-        if not source.is_whole:
-            now = source.pace.time()
-            # into the file: the source asks there what was read
-            with store_of(refresh.path, may_write=True) as store:
-                self.known_readings = readings(store)
-                self.lacks_cancelled = any(
-                    is_cancelled(since, now)
-                    for calendar in store.calendars(source.name)
-                    for since in calendar.lacks.values()
-                )
+    def __init__(
+        self, refresh: Refresh, source: Source, history: History, say: Say, first: int
+    ) -> None:
+        self.refresh, self.source, self.history = refresh, source, history
+        self.say, self.first = say, first
+        # what the store says as long as no other program stores records
+        self.known_readings = history.readings
         self.is_new = False  # whether a new database was stored
 
     def task(self) -> Task:
-        refresh = self.refresh
+        refresh, now = self.refresh, self.source.pace.time()
         return Task(
-            history=History(refresh.path, self.source.name),
+            history=self.history,
             season=refresh.season,
             first=self.first,
             is_named=refresh.is_named,
-            lacks_cancelled=self.lacks_cancelled,
+            lacks_cancelled=any(is_cancelled(since, now) for since in self.history.lacked),
             progress=refresh.progress,
             say=self.say,
             deliver=self.deliver,
@@ -186,7 +189,9 @@ class SourceRefresh:
         given = delivery.source
         with new_database(settings, refresh.sleep) as new:
             with new.store() as (store, corrected):
-                if readings(store).get(given.name) != self.known_readings.get(given.name):
+                if store.readings_by_source().get(given.name) != self.known_readings.get(
+                    given.name
+                ):
                     what = f"another program has stored records from {source.address}"
                     raise LoadError(f"{refresh.path}: {what} in the meantime; try again")
                 check_licence(given.address, given.licence, settings.is_only_open)
@@ -203,7 +208,7 @@ class SourceRefresh:
                 put_source_list(store, addresses, is_read=False)
                 store.remember(source.name, delivery.notes)
                 report = new.build(store, corrected, refresh.progress, may_stay=True)
-                self.known_readings = readings(store)
+                self.known_readings = store.readings_by_source()
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)
             if report.differences:
@@ -220,8 +225,3 @@ class SourceRefresh:
                 self.say(line)
             self.is_new = True
         clear_for_copy(refresh.path, self.source.name, copy.etag)
-
-
-def readings(store: Store) -> dict[str, int]:
-    """The number of the latest reading of each source."""
-    return {source.name: source.reading for source in store.known_sources()}

@@ -84,16 +84,9 @@ def names_at(store: Store, address: str) -> list[str]:
 
 
 def stored_name(database: Path, source: Source) -> str:
-    """The name of a source in the store, which may know a source at its address by another one:
-    only its files say what a dump at a URL is.
-    """
-
-    def known(store: Store) -> str:
-        names = {each.address: each.name for each in store.known_sources()}
-        own = source.name
-        return own if own in names.values() else names.get(source.address, own)
-
-    return ask_store(database, known, source.name)
+    """The name of a source in the store of a database: see Store.name_of."""
+    own = source.name
+    return ask_store(database, lambda store: store.name_of(own, source.address), own)
 
 
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:

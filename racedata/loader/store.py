@@ -206,6 +206,17 @@ class Store:
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)
 
+    def name_of(self, name: str, address: str) -> str:
+        """The name of the source with this name; if there is none, of the one at the address: only
+        the files of a dump at a URL say what it is.
+        """
+        names = {source.address: source.name for source in self.known_sources()}
+        return name if name in names.values() else names.get(address, name)
+
+    def readings_by_source(self) -> dict[str, int]:
+        """The number of the latest reading of each source."""
+        return {source.name: source.reading for source in self.known_sources()}
+
     def put_source(self, source: StoredSource) -> None:
         """Adds or replaces a source that was read. Its place is set by `order`."""
         self.db.execute("UPDATE store SET readings = readings + 1")

@@ -24,10 +24,14 @@ from racedata.loader import memory
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.existing import checksum_at_end
 from racedata.loader.memory import remember_followed
-from racedata.loader.sources import History
+from racedata.loader.sources import history_of
 from racedata.loader.store import Store
 
 ONE, TWO = "https://one.example.org", "https://two.example.org"
+
+
+def history(database):
+    return history_of(database, ONE, ONE)
 
 
 def test_refreshes_that_end_at_the_same_time_all_remember_their_sources(database):
@@ -59,22 +63,22 @@ def test_without_a_database_nothing_is_remembered(tmp_path):
 def test_notes_count_until_the_database_is_from_another_store(tmp_path, source):
     database, other = built(SAMPLE, tmp_path / "x.db"), built(source, tmp_path / "y.db")
     memory.remember(database, ONE, {"release": 3})
-    assert History(database, ONE).notes() == {"release": 3}
+    assert history(database).notes == {"release": 3}
     other.replace(database)
-    assert History(database, ONE).notes() == {}
+    assert history(database).notes == {}
     assert remembered(database)[ONE] == {"release": 3}
 
 
 def test_a_store_that_cannot_be_read_remembers_nothing(database):
     store_path(database).write_text("<html>")
-    assert History(database, ONE).notes() == memory.recalled(database, ONE) == {}
+    assert history(database).notes == history(database).remembered == {}
 
 
 def test_a_store_of_another_version_remembers_nothing_and_stays_as_it_is(database):
     memory.remember(database, ONE, {"copied": checksum_at_end(database)})
     changed(store_path(database), "PRAGMA user_version = 2")
     before = store_path(database).read_bytes()
-    assert History(database, ONE).notes() == memory.recalled(database, ONE) == {}
+    assert history(database).notes == history(database).remembered == {}
     assert memory.copied_from(database) == []
     assert memory.remembered_corrections(database) == CORRECTIONS
     memory.remember(database, ONE, {"release": 3})
@@ -96,7 +100,7 @@ def test_a_store_without_space_is_named(database):
         full = re.escape(f"No space left on device: '{store.path}'")
         with pytest.raises(OSError, match=full), store.transaction():
             store.remember(ONE, {"release": "3" * 10_000})
-    assert memory.recalled(database, ONE) == {"release": 3}
+    assert history(database).remembered == {"release": 3}
 
 
 def test_an_older_copy_of_the_store_loses_no_records(api, finished, tmp_path):

@@ -17,7 +17,7 @@ from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
 from racedata.loader.sources.ergast_files import TITLES as EXPORT_TITLES
 from racedata.loader.sources.ergast_files import Add, write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
-from racedata.loader.sources.history import History
+from racedata.loader.sources.history import History, history_in, history_of
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
 from racedata.loader.sources.openf1 import OpenF1
@@ -38,6 +38,8 @@ __all__ = [
     "addresses_in",
     "each_once",
     "family",
+    "history_in",
+    "history_of",
     "second_opinion",
     "source_at",
     "sources_named",

@@ -67,7 +67,7 @@ class ApiSource(Source):
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
         seen = seen_before(task.history)
         # A season that is fetched whole asks again: the API may have learned an endpoint.
-        not_served = set() if task.season else {*task.history.notes().get("notServed", [])}
+        not_served = set() if task.season else {*task.history.notes.get("notServed", [])}
         years = [task.season] if task.season else [year for year in seasons if year >= first]
         announce(api, years, task)
         calendars = 0
@@ -124,7 +124,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
 
 def seen_before(history: History) -> dict[str, str]:
     """The digests of the lists that an API gave for this database, by race and endpoint."""
-    return dict(history.notes().get("seen", {}))
+    return dict(history.notes.get("seen", {}))
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:

@@ -14,7 +14,7 @@ from racedata.loader.copies import EXPECTED, Copy, Refused, check_copied
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.http import DOWNLOAD_SECONDS, Request
-from racedata.loader.memory import recalled, remember
+from racedata.loader.memory import remember
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
@@ -107,7 +107,7 @@ class DatabaseSource(Source):
 
         racedata's own is the checksum. Another server may have its own for the same file.
         """
-        noted = history.notes().get("etag")
+        noted = history.notes.get("etag")
         found = [quoted(checksum_at_end(history.path)), noted, self.refused[0]]
         return list(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
 
@@ -116,7 +116,7 @@ class DatabaseSource(Source):
         that cannot be used. Servers without entity tags, or several with different ones, cause
         such downloads.
         """
-        since = recalled(history.path, self.name).get("uselessSince")
+        since = history.remembered.get("uselessSince")
         now = self.pace.time()
         return is_timestamp(since) and timestamp(now - IDLE) < since <= timestamp(now)
 

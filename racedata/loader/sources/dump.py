@@ -109,7 +109,7 @@ class DumpSource(Source):
 
     def bring(self, task: Task) -> str:
         yesterday = timestamp(self.pace.time() - DAY)
-        read = task.history.source()
+        read = task.history.source
         if read and yesterday < read.read_at and not (task.is_named or task.season):
             return f": {self.address} was read {read.read_at}"
         return self.bring_dump(task)

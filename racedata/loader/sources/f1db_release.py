@@ -108,5 +108,4 @@ def wait_after(failures: int) -> timedelta:
 
 def known_release(history: History) -> str | None:
     """The SHA-256 of the latest release that was read."""
-    source = history.source()
-    return source and source.checksum
+    return history.source and history.source.checksum

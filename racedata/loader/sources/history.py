@@ -1,10 +1,13 @@
 """What a source asks the database and the store about itself, and about what is missing."""
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from racedata.loader.errors import LoadError
 from racedata.loader.existing import PROVISIONAL, ExistingDatabase, checksum_at_end, open_read_only
 from racedata.loader.memory import ask_store
 from racedata.loader.parts import REFERENCE
@@ -101,28 +104,54 @@ class OldDatabase(ExistingDatabase):
 
 
 class History(NamedTuple):
-    """What the database, and the store next to it, have of the source with this name."""
+    """What the database, and the store next to it, had of a source before it was asked."""
 
     path: Path
-    name: str
+    name: str  # in the store
+    # what the store says about the source; None if it was not read
+    source: StoredSource | None = None
+    # what refreshes have remembered of the source
+    remembered: Mapping[str, Any] = MappingProxyType({})
+    # the same, if it is about this database; nothing if it is about another one
+    notes: Mapping[str, Any] = MappingProxyType({})
+    # the number of the latest reading of each source
+    readings: Mapping[str, int] = MappingProxyType({})
+    # since when its calendars have lacked races
+    lacked: Sequence[str] = ()
 
     @contextmanager
     def database(self) -> Iterator[OldDatabase]:
         with closing(OldDatabase(self.path)) as old:
             yield old
 
-    def source(self) -> StoredSource | None:
-        """What the store says about the source; None if it was not read, or cannot be read."""
-        return ask_store(self.path, lambda store: store.source(self.name), None)
 
-    def notes(self) -> Mapping[str, Any]:
-        """What the source's last refresh has noted for this database; nothing for another one."""
+def history_in(store: Store, path: Path, name: str, address: str) -> History:
+    """The history of the source with this name and address, from the store of a database."""
+    name = store.name_of(name, address)
+    remembered = store.recalled(name)
+    return History(
+        path,
+        name,
+        store.source(name),
+        remembered,
+        remembered if is_about(path, store, remembered) else {},
+        store.readings_by_source(),
+        [since for each in store.calendars(name) for since in each.lacks.values()],
+    )
 
-        def of_database(store: Store) -> Mapping[str, Any]:
-            with closing(open_read_only(self.path)) as db:
-                (id,) = db.execute("SELECT storeId FROM build").fetchone()
-            facts = store.recalled(self.name)
-            is_ours = id == store.state[0] or facts.get("copied") == checksum_at_end(self.path)
-            return facts if is_ours else {}
 
-        return ask_store(self.path, of_database, {})
+def history_of(path: Path, name: str, address: str) -> History:
+    """The same, from what can be read. Nothing is written."""
+
+    def of_source(store: Store) -> History:
+        return history_in(store, path, name, address)
+
+    return ask_store(path, of_source, History(path, name))
+
+
+def is_about(database: Path, store: Store, remembered: Mapping[str, Any]) -> bool:
+    """Whether facts that a store remembers of a source are about its database, not another one."""
+    with suppress(OSError, sqlite3.Error, LoadError), closing(open_read_only(database)) as db:
+        (id,) = db.execute("SELECT storeId FROM build").fetchone()
+        return id == store.state[0] or remembered.get("copied") == checksum_at_end(database)
+    return False

@@ -259,6 +259,7 @@ class OpenF1(Source):
         fetched: list[tuple[Race, Rows]] = []
         remarks: list[str] = []
         faults: list[str] = []
+        asked_so_far = dict(last_asked)
         has_failed = False  # the race before
         with task.history.database() as old:
             entrants = Entrants(old.db, year)
@@ -283,7 +284,7 @@ class OpenF1(Source):
             # What was fetched is stored even if the next race fails.
             for remark in remarks:
                 task.say(remark)
-            if any(rows for _, rows in fetched) or last_asked != asked_before(task.history):
+            if any(rows for _, rows in fetched) or last_asked != asked_so_far:
                 self.deliver(task, year, fetched, last_asked)
         return faults
 
@@ -345,4 +346,4 @@ class OpenF1(Source):
 
 def asked_before(history: History) -> dict[str, str]:
     """The day when each kind of a race was asked for last, by the date of the race and the kind."""
-    return dict(history.notes().get("asked", {}))
+    return dict(history.notes.get("asked", {}))

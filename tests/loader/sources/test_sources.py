@@ -17,9 +17,9 @@ from racedata.loader.parts import Tables
 from racedata.loader.sources import (
     DEFAULT_LIST,
     PUBLISHED,
-    History,
     Source,
     addresses_in,
+    history_of,
     source_at,
 )
 from racedata.loader.sources.source import check_season
@@ -66,7 +66,7 @@ def test_a_source_of_a_new_type_needs_only_its_line_in_the_list(tmp_path, monkey
     refreshed(database, INVENTED)
     said, requests = refreshed(database, INVENTED)
     assert (said[-1], requests) == (f"{database}: nothing new after a question", 0)
-    notes = History(database, INVENTED).notes()
+    notes = history_of(database, INVENTED, INVENTED).notes
     assert notes and notes["answer"] == 42
 
 
