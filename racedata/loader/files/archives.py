@@ -31,7 +31,7 @@ class Dump(NamedTuple):
 
     address: str  # folder, zip or URL, as given to the loader
     folder: AnyPath  # has the CSV files; a zipfile.Path is used like a pathlib.Path
-    zip_checksum: str | None  # SHA-256, in hexadecimal; None if it is a folder
+    zip: IO[bytes] | None  # None if it is a folder
 
     @property
     def place(self) -> str:
@@ -44,8 +44,8 @@ class Dump(NamedTuple):
 
     def checksum(self, files: Iterable[AnyPath]) -> str:
         """SHA-256, in hexadecimal, of the zip; or of the files' joined contents."""
-        if self.zip_checksum:
-            return self.zip_checksum
+        if self.zip:
+            return checksum_of(self.zip)
         digest = hashlib.sha256()
         for path in files:
             with path.open("rb") as file:
@@ -124,7 +124,7 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
                 raise LoadError(f"{source}: has several dumps, in {abridged(zips)}; expected one")
             if zips:
                 root = stack.enter_context(zip_inside(archive, zips[0], source))
-        yield Dump(source, dump_in(root, source, recognised_by), checksum_of(file))
+        yield Dump(source, dump_in(root, source, recognised_by), file)
 
 
 @contextmanager

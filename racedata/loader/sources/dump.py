@@ -5,7 +5,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from racedata.formats import HTTP, timestamp, without_query
@@ -18,7 +18,6 @@ from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME, build_time
 from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.history import History
-from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task, check_season
 from racedata.loader.stage import ReadInto, SourceFacts, Stage, staged
 from racedata.model import RECORDS
@@ -55,16 +54,24 @@ class DumpSource(Source):
     # a dump that serves a refresh has no laps
     kinds = tuple(kind for kind in RECORDS if kind != "lap_times")
 
-    def __init__(self, address: str, pace: Pace) -> None:
-        """The files of a dump on this machine may say what it is."""
-        super().__init__(address, pace)
+    @cached_property
+    def name(self) -> str:
         named = {published: name for name, published in PUBLISHED.items()}
-        self.name = named.get(address, address)
-        if os.path.isabs(address):
+        return self.what_files_say[0] or named.get(self.address, self.address)
+
+    @cached_property
+    def is_rest(self) -> bool:
+        return self.what_files_say[1]
+
+    @cached_property
+    def what_files_say(self) -> tuple[str, bool]:
+        """What a dump on this machine is: its name, or none, and whether it is a rest."""
+        if os.path.isabs(self.address):
             # a source that cannot be read is reported later
             with suppress(LoadError, OSError), self.dump(lambda text: None) as dump:
-                self.name = next((each.name for each in found_in(dump) if each.name), address)
-                self.is_rest = ergast.is_rest(dump)
+                name = next((each.name for each in found_in(dump) if each.name), "")
+                return name, ergast.is_rest(dump)
+        return "", False
 
     @classmethod
     def accepts(cls, address: str) -> bool:

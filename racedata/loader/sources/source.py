@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from racedata.loader.copies import Copy
@@ -66,13 +67,18 @@ class Source:
     # the licence of its data, if that is known before it is read
     licence: str | None = None
 
-    # whether it is the rest of an export: then its rows have the ids of the export
-    is_rest: bool = False
-
     def __init__(self, address: str, pace: Pace) -> None:
         self.address, self.pace = address, pace
-        # in the table `sources`; if it is not known before it is read, set by the refresh
-        self.name = address
+
+    @cached_property
+    def name(self) -> str:
+        """Its name in the table `sources`. If only reading it tells the name, a refresh sets it."""
+        return self.address
+
+    @cached_property
+    def is_rest(self) -> bool:
+        """Whether it is the rest of an export: then its rows have the ids of the export."""
+        return False
 
     @classmethod
     def accepts(cls, address: str) -> bool:

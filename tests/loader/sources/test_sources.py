@@ -2,12 +2,14 @@
 source, and a new type is known at once.
 """
 
+import shutil
 from contextlib import contextmanager
 
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
 from support.loads import loader_settings
+from support.refreshes import F1DB
 
 from racedata.loader import sources
 from racedata.loader.delivery import delivery_of
@@ -88,6 +90,14 @@ def test_a_source_of_a_new_type_needs_only_its_line_in_the_list(tmp_path, monkey
 def test_an_address_belongs_to_one_type_of_source(address, type_name, name):
     source = source_at(address)
     assert (type(source).__name__, source.name) == (type_name, name)
+
+
+def test_the_files_of_a_dump_are_opened_only_when_its_name_is_needed(tmp_path):
+    source = source_at(str(tmp_path / "dump"))
+    shutil.copytree(F1DB, tmp_path / "dump")
+    assert source.name == "f1db"
+    shutil.rmtree(tmp_path / "dump")
+    assert (source.name, source.is_rest) == ("f1db", False)  # they were opened once
 
 
 def test_a_name_is_not_a_file_and_several_are_separated_by_spaces():
