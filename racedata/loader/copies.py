@@ -2,7 +2,7 @@
 
 First, it is checked. One copies from a machine that one trusts. So the check finds what goes wrong
 on the way, and a file of another program or version: version, checksum, exactly our schema, whole
-pages, references. Then it is decided whether the copy may replace ours.
+pages, references. Then it is decided whether the copy may replace ours, whose store is cleared.
 """
 
 import os
@@ -22,7 +22,8 @@ from racedata.hints import COMMAND
 from racedata.licences import SOURCES
 from racedata.loader.allowed import check_licence
 from racedata.loader.errors import LoadError
-from racedata.loader.existing import ExistingDatabase, open_read_only
+from racedata.loader.existing import ExistingDatabase, checksum_at_end, open_read_only
+from racedata.loader.store import opened_store
 
 EXPECTED = f"an unmodified racedata database with schema version {SCHEMA_VERSION}"
 # In the header of an SQLite file: 1 and 1, or 2 and 2 with a write-ahead log. A database in memory
@@ -137,3 +138,13 @@ def check_age(copy: Copy, existing: ExistingDatabase) -> None:
         f"--database {shlex.quote(str(existing.path))}"
     )
     raise Refused(f"{without_query(copy.address)} {fault}; {what_to_do}")
+
+
+def clear_for_copy(database: Path, name: str, etag: str) -> None:
+    """Clears the store, because it is not of the database that was copied here. Remembers where
+    that one is from.
+    """
+    facts = {"copied": checksum_at_end(database), "etag": etag}
+    with closing(opened_store(database)) as store, store.transaction():
+        store.clear()
+        store.remember(name, facts)

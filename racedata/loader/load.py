@@ -10,10 +10,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from racedata.database import default_path, store_path
-from racedata.loader.copies import install_copy
+from racedata.loader.copies import clear_for_copy, install_copy
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.memory import clear_for_copy
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import NewDatabase, new_database
 from racedata.loader.report import seasons_of, table_of_rows

@@ -38,16 +38,6 @@ def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
             store.remember(name, facts)
 
 
-def clear_for_copy(database: Path, name: str, etag: str) -> None:
-    """Clears the store, because it is not of the database that was copied here. Remembers where
-    that one is from.
-    """
-    facts = {"copied": checksum_at_end(database), "etag": etag}
-    with closing(opened_store(database)) as store, store.transaction():
-        store.clear()
-        store.remember(name, facts)
-
-
 def remembered_corrections(database: Path) -> Path | None:
     """The file of corrections that the store remembers; the project's own without a store."""
     without_store: Path | None = CORRECTIONS

@@ -5,8 +5,9 @@ It also keeps both in step: if the store is lost, it takes the database apart.
 """
 
 import gc
+import secrets
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -26,7 +27,7 @@ from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_f
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import NewFile, has_no_temporary_space, replacement
-from racedata.loader.same_bytes import put_next_state
+from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
 from racedata.loader.source_list import after_load, after_refresh, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
@@ -102,6 +103,22 @@ class NewDatabase:
         if not self.existing:
             return ["a new database"]
         return self.existing.differences(self.file.path, progress, *others)
+
+
+def put_next_state(
+    store: Store, facts: Sequence[object] = (), before: tuple[str, int] | None = None
+) -> None:
+    """Counts a build: gives the store the state that the new database notes.
+
+    Its id stays, and its revision rises: programs that follow the database learn what has changed.
+    A store that has had only the sample, whose id is the same on all machines, gets its own when it
+    gets more. `fixed_state` has the exceptions. `before` is the state of the database that it
+    replaces, unless that is the sample.
+    """
+    id, revision = store.state
+    is_of_sample = id.startswith(SAMPLE_NAME)
+    next_state = secrets.token_hex(8) if is_of_sample else id, revision + 1
+    store.state = fixed_state(store, facts, before) or next_state
 
 
 @contextmanager

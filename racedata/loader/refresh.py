@@ -12,13 +12,12 @@ from pathlib import Path
 
 from racedata.formats import utc_now, without_query
 from racedata.loader.allowed import check_licence
-from racedata.loader.copies import Copy, install_copy
+from racedata.loader.copies import Copy, clear_for_copy, install_copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.in_step import bring_into_step
 from racedata.loader.memory import (
-    clear_for_copy,
     refusal,
     refused_until,
     remember,

@@ -6,7 +6,6 @@ The sample has fixed ones. For other sources, the variable SOURCE_DATE_EPOCH fix
 import hashlib
 import os
 import re
-import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,31 +37,24 @@ def is_only_sample(store: Store) -> bool:
     return all(source.is_sample for source in store.sources())
 
 
-def put_next_state(
+def fixed_state(
     store: Store, facts: Sequence[object] = (), before: tuple[str, int] | None = None
-) -> None:
-    """Counts a build: gives the store the state that the new database notes. If that is to have the
-    same bytes as others, its state follows from its sources and these facts.
+) -> tuple[str, int] | None:
+    """The id and the revision of a store whose database is to have the same bytes as others: they
+    follow from its sources and these facts. None if it need not.
 
-    `before` is the state of the database that it replaces, unless that is the sample. If that has
-    other sources, its id stays and its revision rises: programs that follow it learn what has
-    changed. A store that has had only the sample, whose id is the same on all machines, gets its
-    own when it gets more.
+    `before` is the state of the database that it replaces; None if there is none.
     """
-    id, revision = store.state
     sources = store.sources()
     named = [(source.name, source.checksum) for source in sources]
     if is_only_sample(store):
-        store.state = f"{SAMPLE_NAME}-{digest(named)}", 1
-        return
+        return f"{SAMPLE_NAME}-{digest(named)}", 1
     if os.environ.get(EPOCH):
         own = f"sources-{digest([*named, *facts])}", 1
         # A later revision may have had other sources, and what an API says has no checksum.
         if before is None or (before == own and all(source.checksum for source in sources)):
-            store.state = own
-            return
-    is_of_sample = id.startswith(SAMPLE_NAME)
-    store.state = secrets.token_hex(8) if is_of_sample else id, revision + 1
+            return own
+    return None
 
 
 def digest(facts: Sequence[object]) -> str:

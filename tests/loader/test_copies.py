@@ -22,12 +22,12 @@ from support.processes import following, until
 
 from racedata.database import file_state
 from racedata.loader.check import compare
+from racedata.loader.copies import clear_for_copy
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.follow import followed_source
 from racedata.loader.in_step import load_or_rebuild
 from racedata.loader.load import load
-from racedata.loader.memory import clear_for_copy
 from racedata.loader.refresh import Refresh
 from racedata.loader.sources import source_at
 

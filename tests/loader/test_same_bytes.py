@@ -19,8 +19,8 @@ from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put
 from racedata.database import store_path
 from racedata.formats import is_timestamp, utc_now
 from racedata.loader.provide import provide
-from racedata.loader.rebuild import Condition, condition_at, store_of
-from racedata.loader.same_bytes import SAMPLE_TIME, build_time, put_next_state
+from racedata.loader.rebuild import Condition, condition_at, put_next_state, store_of
+from racedata.loader.same_bytes import SAMPLE_TIME, build_time
 
 BUILD = "SELECT builtAt, storeId, revision FROM build"
 
