@@ -317,7 +317,7 @@ MAY_NOT_IMPORT = {
     "racedata.loader.choose": WEB | FILES | SQL | {"time"},
     "racedata.loader.fill": WEB | FILES | SQL | CLOCK | SOURCES | {REGISTRY} | COMPARING,
     "racedata.loader.matching": WEB | FILES | SQL | {"time"},  # it gets races
-    "racedata.loader.schedule": WEB | FILES | {"time"},  # it gets a connection and the time
+    "racedata.loader.schedule": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.follow": WEB | SQL,  # its sources ask, existing.py opens the database
 }
 

@@ -7,21 +7,21 @@ parts.Tables work. Columns that it lacks are unknown, and tables that it lacks a
 
 import os
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
 from racedata import database
-from racedata.formats import counted, plural
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError
 from racedata.loader.parts import Tables
+from racedata.loader.schedule import Expected
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
-from racedata.model import TABLES
+from racedata.model import KINDS, RECORDS, TABLES
 
 ABOUT_SOURCES = ("sources", "origins", "corrections", "ids")
-FROM_SOURCES = ("discrepancies", "discrepancy_values", "ids")
 LAST_SEASON = 9999  # the last year that a date can have
 
 # the latest season with results
@@ -104,7 +104,7 @@ class ExistingDatabase:
         return []
 
     def unfinished(self) -> set[int]:
-        return {year for (year,) in self.db.execute(UNFINISHED)}
+        return unfinished_in(self.db)
 
     def first_season(self, listed: Sequence[int]) -> int:
         """The first season to bring, if a source lists these.
@@ -117,47 +117,58 @@ class ExistingDatabase:
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
         return min([int(latest), *self.unfinished(), *missing])
 
-    def differences(self, path: Path, progress: Progress, *others: str) -> list[str]:
-        """A line for each table that has other rows in the database at `path`.
-
-        The tables are those that sources fill, with or without an effect, and these others.
-        """
+    @contextmanager
+    def attached(self, path: Path) -> Iterator[sqlite3.Connection]:
+        """Attaches the database at a path as `new`, and gives a connection to it alone."""
         self.db.execute("ATTACH ? AS new", (read_only_uri(path),))
         try:
-            lines = []
-            for name in (*(table.name for table in TABLES), *FROM_SOURCES, *others):
-                progress(f"comparing {name}")
-                if line := difference(self.db, name):
-                    lines.append(line)
+            with closing(open_read_only(path)) as new:
+                yield new
         finally:
             self.db.execute("DETACH new")
-        with closing(open_read_only(path)) as new:
-            before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
-            if not lines and now < before:
-                sets = counted(before - now, "set")
-                lines.append(f"no longer provisional: {sets} of race records")
-            if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
-                lines.append("a season is now as complete as in its source")
-        return lines
 
 
-def difference(db: sqlite3.Connection, table: str) -> str:
-    """The line for a table, if it has other rows in the database that is attached as `new`."""
-    before, now = (
-        db.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone()[0]
-        for schema in ("main", "new")
-    )
-    if now != before:
-        return f"{table:<22}{now:>12,} {plural('row', now)} ({now - before:+,})"
-    columns = db.execute(f"PRAGMA new.table_info({table})").fetchall()
-    names = [name for _, name, *_ in columns]
-    key = ", ".join(name for _, name, *_, place_in_key in columns if place_in_key)
-    (changed,) = db.execute(
-        f"""SELECT count(*) FROM new.{table} AS new LEFT JOIN main.{table} AS old USING ({key})
-            WHERE ({", ".join(f"new.{name}" for name in names)})
-                IS NOT ({", ".join(f"old.{name}" for name in names)})"""
+def unfinished_in(db: sqlite3.Connection) -> set[int]:
+    return {year for (year,) in db.execute(UNFINISHED)}
+
+
+def expected_records(db: sqlite3.Connection) -> list[Expected]:
+    """The records of all races of the latest season with results, and of later seasons.
+
+    If the time of a session is unknown, it is noon UTC; if its day is unknown too, it is the day of
+    the race.
+    """
+    with_results = "EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)"
+    latest = db.execute(
+        f"SELECT year FROM races WHERE {with_results} ORDER BY year DESC, round DESC"
     ).fetchone()
-    return f"{table:<22}{now:>12,} {plural('row', now)}, {changed:,} changed" if changed else ""
+    expected = []
+    for kind in RECORDS:
+        for session in KINDS[kind].sessions:
+            of_session = "AND session = :number" if len(KINDS[kind].sessions) > 1 else ""
+            rows = db.execute(
+                f"""SELECT year, round, ifnull(sessions.date, races.date),
+                        CASE WHEN :session = 'race' THEN races.time
+                            WHEN sessions.date NOT NULL THEN sessions.time END,
+                        EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId {of_session}),
+                        EXISTS (SELECT 1 FROM origins JOIN sources USING (sourceId)
+                            WHERE raceId = races.raceId AND kind = :kind AND isProvisional)
+                    FROM races
+                        LEFT JOIN sessions ON sessions.raceId = races.raceId AND session = :session
+                    WHERE year >= :latest AND (session NOT NULL OR :session IN ('quali', 'race'))
+                    ORDER BY year, round""",
+                {
+                    "session": session,
+                    "number": session[-1],  # of fp1, fp2 and fp3
+                    "kind": kind,
+                    "latest": latest[0] if latest else 0,
+                },
+            )
+            for year, round, date, time, is_stored, is_provisional in rows:
+                starts = datetime.fromisoformat(f"{date}T{time or '12:00:00'}").replace(tzinfo=UTC)
+                stored = bool(is_stored), bool(is_stored and is_provisional)
+                expected.append(Expected(year, round, session, kind, starts, *stored))
+    return expected
 
 
 def checksum_at_end(path: Path) -> str:

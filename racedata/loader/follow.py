@@ -17,7 +17,7 @@ from typing import Never
 
 from racedata.database import OLDEST_VERSION
 from racedata.loader.errors import FAULTS, LoadError, NotYet
-from racedata.loader.existing import ExistingDatabase, open_read_only
+from racedata.loader.existing import ExistingDatabase, expected_records, open_read_only
 from racedata.loader.in_step import bring_into_step
 from racedata.loader.load import load
 from racedata.loader.memory import remember_followed
@@ -30,7 +30,6 @@ from racedata.loader.schedule import (
     Expected,
     after_race,
     as_stored,
-    expected_records,
     next_check,
     retry_wait,
     soon_after,

@@ -16,6 +16,7 @@ from pathlib import Path
 from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
 from racedata.loader.build import Report, build_database
 from racedata.loader.compare.changes import take_changes
+from racedata.loader.compare.tables import differences
 from racedata.loader.corrections import (
     CorrectedRows,
     corrections_at,
@@ -73,8 +74,7 @@ class NewDatabase:
         If the old database `may_stay`, the report says what differs. If nothing does, it stays, and
         the store has its state.
 
-        A table differs that sources fill, or one of the `others`. Even other ids, or another order
-        of records, make a difference here, unlike in changes.py.
+        A table differs that sources fill, or one of the `others`: see compare/tables.py.
         """
         settings, old = self.settings, self.existing
         check_stored(store, corrected)
@@ -99,10 +99,11 @@ class NewDatabase:
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
-        """A line for each table that differs: see ExistingDatabase.differences."""
+        """A line for each table that differs: see compare/tables.py."""
         if not self.existing:
             return ["a new database"]
-        return self.existing.differences(self.file.path, progress, *others)
+        with self.existing.attached(self.file.path) as new:
+            return differences(self.existing.db, new, progress, *others)
 
 
 def put_next_state(

@@ -1,14 +1,13 @@
-"""When to check a source again, and what to ask it: rules without a clock or requests.
+"""When to check a source again, and what to ask it: rules without a clock, requests or SQL.
 
-Reading the calendar from a database belongs here too. follow.py does the checks.
+existing.py reads the calendar from a database. follow.py does the checks.
 """
 
-import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from racedata.model import KINDS, RACE, RECORDS, SESSIONS
+from racedata.model import RACE, SESSIONS
 
 # How long after the start of a session the first check is. The times below count from it.
 FIRST_CHECK = timedelta(minutes=90)
@@ -112,42 +111,3 @@ def retry_wait(failures: int) -> timedelta:
     """
     doublings = min(failures - 1, 4)
     return min(FIRST_RETRY * (1 << doublings), HOUR)
-
-
-def expected_records(db: sqlite3.Connection) -> list[Expected]:
-    """The records of all races of the latest season with results, and of later seasons.
-
-    If the time of a session is unknown, it is noon UTC; if its day is unknown too, it is the day of
-    the race.
-    """
-    with_results = "EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)"
-    latest = db.execute(
-        f"SELECT year FROM races WHERE {with_results} ORDER BY year DESC, round DESC"
-    ).fetchone()
-    expected = []
-    for kind in RECORDS:
-        for session in KINDS[kind].sessions:
-            of_session = "AND session = :number" if len(KINDS[kind].sessions) > 1 else ""
-            rows = db.execute(
-                f"""SELECT year, round, ifnull(sessions.date, races.date),
-                        CASE WHEN :session = 'race' THEN races.time
-                            WHEN sessions.date NOT NULL THEN sessions.time END,
-                        EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId {of_session}),
-                        EXISTS (SELECT 1 FROM origins JOIN sources USING (sourceId)
-                            WHERE raceId = races.raceId AND kind = :kind AND isProvisional)
-                    FROM races
-                        LEFT JOIN sessions ON sessions.raceId = races.raceId AND session = :session
-                    WHERE year >= :latest AND (session NOT NULL OR :session IN ('quali', 'race'))
-                    ORDER BY year, round""",
-                {
-                    "session": session,
-                    "number": session[-1],  # of fp1, fp2 and fp3
-                    "kind": kind,
-                    "latest": latest[0] if latest else 0,
-                },
-            )
-            for year, round, date, time, is_stored, is_provisional in rows:
-                starts = datetime.fromisoformat(f"{date}T{time or '12:00:00'}").replace(tzinfo=UTC)
-                stored = bool(is_stored), bool(is_stored and is_provisional)
-                expected.append(Expected(year, round, session, kind, starts, *stored))
-    return expected

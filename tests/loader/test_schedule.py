@@ -1,5 +1,5 @@
-"""racedata.loader.schedule: a source is checked when it may have news, and asked only for what it
-may have.
+"""racedata.loader.schedule, existing: a source is checked when it may have news, and asked only for
+what it may have.
 """
 
 from contextlib import closing
@@ -8,11 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from support.loads import changed
 
-from racedata.loader.existing import open_read_only
+from racedata.loader.existing import expected_records, open_read_only
 from racedata.loader.schedule import (
     Expected,
     as_stored,
-    expected_records,
     next_check,
     retry_wait,
     soon_after,

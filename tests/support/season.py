@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.loader.errors import LoadError
-from racedata.loader.existing import open_read_only
+from racedata.loader.existing import expected_records, open_read_only
 from racedata.loader.follow import CheckLoop, FollowedSource, followed_source
 from racedata.loader.refresh import Refresh
-from racedata.loader.schedule import FIRST_CHECK, Expected, expected_records
+from racedata.loader.schedule import FIRST_CHECK, Expected
 from racedata.loader.sources import Pace, Source
 from racedata.loader.sources.api_client import JOLPICA_LIMITS
 from racedata.model import KINDS, RECORDS

@@ -25,10 +25,9 @@ from support.refreshes import F1DB, NOT_SERVED_BY_JOLPICA
 from support.releases import file_of_release, released, zip_of
 from support.season import LimitedApi, SeasonOver, SimulatedTime
 
-from racedata.loader.existing import open_read_only
+from racedata.loader.existing import expected_records, open_read_only
 from racedata.loader.follow import CheckLoop, followed_source
 from racedata.loader.refresh import Refresh
-from racedata.loader.schedule import expected_records
 from racedata.loader.sources import Pace
 from racedata.loader.sources.openf1 import LIMITS
 from racedata.model import KINDS

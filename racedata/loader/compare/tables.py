@@ -1,0 +1,56 @@
+"""In which tables a database differs from the one that is to replace it: `refresh` and `build`
+replace it only then.
+
+Even other ids, or another order of records, make a difference here, unlike in changes.py.
+"""
+
+import sqlite3
+
+from racedata.formats import counted, plural
+from racedata.loader.errors import Progress
+from racedata.loader.existing import PROVISIONAL, unfinished_in
+from racedata.model import TABLES
+
+# The tables that a build fills from what sources say.
+FROM_SOURCES = ("discrepancies", "discrepancy_values", "ids")
+
+
+def differences(
+    old: sqlite3.Connection, new: sqlite3.Connection, progress: Progress, *others: str
+) -> list[str]:
+    """A line for each table that has other rows in the new database, which is attached to the old
+    one as `new`.
+
+    The tables are those that sources fill, with or without an effect, and these others.
+    """
+    lines = []
+    for name in (*(table.name for table in TABLES), *FROM_SOURCES, *others):
+        progress(f"comparing {name}")
+        if line := difference(old, name):
+            lines.append(line)
+    before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (old, new))
+    if not lines and now < before:
+        sets = counted(before - now, "set")
+        lines.append(f"no longer provisional: {sets} of race records")
+    if not lines and unfinished_in(new) < unfinished_in(old):
+        lines.append("a season is now as complete as in its source")
+    return lines
+
+
+def difference(db: sqlite3.Connection, table: str) -> str:
+    """The line for a table, if it has other rows in the database that is attached as `new`."""
+    before, now = (
+        db.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone()[0]
+        for schema in ("main", "new")
+    )
+    if now != before:
+        return f"{table:<22}{now:>12,} {plural('row', now)} ({now - before:+,})"
+    columns = db.execute(f"PRAGMA new.table_info({table})").fetchall()
+    names = [name for _, name, *_ in columns]
+    key = ", ".join(name for _, name, *_, place_in_key in columns if place_in_key)
+    (changed,) = db.execute(
+        f"""SELECT count(*) FROM new.{table} AS new LEFT JOIN main.{table} AS old USING ({key})
+            WHERE ({", ".join(f"new.{name}" for name in names)})
+                IS NOT ({", ".join(f"old.{name}" for name in names)})"""
+    ).fetchone()
+    return f"{table:<22}{now:>12,} {plural('row', now)}, {changed:,} changed" if changed else ""
