@@ -25,8 +25,10 @@ from racedata.settings import LoaderSettings
 def bring_into_step(
     settings: LoaderSettings, progress: Progress, loads_unread: bool = False
 ) -> str:
-    """Builds the database again if it is lost, of an earlier version, or behind its store; with
-    `loads_unread`, first as `load_unread` does. Returns what it did, in one line.
+    """Builds the database again if it is lost, of an earlier version, or behind its store. Returns
+    what it did, in one line.
+
+    With `loads_unread`, `load_unread` comes first. If that does something, nothing more is needed.
     """
     if loads_unread and (line := load_unread(settings, progress)):
         return line

@@ -1,7 +1,8 @@
 """Builds a new database from the store, and replaces the old one: what every command does that
 changes what the store has.
 
-It also keeps both in step: if the store is lost, it takes the database apart.
+It also finds in which condition both are, and takes the database apart if the store is lost.
+in_step.py decides what a condition needs.
 """
 
 import gc
@@ -154,7 +155,7 @@ def replace_from_store(settings: LoaderSettings, progress: Progress, reason: str
     ]
 
 
-# The store and the database in step.
+# The condition of a database and its store.
 
 
 class Condition(Enum):
