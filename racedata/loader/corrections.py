@@ -50,9 +50,9 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
         "--corrections",
         metavar="FILE",
         default=LoaderSettings.read(os.environ).corrections,
-        help="a file that lists known errors in sources and what is right; the word default means "
-        "the project's own, and none leaves the data as it is. It is used until a later command "
-        "names another (CORRECTIONS; default: the one that is used)",
+        help="a file of errors in sources and what is right, beside the project's own list; the "
+        "word default means only that list, and none leaves the data as it is. The file is used "
+        "until a later command names another (CORRECTIONS; default: the one that is used)",
     )
 
 
@@ -77,16 +77,28 @@ def remember_corrections(store: Store, named: str) -> None:
 
 
 def corrections_at(path: Path | None) -> Sequence[Line]:
-    """The corrections in a file, if any. Raises LoadError for a file that is not such a list."""
+    """The corrections in a file, and then those of the project that are about other values. None
+    without a file. Raises LoadError for a file that is not such a list.
+    """
     if path is None:
         return []
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
         raise LoadError(f"{path}: {what}; expected a file of corrections, or default or none")
-    return corrections_once(path, file_state(str(path)))
+    lines = corrections_once(path, file_state(str(path)))
+    if path.resolve() == CORRECTIONS:
+        return lines
+    own = set(map(value_of, lines))
+    project = corrections_once(CORRECTIONS, file_state(str(CORRECTIONS)))
+    return [*lines, *(line for line in project if value_of(line) not in own)]
 
 
-@lru_cache(maxsize=1)
+def value_of(line: Line) -> tuple[str, str, str]:
+    """Which value, or row, a line corrects."""
+    return line.table.name, line.correction.key.casefold(), line.correction.column
+
+
+@lru_cache(maxsize=2)
 def corrections_once(path: Path, state: FileState | None) -> Sequence[Line]:
     """The corrections in a file in this state: a follower builds from the same file many times."""
     return corrections_in(path, lambda text: None)

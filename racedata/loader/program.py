@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from racedata.formats import printable, without_query
@@ -104,11 +105,12 @@ def what_to_do(error: Exception, folder: str) -> str:
     """
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.EFBIG or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE:
-        import resource
+        with suppress(ImportError):  # not on Windows
+            import resource
 
-        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-        if limit != resource.RLIM_INFINITY:
-            return f"; files may have {limit:,} bytes at most: raise this limit (ulimit -f)"
+            limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+            if limit != resource.RLIM_INFINITY:
+                return f"; files may have {limit:,} bytes at most: raise this limit (ulimit -f)"
     if number in (errno.ENOSPC, errno.EDQUOT) or (
         isinstance(error, sqlite3.Error) and "disk is full" in str(error)
     ):

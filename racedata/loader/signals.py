@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-END_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+# Windows has no SIGHUP.
+END_SIGNALS = [each for each in signal.Signals if each.name in ("SIGHUP", "SIGINT", "SIGTERM")]
 
 
 def ignore(number: int, frame: FrameType | None) -> None:

@@ -371,7 +371,7 @@ def test_a_line_for_corrections_csv_says_what_it_was_made_from(copy, merged, tmp
     path = copy(f"UPDATE drivers SET surname = '{wrong}' WHERE driverRef = 'gasly'")
     ((_, rows),), _ = compare(path, str(merged), lambda text: None)
     file = file_of_corrections(tmp_path, *(f"{line}two witnesses" for _, line in rows))
-    (line,) = corrections_at(file)
+    line, *_ = corrections_at(file)
     assert (line.correction.wrong, line.correction.right) == (wrong, merged_name)
 
 

@@ -18,7 +18,7 @@ from support.loads import (
 
 from racedata.database import store_path
 from racedata.loader.correct import apply_corrections, note_corrections
-from racedata.loader.corrections import corrections_at
+from racedata.loader.corrections import corrections_at, corrections_in
 from racedata.loader.export import export
 from racedata.loader.in_step import replace_if_different
 from racedata.loader.sources import source_at
@@ -320,8 +320,8 @@ RULED = [
 
 
 def test_corrections_with_a_rule_have_its_sentence(tmp_path):
-    found = corrections_at(file_of_corrections(tmp_path, RULED[0], RULE, RULED[1]))
-    lines = [line.correction for line in found]
+    file = file_of_corrections(tmp_path, RULED[0], RULE, RULED[1])
+    lines = [line.correction for line in corrections_in(file, nothing)]
     assert [each.key for each in lines] == ["2023/18", "2023/9"]
     assert {each.witnesses for each in lines} == {"The dump has local times, a test"}
 
@@ -363,7 +363,7 @@ ALL = [
 def test_a_correction_whose_row_has_other_facts_is_not_noted(applied, tmp_path):
     path = file_of_corrections(tmp_path, *ALL)
     _, stage = applied(file_of_corrections(tmp_path / "..", *()))
-    note_corrections(stage, corrections_at(path))
+    note_corrections(stage, corrections_in(path, nothing))
     assert stage.db.execute("SELECT * FROM stage.corrections").fetchall() == []
 
 

@@ -133,6 +133,19 @@ def test_a_file_of_ones_own_about_what_the_data_lacks_is_reported_with_its_lines
     assert sorted(line.removeprefix(told).split(", ")) == sorted(expected)
 
 
+def test_a_file_of_ones_own_is_added_to_the_projects_and_comes_first(tmp_path):
+    project = corrections_at(CORRECTIONS)
+    first = next(line.correction for line in project if line.correction.column == "grid")
+    mine = file_of_corrections(
+        tmp_path,
+        f"{first.table},{first.key.upper()},grid,{first.wrong},77,me",
+        "results,2023/18/alonso,laps,49,50,me",
+    )
+    own, other, *others = corrections_at(mine)
+    assert (own.correction.right, other.correction.right) == ("77", "50")
+    assert len(others) == len(project) - 1 and {*others} < {*project}
+
+
 def test_the_projects_own_file_may_be_about_other_data(tmp_path):
     run = run_loader(SAMPLE, tmp_path / "x.db")
     assert "what the data does not have" not in run.stdout
