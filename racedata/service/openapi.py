@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from racedata import __version__
-from racedata.service import download, page_queries
+from racedata.service import download, queries
 from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, Endpoint
@@ -62,7 +62,7 @@ def document(served: Served, grammar: Grammar) -> bytes:
         {"name": endpoint.name, "description": accepted_filters(endpoint.rules)}
         for endpoint in ENDPOINTS
     ]
-    race = "/{}/{}".format(*page_queries.example_race(served.data))
+    race = "/{}/{}".format(*queries.example_race(served.data))
     for endpoint in ENDPOINTS:
         name = f"{endpoint.name}-answer"
         answer = answer_response(endpoint, served, grammar, f"{race}/{endpoint.name}")

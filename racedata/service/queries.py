@@ -1,7 +1,7 @@
 """Queries of the endpoints: filters as SQL over the tables of schema.sql, and what answers add.
 
 SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not
-belong here. What only pages show is in page_queries.py and careers.py.
+belong here. What only pages show is in pages/page_queries.py and pages/career_queries.py.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -399,6 +399,19 @@ def ids_of_sources(
         values = [value for kind, ids in references.items() for value in (kind, *ids)]
         where.add(f"({' OR '.join(terms)})", values)
     return data.rows(f"SELECT * FROM ids{where} ORDER BY record", where.values)
+
+
+def example_race(data: Snapshot) -> tuple[int, int]:
+    """Season and round of the latest of the races with results and the most kinds of records."""
+    kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
+    number = " + ".join(
+        f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds
+    )
+    season, round = data.row(
+        f"""SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results)
+            ORDER BY {number} DESC, year DESC, round DESC LIMIT 1"""
+    )
+    return season, round
 
 
 def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:

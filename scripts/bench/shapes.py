@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from racedata.service import page_queries
+from racedata.service import queries
 from racedata.service.app import App, create_app
 from racedata.service.pages.resources import LEVEL
 from racedata.service.snapshot import Snapshot
@@ -193,7 +193,7 @@ def print_formats(app: App, data: Snapshot) -> None:
     """Prints how long tables and calendars take, and the JSON of the same records."""
     print("\n| table | JSON, limit=2000 | .csv, limit=2000 | JSON | .csv |")
     print("|---|---|---|---|---|")
-    season, round = page_queries.example_race(data)
+    season, round = queries.example_race(data)
     for path in (
         "/results",
         "/practice",
@@ -225,7 +225,7 @@ def print_pages(data: Snapshot) -> None:
     """Prints how long HTML pages take: the first answer of a service, later ones of the same page
     without a cache, and those from the cache.
     """
-    season, round = page_queries.example_race(data)
+    season, round = queries.example_race(data)
     print("\n| page | first | later | cached | compressed |")
     print("|---|---|---|---|---|")
     for path in (

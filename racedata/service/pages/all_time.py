@@ -13,8 +13,7 @@ from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, counted, short_time
-from racedata.service import careers, page_queries
-from racedata.service.pages import seasons
+from racedata.service.pages import career_queries, page_queries, seasons
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
 from racedata.service.pages.names import plain
@@ -246,7 +245,7 @@ def asked(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[History]:
     races = ask.catalogue.races
-    rows = careers.drives(ask.data, career.column)
+    rows = career_queries.drives(ask.data, career.column)
     return [
         History(
             objects[id],

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from racedata.formats import Json, public_name
-from racedata.service import page_queries, queries, words
+from racedata.service import queries, words
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.content import Content, Served, provenances
 from racedata.service.endpoints import BY_NAME
+from racedata.service.pages import page_queries
 from racedata.service.request import ParsedRequest
 
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json
 from racedata.model import LETTERS
-from racedata.service import careers
 from racedata.service.addresses import Value
 from racedata.service.catalogue import Catalogue
+from racedata.service.pages import career_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
@@ -57,7 +57,7 @@ class SeasonRow(NamedTuple):
     """A season of a career."""
 
     year: int
-    counts: Mapping[str, Any]  # as careers.seasons returns it, or NOTHING
+    counts: Mapping[str, Any]  # as career_queries.seasons returns it, or NOTHING
     partners: list[Json]  # constructors of a driver, drivers of a constructor
     place: str  # in the championship; empty if it had none
     points: str
@@ -79,7 +79,7 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
             for letter in sorted({row.place for row in seasons} & LETTERS.keys())
         ],
         "totals": {name: sum(row.counts[name] for row in seasons) for name in COUNTED},
-        "points": number(careers.points(ask.data, career.column, id)),
+        "points": number(career_queries.points(ask.data, career.column, id)),
         "entered": sum(row.counts["entered"] for row in seasons),
         "titles": [row.year for row in seasons if row.is_champion],
         # the races of the first and the last start
@@ -109,12 +109,12 @@ def by_drivers(wins: Iterable[Win]) -> list[tuple[list[Json], list[Json]]]:
 def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[SeasonRow]:
     who: dict[str, Value] = {career.kind: reference}
     objects = career.partner_objects(ask.catalogue)
-    partners = careers.partners(ask.data, career.column, id, career.partners)
+    partners = career_queries.partners(ask.data, career.column, id, career.partners)
     final = {
         int(each["season"]): each[career.key][0]
         for each in ask(career.standings, ALL, None, None, **who)
     }
-    counted = {row["year"]: row for row in careers.seasons(ask.data, career.column, id)}
+    counted = {row["year"]: row for row in career_queries.seasons(ask.data, career.column, id)}
     for year in sorted({*counted, *final}):
         place, is_final = final.get(year), year in final
         if not is_final:

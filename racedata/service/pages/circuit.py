@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, milliseconds, public_url
-from racedata.service import careers, outlines
+from racedata.service import outlines
 from racedata.service.outlines import Layout
-from racedata.service.pages import career, races
+from racedata.service.pages import career, career_queries, races
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
@@ -74,7 +74,7 @@ def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
     catalogue = ask.catalogue
     layouts = outlines.layouts_of(circuit)
     laps: dict[str | None, list[Lap]] = {}
-    for row in careers.fastest_laps(ask.data, id):
+    for row in career_queries.fastest_laps(ask.data, id):
         layout = outlines.layout_of(
             layouts, catalogue.race_rows[row["raceId"]]["year"], row["winnerLaps"]
         )

@@ -5,7 +5,7 @@ from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.model import KINDS
-from racedata.service import page_queries
+from racedata.service.pages import page_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.refresh_times import AskedAt
 from racedata.service.snapshot import COPIED, Snapshot

@@ -8,9 +8,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_name
-from racedata.service import page_queries, words
+from racedata.service import words
 from racedata.service.content import LIST_BY_KEY
 from racedata.service.news import by_subject, lines_of, title_of
+from racedata.service.pages import page_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN, in_order, sources_in_words
 from racedata.service.request import ALL

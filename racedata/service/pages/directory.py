@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, without_accents
-from racedata.service import careers
 from racedata.service.addresses import Value
+from racedata.service.pages import career_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
 from racedata.service.pages.names import Name, constructor_names, driver_names, in_seasons
@@ -69,7 +69,7 @@ def constructors(ask: Ask) -> dict[str, Any]:
 def circuits(ask: Ask) -> dict[str, Any]:
     by_country: dict[str, list[Circuit]] = {}
     used: list[Circuit] = []  # for several races
-    runs = careers.all_races_run(ask.data)
+    runs = career_queries.all_races_run(ask.data)
     for id, what in ask.catalogue.circuits.items():
         detail, run = in_seasons(runs.get(id), "race")
         place = what["Location"]

@@ -5,8 +5,7 @@ from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_url
-from racedata.service import careers
-from racedata.service.pages import career
+from racedata.service.pages import career, career_queries
 from racedata.service.pages.ask import Ask
 
 
@@ -30,7 +29,7 @@ class Mate(NamedTuple):
 def facts(ask: Ask, driver: str) -> dict[str, Any]:
     id = ask.catalogue.ids["drivers"][driver]
     who = ask.catalogue.drivers[id]
-    poles = [ask.catalogue.races[race] for race in careers.poles(ask.data, id)]
+    poles = [ask.catalogue.races[race] for race in career_queries.poles(ask.data, id)]
     return {
         **career.facts(ask, career.DRIVER, driver),
         "driver": who,
@@ -57,8 +56,8 @@ def mates(ask: Ask, id: int) -> list[tuple[int, Mate]]:
     races, qualifying = (
         {(row["year"], row["constructorId"], row["mate"]): score(row) for row in rows}
         for rows in (
-            careers.compared_in_races(ask.data, id),
-            careers.compared_in_qualifying(ask.data, id),
+            career_queries.compared_in_races(ask.data, id),
+            career_queries.compared_in_qualifying(ask.data, id),
         )
     )
     found = []

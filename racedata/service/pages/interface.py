@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from racedata.formats import counted
-from racedata.service import page_queries, queries
+from racedata.service import queries
 from racedata.service.addresses import FILTERS
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Endpoint
@@ -57,7 +57,7 @@ def own_parameters(endpoints: Mapping[str, Endpoint]) -> Iterator[tuple[str, str
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
     """Values for the examples in the template: the example race, its circuit, its winner."""
-    race = catalogue.id_of_round[page_queries.example_race(data)]
+    race = catalogue.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (catalogue.races[race][key] for key in ("season", "round", "Circuit"))
     driver = catalogue.drivers[winner["driverId"]]

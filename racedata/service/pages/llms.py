@@ -5,7 +5,7 @@ The text is in llms.txt.
 
 from typing import Any
 
-from racedata.service import page_queries
+from racedata.service import queries
 from racedata.service.pages.ask import Ask
 
 
@@ -14,7 +14,7 @@ def facts(ask: Ask) -> dict[str, Any]:
     return {
         "first": min(seasons),
         "last": max(seasons),
-        "example": "{}/{}".format(*page_queries.example_race(ask.data)),
+        "example": "{}/{}".format(*queries.example_race(ask.data)),
         "endpoints": [*ask.endpoints.values()],
         "default_limit": settings.usual_limit,
         "max_limit": settings.max_limit,

@@ -13,7 +13,7 @@ from sqlite3 import Row
 from typing import NamedTuple
 
 from racedata.formats import Json, counted, without_accents
-from racedata.service import careers
+from racedata.service.pages import career_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.words import full_name, place_of
 
@@ -271,7 +271,7 @@ def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:
 
 
 def driver_names(ask: Ask) -> Iterator[Name]:
-    rows = careers.all_starts(ask.data, "driverId")
+    rows = career_queries.all_starts(ask.data, "driverId")
     for id, who in ask.catalogue.drivers.items():
         detail, starts = in_seasons(rows.get(id), "start")
         others = [who.get("code", ""), who.get("permanentNumber", "")]
@@ -289,7 +289,7 @@ def driver_names(ask: Ask) -> Iterator[Name]:
 
 
 def constructor_names(ask: Ask) -> Iterator[Name]:
-    rows = careers.all_starts(ask.data, "constructorId")
+    rows = career_queries.all_starts(ask.data, "constructorId")
     for id, who in ask.catalogue.constructors.items():
         detail, starts = in_seasons(rows.get(id), "start")
         yield name_of(
@@ -307,7 +307,7 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
 
 
 def circuit_names(ask: Ask) -> Iterator[Name]:
-    rows = careers.all_races_run(ask.data)
+    rows = career_queries.all_races_run(ask.data)
     for id, what in ask.catalogue.circuits.items():
         detail, run = in_seasons(rows.get(id), "race")
         place = [what["Location"].get(key) for key in ("locality", "country")]

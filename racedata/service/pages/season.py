@@ -7,8 +7,7 @@ from itertools import chain
 from typing import Any
 
 from racedata.formats import Json, public_url, short_time
-from racedata.service import page_queries
-from racedata.service.pages import races
+from racedata.service.pages import page_queries, races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN
 from racedata.service.request import ALL

@@ -1,7 +1,7 @@
 """Queries for the pages, about what no endpoint answers: leaders, winners, shortest pit stops,
-sources, races with corrected values, an example.
+sources, races with corrected values.
 
-Queries about the career of a driver or constructor, or about a circuit, are in careers.py.
+Queries about the career of a driver or constructor, or about a circuit, are in career_queries.py.
 """
 
 from sqlite3 import Row
@@ -121,16 +121,3 @@ def shortest_stops(data: Snapshot, season: int) -> list[Row]:
            WHERE milliseconds = least ORDER BY round, record""",
         (season,),
     )
-
-
-def example_race(data: Snapshot) -> tuple[int, int]:
-    """Season and round of the latest of the races with results and the most kinds of records."""
-    kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
-    number = " + ".join(
-        f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds
-    )
-    season, round = data.row(
-        f"""SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results)
-            ORDER BY {number} DESC, year DESC, round DESC LIMIT 1"""
-    )
-    return season, round

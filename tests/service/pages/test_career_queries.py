@@ -1,4 +1,4 @@
-"""racedata.service.careers: what is counted is what the views count."""
+"""racedata.service.pages.career_queries: what is counted is what the views count."""
 
 from collections import defaultdict
 
@@ -6,7 +6,7 @@ import pytest
 from support.answers import Counted
 from support.loads import changed, select
 
-from racedata.service import careers
+from racedata.service.pages import career_queries
 from racedata.service.snapshot import Snapshot
 
 COLUMNS = {
@@ -47,7 +47,7 @@ def counted_by_views(database, column):
 def test_the_seasons_of_a_career_are_those_of_the_views(any_database, column):
     data, views = Snapshot.read(str(any_database)), counted_by_views(any_database, column)
     for id, reference in ids_of(any_database, column):
-        for row in careers.seasons(data, column, id):
+        for row in career_queries.seasons(data, column, id):
             expected = views.pop((reference, row["year"]))
             assert {**dict(row), "year": None} == {
                 "year": None,
@@ -66,7 +66,7 @@ def test_the_poles_of_a_driver_are_those_of_the_view(any_database):
     for driver, *round in select(database, sql):
         expected[driver].append(round)
     found = {
-        driver: [rounds[race] for race in careers.poles(data, id)]
+        driver: [rounds[race] for race in career_queries.poles(data, id)]
         for id, driver in ids_of(database, "driverId")
     }
     assert {driver: races for driver, races in found.items() if races} == expected
@@ -77,15 +77,15 @@ def test_the_poles_of_a_driver_are_those_of_the_view(any_database):
 def test_the_races_of_all_are_those_of_each_however_many_results_a_statement_reads(
     sample_database, monkeypatch, column, part
 ):
-    monkeypatch.setattr(careers, "PART", part)
+    monkeypatch.setattr(career_queries, "PART", part)
     data = Counted.read(sample_database)
-    drives = [*careers.drives(data, column)]
+    drives = [*career_queries.drives(data, column)]
     assert (data.queries == 2) == (part == 5000)  # the second finds no more
     ids = [row["id"] for row in drives]
     assert ids == sorted(ids)
     for id, _ in ids_of(sample_database, column):
         races = [row for row in drives if row["id"] == id]
-        seasons = careers.seasons(data, column, id)
+        seasons = career_queries.seasons(data, column, id)
         assert len(races) == sum(row["entered"] for row in seasons)
         assert sum(row["isStart"] for row in races) == sum(row["starts"] for row in seasons)
         assert sum(row["place"] == 1 for row in races) == sum(row["wins"] for row in seasons)
@@ -118,8 +118,8 @@ def test_team_mates_are_compared_by_the_places_in_the_views(any_database):
     drivers = dict(ids_of(database, "driverId"))
     constructors = dict(ids_of(database, "constructorId"))
     for compared, view, condition in [
-        (careers.compared_in_races, "race_results", "isStart"),
-        (careers.compared_in_qualifying, "qualifying_results", "TRUE"),
+        (career_queries.compared_in_races, "race_results", "isStart"),
+        (career_queries.compared_in_qualifying, "qualifying_results", "TRUE"),
     ]:
         found = {
             (reference, row["year"], constructors[row["constructorId"]], drivers[row["mate"]]): [
@@ -141,7 +141,7 @@ def test_nobody_is_ahead_in_a_shared_car_or_without_a_place(database):
         (brooks,) = select(database, "SELECT driverId FROM drivers WHERE driverRef = 'brooks'")
         return [
             (row["together"], row["ahead"], row["behind"])
-            for row in careers.compared_in_races(data, *moss)
+            for row in career_queries.compared_in_races(data, *moss)
             if row["mate"] == brooks[0]
         ]
 
@@ -159,7 +159,9 @@ def test_the_fastest_lap_of_a_race_may_be_of_several_drivers(database):
 
     def laps():
         data = Snapshot.read(str(database))
-        return [(row["time"], row["winnerLaps"]) for row in careers.fastest_laps(data, circuit)]
+        return [
+            (row["time"], row["winnerLaps"]) for row in career_queries.fastest_laps(data, circuit)
+        ]
 
     assert laps() == [("1:38.139", 56)]
     changed(database, "UPDATE results SET rank = 1 WHERE RACE(2023/18) AND DRIVER(alonso)")
@@ -171,9 +173,9 @@ def test_the_fastest_lap_of_a_race_may_be_of_several_drivers(database):
 def test_the_lists_for_finding_count_the_same_starts(sample_database):
     data = Snapshot.read(str(sample_database))
     for column in COLUMNS:
-        rows = careers.all_starts(data, column)
+        rows = career_queries.all_starts(data, column)
         for id, _ in ids_of(sample_database, column):
-            seasons = careers.seasons(data, column, id)
+            seasons = career_queries.seasons(data, column, id)
             assert sum(row["starts"] for row in seasons) == (rows[id]["races"] if id in rows else 0)
             years = [row["year"] for row in seasons if row["starts"]]
             if years:
