@@ -43,6 +43,8 @@ def serve(arguments: Sequence[str]) -> None:
             end_at_signals()  # again: the loader leaves these signals ignored when it has ended
         follower = FollowerProcess(settings.database) if settings.follows else None
     except SystemExit as error:
+        if isinstance(error.code, int):
+            raise
         print(error, file=sys.stderr)
         sys.exit(CANNOT_START)
     try:

@@ -138,7 +138,9 @@ class Database(Answering):
         accepted = [name for name in found.rules.parameters if name != PROVENANCE]
         request = self.request(parsed, parameters, accepted)._replace(limit=ALL)
         _, _, objects = found.find(self.served, request)
-        return pandas.read_csv(BytesIO(spreadsheets.write(found, self.served.catalogue, objects)))
+        text = BytesIO(spreadsheets.write(found, self.served.catalogue, objects))
+        # a text, even if all of its values here are numbers
+        return pandas.read_csv(text, dtype={"positionText": str})
 
     def sql(self, select: str, *values: Any) -> list[dict[str, Any]]:
         """The rows of one statement that only reads, as dicts. `values` replace its `?`.

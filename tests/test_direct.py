@@ -125,6 +125,7 @@ def test_a_frame_has_all_records_and_the_columns_of_the_csv(db, sample):
 def test_a_frame_takes_filters_even_of_its_own_name(db):
     won = db.frame("results", season=2023, results=1)
     assert set(won.position) == {1} and set(won.season) == {2023}
+    assert set(won.positionText) == {"1"}  # a text in each frame: others have R
     of_alonso = db.frame("results", drivers="alonso")
     assert set(of_alonso["Driver.driverId"]) == {"alonso"}
     assert len(db.frame("results", drivers=None)) == len(db.frame("results"))

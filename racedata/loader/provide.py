@@ -6,6 +6,7 @@ no other has been.
 """
 
 import os
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from racedata.loader.build import build_database
 from racedata.loader.corrections import CorrectedRows, corrections_at
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.http import NotFetched
 from racedata.loader.load import load
 from racedata.loader.memory import remembered_corrections
 from racedata.loader.program import run
@@ -31,19 +33,32 @@ from racedata.settings import LoaderSettings
 def provide(database: str) -> None:
     """Builds a database where there is none of this version. Exits as `run` does.
 
-    If the sample is not allowed, it loads the sources in RACEDATA_SOURCES.
+    If the sample is not allowed, it loads the sources in RACEDATA_SOURCES. If one of them is out of
+    reach, it prints the line and exits with EX_TEMPFAIL: a later start may succeed.
     """
+    is_out_of_reach = False
     settings = replace(LoaderSettings.read(os.environ), database=database)
 
     def work(progress: Progress) -> list[str]:
+        nonlocal is_out_of_reach
         path = Path(os.path.realpath(database))
         path.parent.mkdir(parents=True, exist_ok=True)
         if is_missing(path) and settings.is_only_open:
-            return load_open_sources(settings, progress)
+            try:
+                return load_open_sources(settings, progress)
+            except NotFetched:
+                is_out_of_reach = True
+                raise
         build_without_lock(path, settings.is_only_open, progress)
         return []
 
-    run("serve", database, work, replaces=False)
+    try:
+        run("serve", database, work, replaces=False)
+    except SystemExit as error:
+        if not is_out_of_reach:
+            raise
+        print(error, file=sys.stderr)
+        sys.exit(os.EX_TEMPFAIL)
 
 
 def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]:

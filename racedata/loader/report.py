@@ -40,8 +40,10 @@ def licence(db: sqlite3.Connection) -> str:
 
 
 def table_of_rows(read: Mapping[str, int], stored: Mapping[str, int]) -> Iterator[str]:
-    """How many rows of each table the base has, and how many are stored: lines for the report."""
-    yield f"{'table':<22}{'in the base':>12}{'stored':>13}"
+    """How many rows of each table the first source has, and how many the database: lines for the
+    report.
+    """
+    yield f"{'table':<22}{'first source':>12}{'database':>13}"
     for table in TABLES:
         rows_read = f"{read[table.name]:,}" if table.name in read else "no file"
         yield f"{table.name:<22}{rows_read:>12}{stored[table.name]:>13,}"

@@ -23,7 +23,13 @@ from racedata.loader.in_step import replace_if_different
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run, settings_of
 from racedata.loader.rebuild import new_database, store_of
-from racedata.loader.source_list import list_that_counts, names_at, put_source_list, wanted_list
+from racedata.loader.source_list import (
+    configured,
+    list_that_counts,
+    names_at,
+    put_source_list,
+    wanted_list,
+)
 from racedata.loader.store import Store, StoredPart
 from racedata.settings import LoaderSettings
 
@@ -65,7 +71,8 @@ def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]
         if not dumps_among(store.sources()):
             raise LoadError(f"--remove {name!r}: no dump would be left; load another one first")
         report = new.build(store, corrected, progress)
-    return [*report.lines, f"{settings.database}: {report.seasons}, without {name}"]
+    hint = "; RACEDATA_SOURCES must not name it any more" if configured() else ""
+    return [*report.lines, f"{settings.database}: {report.seasons}, without {name}{hint}"]
 
 
 RACE = re.compile("([0-9]{4})/([0-9]{1,2})")

@@ -62,8 +62,11 @@ def title_of(changes: Sequence[Json], names: Names) -> str:
 def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
     """What changed: records that are new, places in the race, and how many other values."""
     new = [change["kind"] for change in changes if is_new(change)]
-    if new:
-        yield f"{', '.join(['results'] if 'results' in new else map(kind_in_words, new))} are in"
+    gone = [change["kind"] for change in changes if is_gone(change)]
+    for kinds, what in ((new, "are in"), (gone, "are gone")):
+        if kinds:
+            named = ["results"] if "results" in kinds else map(kind_in_words, kinds)
+            yield f"{', '.join(named)} {what}"
     places = [change for change in changes if is_place(change)]
     places.sort(
         key=lambda change: (
@@ -82,7 +85,7 @@ def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
             count = int(change["value"]) if change["column"] == "values" else 1
             others[kind_in_words(change["kind"])] += count
     # After results, the rest follows from them.
-    if not new and not places:
+    if not (new or gone or places):
         for kind, count in others.items():
             yield f"{counted(count, 'value')} of {kind}"
 
@@ -90,6 +93,11 @@ def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
 def is_new(change: Json) -> bool:
     """Whether a race got its first records of a kind."""
     return change["column"] == "records" and "value" in change
+
+
+def is_gone(change: Json) -> bool:
+    """Whether a race lost all its records of a kind, such as after the removal of a source."""
+    return change["column"] == "records" and "value" not in change
 
 
 def is_place(change: Json) -> bool:

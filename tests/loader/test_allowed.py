@@ -1,5 +1,6 @@
 """racedata.loader.allowed: with `--licence open`, no command takes a source that is not open."""
 
+import os
 import shutil
 
 import pytest
@@ -133,6 +134,15 @@ def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path, only_open):
         assert run.returncode in (1, 3)
         assert f"sample: {OF_SAMPLE}; {EXPECTED}" in run.stderr
         assert [*tmp_path.iterdir()] == []
+
+
+def test_a_source_out_of_reach_at_the_first_start_is_no_setting_that_is_wrong(tmp_path):
+    """So systemd starts the service again."""
+    url = "http://127.0.0.1:1/f1db-csv.zip"
+    environ = {"RACEDATA_LICENCE": "open", "RACEDATA_SOURCES": url}
+    run = run_racedata("serve", "--follow", "--database", str(tmp_path / "x.db"), **environ)
+    assert (run.returncode, run.stdout) == (os.EX_TEMPFAIL, "")
+    assert "http://127.0.0.1:1/" in run.stderr and "Connection refused" in run.stderr
 
 
 @pytest.mark.parametrize("api", ["openf1", "https://api.jolpi.ca/ergast/f1"])

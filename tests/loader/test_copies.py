@@ -92,7 +92,7 @@ def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other
 
 
 FAULTS = {
-    "not found": (answer(404), "Not Found"),
+    "not found": (answer(404), "has no database to copy (404); expected a service with "),
     "a status without a reason": (
         answer(599),
         "status 599; expected an unmodified racedata database",

@@ -271,7 +271,7 @@ def test_the_report_lists_tables_rows_and_seasons(tmp_path):
     run = run_loader(SAMPLE, tmp_path / "x.db")
     assert run.stderr == ""
     lines = run.stdout.splitlines()
-    assert lines[0].split() == ["table", "in", "the", "base", "stored"]
+    assert lines[0].split() == ["table", "first", "source", "database"]
     assert ["lap_times", "1,034", "1,034"] in [line.split() for line in lines]
     assert lines[18:] == [
         "licence of the whole: CC BY-NC-SA 4.0; name sample, and say that it was changed",

@@ -140,3 +140,12 @@ def test_a_season_that_comes_whole_has_one_entry_for_its_calendar_and_one_for_ea
     assert len({entry.id for entry in found}) == len(found) > 2
     calendars = [entry for entry in found if entry.title.startswith("Calendar 2023: 22 values")]
     assert len(calendars) == 1
+
+
+def test_records_that_are_gone_are_no_value_that_has_changed(altered, tmp_path):
+    """As after the removal of a source."""
+    database, dump = tmp_path / "racedata.db", shutil.copytree(SAMPLE, tmp_path / "dump")
+    built(dump, database)
+    built(without(dump, tmp_path / "less", 2023, 18), database)
+    titles = [entry.title.rpartition(" (")[0] for entry in entries(database)]
+    assert "United States Grand Prix 2023: results are gone" in titles

@@ -13,7 +13,7 @@ from racedata.formats import HTTP, is_timestamp, timestamp, without_query
 from racedata.loader.copies import EXPECTED, Copy, Refused, check_copied
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
-from racedata.loader.http import DOWNLOAD_SECONDS, Request
+from racedata.loader.http import DOWNLOAD_SECONDS, Request, WrongStatus
 from racedata.loader.memory import remember
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.history import History
@@ -85,7 +85,13 @@ class DatabaseSource(Source):
             return
         seconds = QUESTION_SECONDS if method == "HEAD" else DOWNLOAD_SECONDS
         request = Request(self.address, EXPECTED, seconds, method=method, known=etags)
-        self.etag, is_known = self.pace.fetch(request, file, progress)[:2]
+        try:
+            self.etag, is_known = self.pace.fetch(request, file, progress)[:2]
+        except WrongStatus as error:
+            if error.status != 404:
+                raise
+            what = "has no database to copy (404); expected a service with RACEDATA_DOWNLOAD=on"
+            raise LoadError(f"{without_query(self.address)}: {what}") from None
         if is_known:
             raise Unchanged(self.etag)
 
