@@ -113,13 +113,13 @@ def local_time(date: str, time: str, zone: str) -> str:
 
 
 def report_against(
-    path: Path, source: str, rows_shown: int | None, progress: Progress
+    path: Path, address: str, rows_shown: int | None, progress: Progress
 ) -> Iterator[str]:
     """The lines of the report on differences from a source: a paragraph per group.
 
     Raises what `compare` does.
     """
-    sections, remarks = compare(path, source, progress)
+    sections, remarks = compare(path, address, progress)
     if sections:
         yield (
             "Each row ends with a line for corrections.csv. Add it if another independent source "
@@ -138,13 +138,13 @@ def report_against(
 Section = tuple[Group, Sequence[tuple[str, str]]]
 
 
-def compare(path: Path, text: str, progress: Progress) -> tuple[list[Section], list[str]]:
+def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section], list[str]]:
     """How a source differs from the database at `path`, and lines that say what was compared.
 
     It builds another database from a copy of the store and that source. Raises LoadError,
     sqlite3.Error or OSError.
     """
-    source = second_opinion(text)
+    source = second_opinion(address)
     with (
         closing(copy_of_store(path)) as store,
         temporary_folder("racedata-", path.name) as folder,

@@ -105,7 +105,7 @@ class UnknownStore(LoadError):
 
 
 class Store:
-    """An open store. Its functions raise sqlite3.Error.
+    """An open store. Its functions raise sqlite3.Error. They take the names of sources.
 
     Raises UnknownStore for a database of another program, or a store of another version; NotAStore
     for a damaged file. Only with `checks` does it find all damage. Without `may_write`, it only
@@ -241,27 +241,27 @@ class Store:
         """The database no longer keeps the ids of a source, because it keeps another's."""
         self.db.execute("UPDATE sources SET hasIds = 0 WHERE name = ?", (source,))
 
-    def forget(self, source: str) -> None:
+    def forget(self, name: str) -> None:
         """Deletes what a source has said."""
         for table in ("calendars", "parts", "lists"):
-            self.db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))
+            self.db.execute(f"DELETE FROM {table} WHERE source = ?", (name,))
 
     # Calendars.
 
-    def calendars(self, source: str = "", season: int | None = None) -> list[StoredCalendar]:
+    def calendars(self, name: str = "", season: int | None = None) -> list[StoredCalendar]:
         """All calendars, or only a source's or a season's."""
         rows = self.db.execute(
             """SELECT * FROM calendars
                WHERE (?1 = '' OR source = ?1) AND (?2 IS NULL OR season = ?2)""",
-            (source, season),
+            (name, season),
         )
         return [
             StoredCalendar(*row[:3], *(text and orjson.loads(text) for text in row[3:]))
             for row in rows
         ]
 
-    def calendar(self, source: str, season: int) -> StoredCalendar | None:
-        return next(iter(self.calendars(source, season)), None)
+    def calendar(self, name: str, season: int) -> StoredCalendar | None:
+        return next(iter(self.calendars(name, season)), None)
 
     def put_calendar(self, calendar: StoredCalendar) -> None:
         """Replaces a calendar."""
@@ -272,13 +272,13 @@ class Store:
 
     # Parts.
 
-    def parts(self, source: str = "", kind: str = "") -> Iterator[StoredPart]:
+    def parts(self, name: str = "", kind: str = "") -> Iterator[StoredPart]:
         """All parts, or only a source's or of a kind, without their rows."""
         rows = self.db.execute(
             """SELECT source, season, race, kind, fetchedAt, confirmedAt, reading, entrants
                FROM parts
                WHERE (?1 = '' OR source = ?1) AND (?2 = '' OR kind = ?2)""",
-            (source, kind),
+            (name, kind),
         )
         return map(StoredPart._make, rows)
 
@@ -296,7 +296,7 @@ class Store:
         ).fetchone()
 
     def put_parts(
-        self, source: str, read_at: str, parts: Iterable[tuple[str, Part, str | None]]
+        self, name: str, read_at: str, parts: Iterable[tuple[str, Part, str | None]]
     ) -> None:
         """Replaces parts: each with the key of its race, and when a refresh fetched it. One that
         has not changed is only confirmed.
@@ -306,7 +306,7 @@ class Store:
             PUT_PART,
             (
                 {
-                    "source": source,
+                    "source": name,
                     "season": part.season,
                     "race": race,
                     "kind": part.kind,
@@ -323,18 +323,18 @@ class Store:
 
     # Lists.
 
-    def list_rows(self, source: str, name: str) -> list[Row]:
+    def list_rows(self, name: str, list_name: str) -> list[Row]:
         """The rows of a list of a source, in its order."""
         rows = self.db.execute(
-            "SELECT row FROM lists WHERE source = ? AND name = ? ORDER BY rowid", (source, name)
+            "SELECT row FROM lists WHERE source = ? AND name = ? ORDER BY rowid", (name, list_name)
         )
         return [orjson.loads(row) for (row,) in rows]
 
-    def put_list(self, source: str, name: str, rows: Iterable[tuple[str, Row]]) -> None:
+    def put_list(self, name: str, list_name: str, rows: Iterable[tuple[str, Row]]) -> None:
         """Adds rows to a list, or replaces those with the same key."""
         self.db.executemany(
             "INSERT INTO lists VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET row = excluded.row",
-            ((source, name, key, as_json(row)) for key, row in rows),
+            ((name, list_name, key, as_json(row)) for key, row in rows),
         )
 
     def statuses(self) -> dict[str, int]:
@@ -386,20 +386,20 @@ class Store:
     def remembered_sources(self) -> list[str]:
         return [name for (name,) in self.db.execute("SELECT DISTINCT source FROM memory")]
 
-    def recalled(self, source: str) -> dict[str, Any]:
+    def recalled(self, name: str) -> dict[str, Any]:
         """What the checks of a source have to remember, by key."""
-        rows = self.db.execute("SELECT key, value FROM memory WHERE source = ?", (source,))
+        rows = self.db.execute("SELECT key, value FROM memory WHERE source = ?", (name,))
         return {key: json.loads(value) for key, value in rows}
 
-    def remember(self, source: str, facts: Mapping[str, object]) -> None:
+    def remember(self, name: str, facts: Mapping[str, object]) -> None:
         """Adds facts. A fact that is None is forgotten."""
         for key, value in facts.items():
             if value is None:
-                self.db.execute("DELETE FROM memory WHERE source = ? AND key = ?", (source, key))
+                self.db.execute("DELETE FROM memory WHERE source = ? AND key = ?", (name, key))
             else:
                 self.db.execute(
                     "INSERT OR REPLACE INTO memory VALUES (?, ?, ?)",
-                    (source, key, json.dumps(value)),
+                    (name, key, json.dumps(value)),
                 )
 
 

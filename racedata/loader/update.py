@@ -163,12 +163,12 @@ def put_news(
 
 
 def calendar_of(
-    source: str, calendar: Calendar, before: StoredCalendar | None, fetched_at: str | None
+    name: str, calendar: Calendar, before: StoredCalendar | None, fetched_at: str | None
 ) -> StoredCalendar:
     """A calendar of a source. A race that was in `before` keeps its key."""
     races = keyed(calendar.races, all_races(before))
     counting = races if calendar.may_count else None
-    return StoredCalendar(source, calendar.season, fetched_at, races, counting, {})
+    return StoredCalendar(name, calendar.season, fetched_at, races, counting, {})
 
 
 def keyed(new: Races, old: Races) -> list[dict[str, Any]]:

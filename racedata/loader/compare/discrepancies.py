@@ -1,6 +1,7 @@
 """Where sources disagree: every fact for which two sources of the list have different values.
 
-sides.py has what they say, differences.py what a difference can mean. The special cases:
+sides.py has what they say, differences.py what a difference can mean. Here, a source is known by
+its name. The special cases:
 
 - a value that a source lacks: it counts if the source has such values of other drivers in the race
   (`in_column`). If the database has none of the whole race, it counts if other races of the season
@@ -64,7 +65,7 @@ OPEN, EXPLAINED, RESOLVED = "open", "explained", "resolved"
 OF_CARS = ("results", "sprint_results", "qualifying", "sprint_qualifying")
 IDS = ("driverId", "constructorId", "circuitId")
 
-Values = Mapping[str, Value]  # by source
+Values = Mapping[str, Value]  # by the name of the source
 # The rows of a driver, by source and by the number of the car.
 Cars = Mapping[str, Mapping[Value, Row]]
 

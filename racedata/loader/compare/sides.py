@@ -91,7 +91,7 @@ class Sides(NamedTuple):
     """What sources say about a subject. The source whose records count comes first."""
 
     subject: Subject
-    rows: Mapping[str, SourceRows]  # by source
+    rows: Mapping[str, SourceRows]  # by the name of the source
 
     @property
     def first(self) -> str:

@@ -70,27 +70,29 @@ def files_of(
 
 
 @contextmanager
-def opened(source: str, recognised_by: Collection[str], names: Collection[str]) -> Iterator[Dump]:
+def opened(address: str, recognised_by: Collection[str], names: Collection[str]) -> Iterator[Dump]:
     """The dump at a path: its folder has a file with one of the names in `recognised_by`.
 
     `names` are the names of published sources, for errors.
     """
-    source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
-    if os.path.isdir(source):
-        yield Dump(source, dump_in(Path(source), source, recognised_by), None)
-    elif os.path.isfile(source):
-        with open(source, "rb") as file, unzipped(file, source, recognised_by) as dump:
+    address = os.path.expanduser(
+        address
+    )  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
+    if os.path.isdir(address):
+        yield Dump(address, dump_in(Path(address), address, recognised_by), None)
+    elif os.path.isfile(address):
+        with open(address, "rb") as file, unzipped(file, address, recognised_by) as dump:
             yield dump
     else:
         what = "neither a file nor a folder"
         try:
-            os.stat(source)
+            os.stat(address)
         except (FileNotFoundError, ValueError):  # ValueError: a NUL in it
             what = "not found"
         except OSError as error:  # such as no permission to enter its folder
             what = str(error.strerror)
         expected = "a folder of CSV files, a zip of them, the URL of such a zip, or a name"
-        raise LoadError(f"{source}: {what}; expected {expected}: {', '.join(names)}")
+        raise LoadError(f"{address}: {what}; expected {expected}: {', '.join(names)}")
 
 
 def first_line(file: AnyPath) -> str:
@@ -108,31 +110,31 @@ def checksum_of(file: IO[bytes]) -> str:
 
 
 @contextmanager
-def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[Dump]:
+def unzipped(file: IO[bytes], address: str, recognised_by: Collection[str]) -> Iterator[Dump]:
     """The dump in a zip, or else in a zip in it."""
 
     def has_dump(name: str) -> bool:
-        with zip_inside(archive, name, source) as inner:
+        with zip_inside(archive, name, address) as inner:
             return bool(folders_with(inner, recognised_by))
 
-    with zip_in(file, source) as archive, ExitStack() as stack:
+    with zip_in(file, address) as archive, ExitStack() as stack:
         root = zipfile.Path(archive)
         if not folders_with(root, recognised_by):
             zips = [name for name in names_below(root) if name.lower().endswith(".zip")]
             zips = list(filter(has_dump, zips))  # one at a time is unpacked
             if len(zips) > 1:
-                raise LoadError(f"{source}: has several dumps, in {abridged(zips)}; expected one")
+                raise LoadError(f"{address}: has several dumps, in {abridged(zips)}; expected one")
             if zips:
-                root = stack.enter_context(zip_inside(archive, zips[0], source))
-        yield Dump(source, dump_in(root, source, recognised_by), file)
+                root = stack.enter_context(zip_inside(archive, zips[0], address))
+        yield Dump(address, dump_in(root, address, recognised_by), file)
 
 
 @contextmanager
-def zip_inside(archive: zipfile.ZipFile, name: str, source: str) -> Iterator[zipfile.Path]:
+def zip_inside(archive: zipfile.ZipFile, name: str, address: str) -> Iterator[zipfile.Path]:
     """A zip in a zip. It may be as large as a downloaded one."""
     if archive.getinfo(name).file_size > DOWNLOAD_BYTES:
         what = f"more than {DOWNLOAD_BYTES:,} bytes"
-        raise LoadError(f"{source}: {name}: {what}; expected the zip of a dump")
+        raise LoadError(f"{address}: {name}: {what}; expected the zip of a dump")
     with tempfile.TemporaryFile() as file:
         try:
             with archive.open(name) as member:
@@ -142,24 +144,24 @@ def zip_inside(archive: zipfile.ZipFile, name: str, source: str) -> Iterator[zip
             if error.errno == errno.ENOSPC:
                 raise no_space_for_temporary_files() from None
             raise
-        with zip_in(file, f"{source}: {name}") as inner:
+        with zip_in(file, f"{address}: {name}") as inner:
             yield zipfile.Path(inner)
 
 
 @contextmanager
-def zip_in(file: IO[bytes], source: str) -> Iterator[zipfile.ZipFile]:
+def zip_in(file: IO[bytes], address: str) -> Iterator[zipfile.ZipFile]:
     """A zip that does not unpack to too much. Turns its errors into a LoadError that names it."""
     file.seek(0)
     if file.read(2) == b"\x1f\x8b":
         what = "a gzip file, such as a .tar.gz"
-        raise LoadError(f"{source}: {what}; expected a folder of CSV files or a zip of them")
+        raise LoadError(f"{address}: {what}; expected a folder of CSV files or a zip of them")
     try:
         with zipfile.ZipFile(file) as archive:
             if any(member.flag_bits & 1 for member in archive.infolist()):
-                raise LoadError(f"{source}: the zip is encrypted; expected one without a password")
+                raise LoadError(f"{address}: the zip is encrypted; expected one without a password")
             if sum(member.file_size for member in archive.infolist()) > UNPACKED_BYTES:
                 raise LoadError(
-                    f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; "
+                    f"{address}: unpacks to more than {UNPACKED_BYTES:,} bytes; "
                     "expected a dump of the data"
                 )
             yield archive
@@ -171,18 +173,18 @@ def zip_in(file: IO[bytes], source: str) -> Iterator[zipfile.ZipFile]:
         UnicodeDecodeError,
     ) as error:
         raise LoadError(
-            f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them"
+            f"{address}: broken zip ({error}); expected a folder of CSV files or a zip of them"
         ) from None
 
 
-def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
+def dump_in(root: AnyPath, address: str, recognised_by: Collection[str]) -> AnyPath:
     """The folder with a file that identifies a layout: `root` itself, or a folder in it; in a zip,
     such as that of a repository, also a folder further down. `root` if there is none.
     """
     folders = folders_with(root, recognised_by)
     if len(folders) > 1:
         names = ", ".join(sorted(folder.name for folder in folders))
-        raise LoadError(f"{source}: has several dumps, in {names[:200]}; expected one")
+        raise LoadError(f"{address}: has several dumps, in {names[:200]}; expected one")
     return folders[0] if folders else root
 
 
