@@ -118,7 +118,7 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
         if same in seen:
             raise file.duplicate(number, ["table", "key", "column"])
         seen.add(same)
-        if fault := fault_in(line, rules):
+        if fault := fault_in_line(line, rules):
             raise file.fault(*fault, file.line_of(number))
         if named := NAMED_RULE.fullmatch(line.witnesses):
             used.add(named[1])
@@ -132,7 +132,7 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
     return corrections
 
 
-def fault_in(line: Correction, rules: Collection[str]) -> tuple[str, str] | None:
+def fault_in_line(line: Correction, rules: Collection[str]) -> tuple[str, str] | None:
     """What is wrong with a line of the file, and in which column."""
     named = NAMED_RULE.fullmatch(line.witnesses)
     if line.table == RULE:

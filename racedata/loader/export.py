@@ -37,7 +37,7 @@ def is_our_zip(path: Path) -> bool:
         return False
 
 
-class Target:
+class ExportFile:
     """A place where an export writes: nothing is replaced before the export is complete."""
 
     def __init__(self, name: str) -> None:
@@ -89,7 +89,7 @@ def export(path: str, target: str, progress: Progress, more: str | None = None) 
     """Writes the database at `path` to a zip, whole or not at all; and what such a dump cannot
     have to `more`. Returns a report. Raises LoadError, sqlite3.Error or OSError.
     """
-    targets = [Target(target), *([Target(more)] if more else [])]
+    targets = [ExportFile(target), *([ExportFile(more)] if more else [])]
     if len({each.old for each in targets}) < len(targets):
         raise LoadError(f"--more {more}: is FILE itself; expected another file")
     try:

@@ -35,7 +35,7 @@ KEYS = {
 }
 
 
-def checked(
+def checked_calendars(
     calendars: Iterable[Calendar], corrected: CorrectedRows, place: str
 ) -> Iterator[Calendar]:
     """The same calendars. Raises LoadError for what cannot be in one, unless a correction mends it.
@@ -44,8 +44,8 @@ def checked(
     are wrong.
     """
     for calendar in calendars:
-        if fault := fault_in(calendar, corrected):
-            is_own = fault_in(calendar, CorrectedRows([]))
+        if fault := fault_in_calendar(calendar, corrected):
+            is_own = fault_in_calendar(calendar, CorrectedRows([]))
             raise LoadError(f"{place if is_own else corrected.file}: {fault}")
         yield calendar
 
@@ -55,11 +55,11 @@ def check_stored(store: Store, corrected: CorrectedRows) -> None:
     for source in store.sources():
         stored = store.calendars(source.name)
         calendars = (Calendar(each.season, each.counting or each.races, True) for each in stored)
-        for _ in checked(calendars, corrected, source.address):
+        for _ in checked_calendars(calendars, corrected, source.address):
             pass
 
 
-def fault_in(calendar: Calendar, corrected: CorrectedRows) -> str:
+def fault_in_calendar(calendar: Calendar, corrected: CorrectedRows) -> str:
     """A date outside of the season, or a race given twice, in words; empty if there is none."""
     year, races = calendar.season, corrected.calendar(calendar.season, calendar.races)
     # The sessions of a race in early January may be in December.
@@ -96,7 +96,7 @@ def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> Non
     store.put_source(source)
     keys: dict[tuple[int, int], str] = {}
     fetched_at = None if source.is_loaded else source.read_at
-    for calendar in checked(delivery.calendars, corrected, source.address):
+    for calendar in checked_calendars(delivery.calendars, corrected, source.address):
         new = calendar_of(source.name, calendar, None, fetched_at)
         keys |= {(new.season, race["round"]): race["key"] for race in new.races}
         store.put_calendar(new)
@@ -131,7 +131,7 @@ def put_news(
     store.put_source(source)
     incomplete: list[str] = []  # calendars
     missing: list[str] = []
-    calendars = list(checked(delivery.calendars, corrected, delivery.source.address))
+    calendars = list(checked_calendars(delivery.calendars, corrected, delivery.source.address))
     served = served_calendars(store, corrected, {each.season for each in calendars})
     keys: dict[tuple[int, int], str] = {}
     for calendar in calendars:

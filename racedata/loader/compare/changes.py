@@ -82,7 +82,7 @@ TAKE = """
     ORDER BY revision, year, round, record"""
 
 # A driver may have two rows in a race: by the number of the car.
-Rows = dict[Key, dict[Value, Facts]]
+RowsByKey = dict[Key, dict[Value, Facts]]
 
 
 class About(NamedTuple):
@@ -126,7 +126,7 @@ class Change(NamedTuple):
         }
 
 
-class Race(NamedTuple):
+class MatchedRace(NamedTuple):
     """A race that both files have, or only one of them."""
 
     new: int | None  # its ids
@@ -249,11 +249,11 @@ class ChangeFinder:
         }
         return (self.explained(race, change) for race, change in unexplained)
 
-    def unexplained(self) -> Iterator[tuple[Race, Change]]:
+    def unexplained(self) -> Iterator[tuple[MatchedRace, Change]]:
         """All changes, each with its race."""
         for name in OUTSIDE_RACES:
             new, old = (self.rows(name, schema) for schema in SCHEMAS)
-            yield from self.changes_of_rows(name, Race(None, None, None, About()), new, old)
+            yield from self.changes_of_rows(name, MatchedRace(None, None, None, About()), new, old)
         for name in CALENDAR:
             for race in self.races_that_differ(name):
                 # A race that is new, or gone, is one change, with its sessions.
@@ -279,7 +279,7 @@ class ChangeFinder:
                 moved.setdefault(season, {})[race.old_round] = round
         return moved
 
-    def matched_races(self) -> Iterator[Race]:
+    def matched_races(self) -> Iterator[MatchedRace]:
         years = self.db.execute("SELECT year FROM main.races UNION SELECT year FROM old.races")
         new_rounds, old_rounds = (
             dict(self.db.execute(f"SELECT raceId, round FROM {schema}.races").fetchall())
@@ -291,11 +291,11 @@ class ChangeFinder:
             for race in new:
                 id = matched.get(race.id)
                 about = About(year, new_rounds[race.id], race.name, circuit=race.circuit)
-                yield Race(race.id, id, old_rounds.get(id), about)
+                yield MatchedRace(race.id, id, old_rounds.get(id), about)
             for race in old:
                 if race.id not in matched.values():
                     about = About(year, None, race.name, circuit=race.circuit)
-                    yield Race(None, race.id, old_rounds[race.id], about)
+                    yield MatchedRace(None, race.id, old_rounds[race.id], about)
 
     def are_ids_the_same(self) -> bool:
         """Whether an id means the same in both files: then so do equal rows."""
@@ -308,7 +308,7 @@ class ChangeFinder:
             race.old in new for race in self.races if race.old and race.old != race.new
         )
 
-    def races_that_differ(self, kind: str) -> list[Race]:
+    def races_that_differ(self, kind: str) -> list[MatchedRace]:
         """The races whose rows may not say the same in both files."""
         table = TABLE_OF[kind]
         if not self.columns[table.name]:
@@ -358,12 +358,12 @@ class ChangeFinder:
 
     # Rows.
 
-    def rows_of_race(self, kind: str, race: Race) -> tuple[Rows, Rows]:
+    def rows_of_race(self, kind: str, race: MatchedRace) -> tuple[RowsByKey, RowsByKey]:
         """The rows of a kind in the new file and in the old one."""
         new = self.rows(kind, "main", race.new) if race.new else {}
         return new, self.rows(kind, "old", race.old) if race.old else {}
 
-    def rows(self, kind: str, schema: str, race: int | None = None) -> Rows:
+    def rows(self, kind: str, schema: str, race: int | None = None) -> RowsByKey:
         table = TABLE_OF[kind]
         names = key_columns(table)
         columns = facts_of(kind, self.columns[table.name], schema)
@@ -374,15 +374,15 @@ class ChangeFinder:
             FROM (SELECT * FROM {of_kind(kind, schema)}) AS corrected
             {"" if race is None else "WHERE raceId = ?"}"""
         found = self.db.execute(sql, () if race is None else (race,))
-        rows: Rows = {}
+        rows: RowsByKey = {}
         for number, *values in found:
             key = tuple(values[: len(keys)])
             rows.setdefault(key, {})[number] = dict(zip(columns, values[len(keys) :]))
         return rows
 
     def changes_of_rows(
-        self, kind: str, race: Race, new: Rows, old: Rows
-    ) -> Iterator[tuple[Race, Change]]:
+        self, kind: str, race: MatchedRace, new: RowsByKey, old: RowsByKey
+    ) -> Iterator[tuple[MatchedRace, Change]]:
         for key in {**old, **new}:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
                 about = about_row(kind, race, key)
@@ -391,7 +391,7 @@ class ChangeFinder:
 
     # Why.
 
-    def explained(self, race: Race, change: Change) -> Change:
+    def explained(self, race: MatchedRace, change: Change) -> Change:
         """A change with its sources and its reason."""
         kind = change.kind
         source = self.new_sources.get((race.new, kind))
@@ -405,7 +405,7 @@ class ChangeFinder:
             reason=self.correction(race, change) or self.reason(race, change, source, old_source),
         )
 
-    def correction(self, race: Race, change: Change) -> str:
+    def correction(self, race: MatchedRace, change: Change) -> str:
         """The correction that was added or taken back, in words; empty if there is none."""
         keys = [
             "/".join(map(str, filter(None, (race.about.season, round, change.key))))
@@ -422,7 +422,9 @@ class ChangeFinder:
                 return f"corrected: {new[1]}" if new else "a correction was taken back"
         return ""
 
-    def reason(self, race: Race, change: Change, source: str | None, old_source: str | None) -> str:
+    def reason(
+        self, race: MatchedRace, change: Change, source: str | None, old_source: str | None
+    ) -> str:
         """Why the new value is right, if it was not corrected."""
         kind, about = change.kind, change.about
         follows = change.column == "constructor" and (race.new, about.driver) in self.moved
@@ -491,7 +493,7 @@ def altered_facts(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, V
         yield from ((name, old[name], new[name]) for name in new if old[name] != new[name])
 
 
-def about_row(kind: str, race: Race, key: Key) -> About:
+def about_row(kind: str, race: MatchedRace, key: Key) -> About:
     """What a row is about: its race, and what the key names."""
     named = {
         FIELDS[name]: value

@@ -70,7 +70,7 @@ Values = Mapping[str, Value]  # by the name of the source
 Cars = Mapping[str, Mapping[Value, Row]]
 
 
-class Fact(NamedTuple):
+class DisputedFact(NamedTuple):
     """A fact about which sources may disagree."""
 
     subject: Subject
@@ -96,7 +96,7 @@ class Judgement(NamedTuple):
 class Discrepancy(NamedTuple):
     """A fact about which sources disagree, and what is known about that."""
 
-    fact: Fact
+    fact: DisputedFact
     judgement: Judgement
     key: str  # as in corrections
     ids: Mapping[str, int]  # of the driver, constructor and circuit
@@ -172,7 +172,7 @@ class Reasons:
                 (row["table"], row["key"], row["column"]): row for row in csv.DictReader(file)
             }
 
-    def of(self, fact: Fact, key: str, group: Group) -> tuple[str, str]:
+    def of(self, fact: DisputedFact, key: str, group: Group) -> tuple[str, str]:
         """The state of a discrepancy, and the reason. `key` names the fact as corrections do."""
         table, column, text = fact.subject.table.name, fact.column, text_of(fact.value)
         correction = self.corrections.get((table, key.lower(), column))
@@ -285,7 +285,7 @@ class Comparison:
             judgement = Judgement(lacking if ours is None else LACKED_BY_THEIRS, 0)
         if judgement:
             shown = {source: self.shown(column, value) for source, value in values.items()}
-            yield self.discrepancy(Fact(subject, key, name, ours, shown), judgement)
+            yield self.discrepancy(DisputedFact(subject, key, name, ours, shown), judgement)
 
     def case(self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]) -> Case:
         """A difference between two sources, with what they say about the race."""
@@ -373,11 +373,11 @@ class Comparison:
                 if source in having or source in lacking
             }
             value = self.words(subject, ours[0]) if ours else None
-            yield self.discrepancy(Fact(subject, key, ROW, value, values, car), judgement)
+            yield self.discrepancy(DisputedFact(subject, key, ROW, value, values, car), judgement)
 
     # In words.
 
-    def discrepancy(self, fact: Fact, judgement: Judgement) -> Discrepancy:
+    def discrepancy(self, fact: DisputedFact, judgement: Judgement) -> Discrepancy:
         subject = fact.subject
         named = dict(zip(subject.key_columns, fact.key))
         parts = [self.shown(name, part) for name, part in named.items()]

@@ -227,17 +227,17 @@ def names_below(folder: AnyPath) -> list[str]:
 def not_read(dump: Dump, paths: Mapping[str, AnyPath]) -> list[str]:
     """A line for the report that lists the files with nearly the name of one that is absent."""
     names = {path.name for path in paths.values()}
-    absent = {letters_of(path.name): path.name for path in paths.values() if not path.exists()}
+    absent = {letters_of_file(path.name): path.name for path in paths.values() if not path.exists()}
     alike = [
         f"{name[:80]} (did you mean {absent[like[0]]}?)"
         for name in names_below(dump.folder)
         if ".csv" in name.lower()  # difflib is slow
         and os.path.basename(name) not in names
-        and (like := difflib.get_close_matches(letters_of(name), absent, 1, ALIKE))
+        and (like := difflib.get_close_matches(letters_of_file(name), absent, 1, ALIKE))
     ]
     return [f"not read: {abridged(alike)}"] if alike else []
 
 
-def letters_of(name: str) -> str:
+def letters_of_file(name: str) -> str:
     """A file's name without what is easily mistaken: `laptimescsv` of `old/Lap-Times.CSV`."""
     return re.sub("[^a-z0-9]", "", os.path.basename(name).lower())

@@ -24,8 +24,8 @@ from racedata.loader.sources.openf1_rows import (
     Undecided,
     WrongValue,
 )
-from racedata.loader.sources.openf1_weekend import SESSION_NAMES, HeldSession, Race, Weekend
-from racedata.loader.sources.own_calendar import Rows, with_our_calendar
+from racedata.loader.sources.openf1_weekend import SESSION_NAMES, HeldSession, WantedRace, Weekend
+from racedata.loader.sources.own_calendar import RowsByTable, with_our_calendar
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task
 from racedata.loader.stage import ReadInto
@@ -166,7 +166,7 @@ class OpenF1(Source):
         """Whether a kind that was last asked for on this day is asked for again in any case."""
         return not isinstance(day, str) or day <= f"{self.pace.time() - AGAIN:%Y-%m-%d}"
 
-    def races_to_ask(self, history: History, task: Task | None = None) -> list[Race]:
+    def races_to_ask(self, history: History, task: Task | None = None) -> list[WantedRace]:
         """The races of which OpenF1 may have a wanted kind. A kind is wanted as long as no other
         source has given it.
         """
@@ -205,10 +205,10 @@ class OpenF1(Source):
                     )
                 ]
                 if kinds:
-                    races.append(Race(year, round, name, circuit, day, kinds))
+                    races.append(WantedRace(year, round, name, circuit, day, kinds))
         return races
 
-    def weekend(self, client: Client, race: Race) -> dict[str, HeldSession]:
+    def weekend(self, client: Client, race: WantedRace) -> dict[str, HeldSession]:
         """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
         rows = self.sessions_of(client, race.year)
         meetings = []
@@ -253,10 +253,10 @@ class OpenF1(Source):
         return f" after {counted(self.pace.requests - before, 'request')} to {self.address}"
 
     def bring_season(
-        self, task: Task, year: int, races: Sequence[Race], last_asked: dict[str, str]
+        self, task: Task, year: int, races: Sequence[WantedRace], last_asked: dict[str, str]
     ) -> list[str]:
         """Stores the records of these races, and adds to `last_asked`. Returns what went wrong."""
-        fetched: list[tuple[Race, Rows]] = []
+        fetched: list[tuple[WantedRace, RowsByTable]] = []
         remarks: list[str] = []
         faults: list[str] = []
         asked_so_far = dict(last_asked)
@@ -289,7 +289,11 @@ class OpenF1(Source):
         return faults
 
     def deliver(
-        self, task: Task, year: int, fetched: list[tuple[Race, Rows]], last_asked: dict[str, str]
+        self,
+        task: Task,
+        year: int,
+        fetched: list[tuple[WantedRace, RowsByTable]],
+        last_asked: dict[str, str],
     ) -> None:
         with task.history.database() as old:
             of_rounds = [(race.round, rows) for race, rows in fetched]
@@ -310,7 +314,9 @@ class OpenF1(Source):
         of_parts = [(part, at) for part in parts]
         task.deliver(Delivery(source, [calendar], of_parts, lists, {"asked": recent}))
 
-    def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
+    def of_race(
+        self, client: Client, race: WantedRace, entrants: Entrants, remarks: list[str]
+    ) -> RowsByTable:
         """The rows of a race, by table. Omitted records become remarks with the reason."""
         try:
             weekend = self.weekend(client, race)

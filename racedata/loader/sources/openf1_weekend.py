@@ -17,7 +17,7 @@ from racedata.loader.sources.openf1_rows import (
     qualifying_rows,
     result_rows,
 )
-from racedata.loader.sources.own_calendar import Rows
+from racedata.loader.sources.own_calendar import RowsByTable
 from racedata.model import KINDS
 from racedata.values import Value
 
@@ -34,7 +34,7 @@ SESSION_NAMES = {
 }
 
 
-class Race(NamedTuple):
+class WantedRace(NamedTuple):
     """A race of the database's calendar, and the kinds that are wanted of it."""
 
     year: int
@@ -74,7 +74,7 @@ class Weekend:
     def __init__(
         self,
         rows_of: RowsOf,
-        race: Race,
+        race: WantedRace,
         sessions: Mapping[str, HeldSession],
         results: Sequence[OpenF1Row],
         entrants: Entrants,
@@ -85,7 +85,7 @@ class Weekend:
         self.remarks: list[str] = []
         self.published: dict[str, int] = {}  # the session of which there are laps, or stops
         self.grid: list[OpenF1Row] | None = None
-        self.rows: Rows = {}
+        self.rows: RowsByTable = {}
 
     def of_session(self, name: str, rows: Sequence[OpenF1Row] | None = None) -> list[OpenF1Row]:
         """The results of a session; or, if `rows` are given, those among them of the session."""
@@ -93,7 +93,7 @@ class Weekend:
         rows = self.results if rows is None else rows
         return [row for row in rows if session and row.get("session_key") == session.key]
 
-    def fetch(self) -> Rows:
+    def fetch(self) -> RowsByTable:
         """Fetches the wanted records. Omitted ones become remarks with the reason."""
         for name in dict.fromkeys(SESSION_NAMES.values()):
             for kind in self.kinds_after(name):

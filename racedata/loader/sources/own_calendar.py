@@ -11,13 +11,13 @@ from racedata.values import Value
 
 # The rows of a race by table, with the database's ids of drivers and constructors; `status` is a
 # text.
-Rows = dict[str, list[dict[str, Value]]]
+RowsByTable = dict[str, list[dict[str, Value]]]
 
 
 def with_our_calendar(
     old: ExistingDatabase,
     year: int,
-    races: Sequence[tuple[int, Rows]],
+    races: Sequence[tuple[int, RowsByTable]],
     own_ids: Mapping[str, Mapping[Any, str]],
 ) -> tuple[Calendar, list[Part], dict[str, list[Row]]]:
     """What a Delivery needs, from the rows of some races of a season, by round: the calendar of the
