@@ -111,7 +111,7 @@ def sql_of_id(name: str) -> str:
 
 
 class Target:
-    """The row that a line is about, with the driver in its key, or another one."""
+    """The row that a line is about; with `driver`, the same row of another driver."""
 
     def __init__(self, db: sqlite3.Connection, line: Line, driver: str = "") -> None:
         self.db, self.line, self.name = db, line, line.table.name

@@ -59,7 +59,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
 def corrections_file(store: Store, named: str = "") -> Path | None:
     """The file that a command names, or else the one that the store remembers; None for none.
 
-    Raises LoadError if that is gone.
+    Raises LoadError if the remembered file is gone.
     """
     text = named or str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default"))
     path = WORDS.get(text, Path(text))
@@ -150,8 +150,8 @@ def fault_in_line(line: Correction, rules: Collection[str]) -> tuple[str, str] |
 
 
 class CorrectedRows:
-    """Corrects rows before they are matched: of lists, and the dates of calendars. Knows whose
-    results have another driver, before fastest laps join them.
+    """Corrects rows of lists, and dates of calendars, before they are matched. Also knows which
+    results get another driver: fastest laps follow them.
     """
 
     def __init__(self, lines: Sequence[Line]) -> None:

@@ -167,7 +167,7 @@ def target_of_redirect(url: str, location: str) -> str:
 
 
 class Exchange(Thread):
-    """One request and its answer, in a thread of its own: then the program can give it up at any
+    """One request and its answer, in a thread of its own. So the program can give it up at any
     moment, even while a name is looked up or a header arrives byte by byte.
     """
 

@@ -46,7 +46,7 @@ class MergedList:
         return next((self.ids[mark] for mark in self.marks(row) if mark in self.ids), None)
 
     def update(self, id: int, row: Row) -> None:
-        """Replaces the facts of a row with those that another one knows."""
+        """Replaces facts of the row with this id with those of `row`, if it has them."""
         self.rows[id] |= {
             column: value
             for column, value in row.items()
@@ -58,8 +58,8 @@ class IdsOf:
     """The ids in the database of what a source refers to."""
 
     def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
-        """`ids` has those of rows in the source's list, by its references; `others`, those of all
-        rows in the database, by what identifies them.
+        """`ids` has the ids of rows in the source's list, by the source's references; `others` has
+        the ids of all rows in the database, by what identifies a row.
         """
         self.ids, self.others = ids, others
 
@@ -67,7 +67,7 @@ class IdsOf:
         """The id of what a reference means; None if the database lacks that."""
         if reference in self.ids:
             return self.ids[reference]
-        # A source has facts only about some of those it names.
+        # A source may name a driver that is not in its list.
         return None if reference is None else self.others.get(str(reference).lower())
 
 

@@ -10,8 +10,8 @@ from racedata.loader.matching import CalendarRace
 
 @cache
 def insertion(table: str, columns: tuple[str, ...], rows: int = 1) -> str:
-    """The statement that inserts values of these columns, in so many rows at once: that is faster
-    than one by one. If a row is refused, those before it stay.
+    """The statement that inserts values of these columns, in so many rows at once: this is faster
+    than row by row. If a row is refused, the rows before it stay.
     """
     row = f"({', '.join('?' * len(columns))})"
     return f"INSERT OR FAIL INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"

@@ -174,7 +174,7 @@ class Store:
         except BaseException as error:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
-            # SQLite has ended it: the file, or its journal, has no space, and not that of a build
+            # SQLite has rolled back: there is no space for the store, or for its journal
             elif getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path)) from None
             raise

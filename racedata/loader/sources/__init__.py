@@ -1,4 +1,4 @@
-"""The types of sources, their names, and which of them has an address.
+"""The types of sources, their names, and which type an address belongs to.
 
 The rest of the loader knows this package, and no module in it.
 """
@@ -68,7 +68,7 @@ INDEPENDENT = (*(layout.name for layout in LAYOUTS if not layout.is_of_ergast), 
 
 
 def family(name: str) -> str:
-    """The source from which one with this name descends. Those of one family are one witness.
+    """The family of a source, by its name. Sources of one family are one witness.
 
     Dumps in Ergast's layout, and APIs in its format, descend from Ergast.
     """

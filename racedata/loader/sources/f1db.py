@@ -230,7 +230,7 @@ def rules_of_constructors(
 
 
 def remarks(db: sqlite3.Connection, rules: Iterable[IdRule]) -> Iterator[str]:
-    """Reports ids that f1db_ids.csv does not know, whose reference is a guess."""
+    """Reports ids that are not in f1db_ids.csv: their references are guesses."""
     listed = {rule["reference"] for rule in rules}
     for name, query in zip(("circuits", "constructors", "drivers"), SQL["new"]):
         new = [reference for (reference,) in db.execute(query, [KNOWN_UNTIL])]

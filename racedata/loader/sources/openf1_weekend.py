@@ -88,7 +88,7 @@ class Weekend:
         self.rows: RowsByTable = {}
 
     def of_session(self, name: str, rows: Sequence[OpenF1Row] | None = None) -> list[OpenF1Row]:
-        """The results of a session; or, if `rows` are given, those among them of the session."""
+        """The rows of a session: among `rows`, or else among the results."""
         session = self.sessions.get(name)
         rows = self.results if rows is None else rows
         return [row for row in rows if session and row.get("session_key") == session.key]

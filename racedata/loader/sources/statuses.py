@@ -15,10 +15,10 @@ def known_statuses() -> dict[str, int]:
 
 
 def insert_statuses(stage: Stage, texts: str) -> None:
-    """Inserts the known statuses, and those that a query finds: texts, and numbers that order the
-    new ones.
+    """Inserts the known statuses, and new ones, which get the next ids.
 
-    A text that is not known, whatever its letter case, gets the next id.
+    The query `texts` finds new ones, each with a number by which they are ordered. `Engine` and
+    `engine` are the same.
     """
     known = known_statuses()
     stage.insert("status", ["statusId", "status"], [list(known.values()), list(known)])
