@@ -137,7 +137,7 @@ def test_only_the_service_imports_what_only_linux_has():
 
 
 # The modules of the loader that may import a package.
-LOADER_MAY_IMPORT = {"racedata.loader.store": {"orjson"}, "racedata.loader.http": {"urllib3"}}
+LOADER_MAY_IMPORT = {"racedata.loader.store": {"orjson"}, "racedata.loader.exchange": {"urllib3"}}
 
 
 def test_the_loader_and_the_command_need_few_packages():
@@ -304,8 +304,9 @@ MAY_NOT_IMPORT = {
     "racedata.service.worker": ONLINE - {"racedata.service.environment"},  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
-    # The rest of the loader requests by http.py.
-    **dict.fromkeys(sorted(OFFLINE - {"racedata.loader.http"}), WEB),
+    # The rest of the loader requests by exchange.py.
+    **dict.fromkeys(sorted(OFFLINE - {"racedata.loader.exchange"}), WEB),
+    "racedata.loader.http": WEB - {"urllib"},  # it reads addresses
     **dict.fromkeys(sorted(SOURCES), WEB | DECIDING | CHANGING),  # they say what they have
     **dict.fromkeys(sorted(COMPARING), WEB | FILES | CHANGING),  # they get a finished database
     **dict.fromkeys(sorted(READING), WEB | SOURCES | {REGISTRY, "racedata.loader.store"}),

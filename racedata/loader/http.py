@@ -1,40 +1,21 @@
-"""All requests of the loader: one pool of connections, redirects, proxies, limits on time and size.
+"""What the loader requests and what it is answered: addresses, limits, faults. exchange.py does it.
 
 How often a source may be asked belongs to sources/pace.py, and what an answer means to the source.
 """
 
-import errno
 import re
-import ssl
-import time
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import cache
-from http.client import responses
-from socket import SHUT_RDWR
-from threading import Event, Thread, current_thread
-from typing import IO, Any, NamedTuple
-from urllib.parse import unquote, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import HTTPError, IncompleteRead
-from urllib3.response import HTTPResponse
-from urllib3.util import Timeout, make_headers, parse_url
-
-from racedata import __version__
 from racedata.formats import HTTP, without_query
-from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
+from racedata.loader.errors import LoadError
 
 CREDENTIALS = re.compile("https?://[^/?#]*@", re.IGNORECASE)  # errors and databases would show them
 
 # Limits of time and memory, far above what any dump needs.
 DOWNLOAD_SECONDS = 600
 DOWNLOAD_BYTES = 200_000_000
-IDLE_SECONDS = 30  # without a byte
-LOOK_SECONDS = 0.1  # how often a waiting program shows progress, and notices that it is to end
-REDIRECTS = 10
 
 
 class Secret(NamedTuple):
@@ -42,10 +23,6 @@ class Secret(NamedTuple):
 
     value: str
     address: str
-
-    def is_for(self, url: str) -> bool:
-        ours, other = parse_url(self.address), parse_url(url)
-        return ours[:1] + ours[2:4] == other[:1] + other[2:4]
 
 
 class Request(NamedTuple):
@@ -80,12 +57,19 @@ class NotFetched(LoadError):
 class WrongStatus(NotFetched):
     """An answer with a status other than 200. `type` is its media type."""
 
-    def __init__(self, request: Request, response: HTTPResponse, had_secret: bool) -> None:
-        self.status, self.had_secret = response.status, had_secret
-        self.type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        self.retry_after = response.headers.get("Retry-After")
+    def __init__(
+        self,
+        request: Request,
+        status: int,
+        phrase: str,  # what the status means; empty if no standard has it
+        headers: Mapping[str, str],
+        had_secret: bool,
+    ) -> None:
+        self.status, self.had_secret = status, had_secret
+        self.type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        self.retry_after = headers.get("Retry-After")
         self.place = request.place
-        reason = f"{self.status} {responses.get(self.status, '')}".strip()
+        reason = f"{status} {phrase}".strip()
         super().__init__(f"{self.place}: status {reason}; expected {request.expected}")
 
 
@@ -119,221 +103,3 @@ def check_address(url: str, name: str) -> None:
     if not is_address(url):
         expected = "an http(s) URL with a host and, if any, a port from 1 to 65535"
         raise LoadError(f"{url}: not {name}; expected {expected}")
-
-
-def fetch(
-    request: Request,
-    file: IO[bytes],
-    progress: Progress,
-    turn: Callable[[], AbstractContextManager[object]] = nullcontext,
-) -> Answer:
-    """Copies what is requested into `file`. `turn` surrounds each request: redirects are requests.
-
-    Raises NotFetched or TooLarge.
-    """
-    check_address(request.url, "the URL of a source")
-    url, left = request.url, request.seconds
-    for _ in range(REDIRECTS + 1):
-        with turn():
-            start = time.monotonic()
-            answer = Exchange(request, url, file).result(start + left, progress)
-            left -= time.monotonic() - start
-        if not answer.location:
-            return answer
-        try:
-            url = target_of_redirect(url, answer.location)
-        except ValueError as error:
-            raise NotFetched(f"{request.place}: redirects {error}") from None
-    what = f"more than {REDIRECTS} redirects; expected {request.expected}"
-    raise NotFetched(f"{request.place}: {what}")
-
-
-def target_of_redirect(url: str, location: str) -> str:
-    """Raises ValueError for any other target than http or https.
-
-    Its text has no more of the target than the scheme, because the rest may contain a key.
-    """
-    target = scheme = ""
-    with suppress(ValueError):
-        target = urljoin(url, location)
-        scheme = urlsplit(target).scheme
-    if scheme not in ("http", "https"):
-        raise ValueError(f"to {scheme[:20]!r}; expected http or https")
-    if not is_address(target):
-        raise ValueError("to an unusable address; expected one without user or password")
-    if urlsplit(url).scheme == "https" != scheme:
-        raise ValueError("from https to 'http'; expected https")
-    return target
-
-
-class Exchange(Thread):
-    """One request and its answer, in a thread of its own. So the program can give it up at any
-    moment, even while a name is looked up or a header arrives byte by byte.
-    """
-
-    def __init__(self, request: Request, url: str, file: IO[bytes]) -> None:
-        super().__init__(daemon=True)
-        self.request, self.url, self.file = request, url, file
-        self.received = 0
-        self.done, self.is_given_up = Event(), False
-        self.socket: Any = None
-        self.answer: Answer | None = None
-        self.error: BaseException | None = None
-
-    def result(self, deadline: float, progress: Progress) -> Answer:
-        """The answer, at the latest at the deadline, by time.monotonic."""
-        request = self.request
-        try:
-            self.begin()
-            while not self.done.wait(min(LOOK_SECONDS, max(0, deadline - time.monotonic()))):
-                progress(f"{request.place}: {self.received:,} bytes")
-                if time.monotonic() >= deadline:
-                    raise TimeoutError
-            if self.error:
-                raise self.error
-        except (TimeoutError, HTTPError, ValueError) as error:
-            raise NotFetched(f"{request.place}: {self.reason_of(error)}") from None
-        except OSError as error:  # from the file
-            if error.errno == errno.ENOSPC:
-                raise no_space_for_temporary_files() from None
-            raise
-        finally:
-            self.end()
-        assert self.answer
-        return self.answer
-
-    def begin(self) -> None:
-        try:
-            self.start()
-        except RuntimeError:  # the system has no room for another thread
-            raise MemoryError from None
-
-    def run(self) -> None:
-        try:
-            self.answer = self.exchanged()
-        except BaseException as error:
-            self.error = error
-        finally:
-            self.done.set()
-
-    def exchanged(self) -> Answer:
-        request = self.request
-        headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
-        if request.known:
-            headers["If-None-Match"] = ", ".join(request.known)
-        had_secret = request.secret is not None and request.secret.is_for(self.url)
-        if request.secret and had_secret:
-            headers["Authorization"] = request.secret.value
-        response = pool(proxy_of(self.url)).urlopen(
-            request.method,
-            self.url,
-            headers=headers,
-            redirect=False,
-            retries=False,
-            preload_content=False,
-            decode_content=False,
-            timeout=Timeout(IDLE_SECONDS, IDLE_SECONDS),
-        )
-        assert isinstance(response, HTTPResponse)
-        try:
-            if location := response.get_redirect_location():
-                return Answer("", False, location)
-            etag = entity_tag(response)
-            # Some servers have entity tags, but never answer 304.
-            if request.known and (response.status == 304 or etag in request.known):
-                return Answer(etag, True)
-            if response.status != 200:
-                raise WrongStatus(request, response, had_secret)
-            self.receive(response)
-            return Answer(etag, False)
-        finally:
-            response.close()  # the body of another answer may be endless
-
-    def receive(self, response: HTTPResponse) -> None:
-        size, too_large = self.request.size, response.length_remaining or 0
-        # read1 returns what has arrived, so that a slow download shows progress too.
-        while too_large <= size and (block := response.read1(1 << 16)):
-            self.file.write(block)
-            self.received = too_large = self.received + len(block)
-        if too_large > size:
-            what = f"more than {size:,} bytes; expected {self.request.expected}"
-            raise TooLarge(f"{self.request.place}: {what}")
-
-    def reason_of(self, error: BaseException) -> str:
-        """Why it failed, in one line and without `[Errno 111]`."""
-        while cause := error.__cause__ or error.__context__:
-            error = cause
-        if isinstance(error, TimeoutError):
-            what = f"not complete in {self.request.seconds:,} seconds, or no data for"
-            return f"{what} {IDLE_SECONDS}; got {self.received:,} bytes"
-        if isinstance(error, IncompleteRead) and error.expected:
-            return f"the connection ended {error.expected:,} bytes before the answer did"
-        text = " ".join(str(getattr(error, "strerror", None) or error).split())
-        return text if isinstance(error, OSError) else f"{text}; expected {self.request.expected}"
-
-    def end(self) -> None:
-        """Gives it up, unless it is done."""
-        self.is_given_up = True
-        if not self.done.is_set() and self.socket:
-            with suppress(OSError, AttributeError):  # the latter for TLS inside TLS
-                self.socket.shutdown(SHUT_RDWR)
-            self.done.wait(1)  # so that it writes nothing more into the file
-
-
-# urllib3 does not say on which socket a request waits for its answer. So these connections tell the
-# Exchange, which can then shut the socket down. A pool makes connections of its `ConnectionCls`.
-class Http(HTTPConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 does
-        hold(self.sock)
-        return super().getresponse()
-
-
-class Https(HTTPSConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
-        hold(self.sock)
-        return super().getresponse()
-
-
-class HttpPool(HTTPConnectionPool):
-    ConnectionCls = Http
-
-
-class HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = Https
-
-
-def hold(socket: Any) -> None:
-    """Notes the socket on which the Exchange of this thread begins to read."""
-    exchange = current_thread()
-    assert isinstance(exchange, Exchange)
-    exchange.socket = socket
-    if exchange.is_given_up:
-        raise ConnectionAbortedError
-
-
-def proxy_of(url: str) -> str | None:
-    """The proxy for an address, as variables such as `https_proxy` and `no_proxy` say."""
-    parts = urlsplit(url)
-    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
-
-
-@cache
-def pool(proxy: str | None) -> PoolManager:
-    """The connections of this program, through a proxy or without one."""
-    context = ssl.create_default_context()
-    if proxy:
-        address = parse_url(proxy if "://" in proxy else f"http://{proxy}")
-        user = make_headers(proxy_basic_auth=unquote(address.auth)) if address.auth else None
-        connections: PoolManager = ProxyManager(
-            address._replace(auth=None).url, proxy_headers=user, ssl_context=context
-        )
-    else:
-        connections = PoolManager(ssl_context=context)
-    connections.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
-    return connections
-
-
-def entity_tag(response: HTTPResponse) -> str:
-    """The entity tag of an answer; empty if it has none that can be sent back."""
-    tag = response.headers.get("ETag", "")
-    return tag if re.fullmatch('(W/)?"[!#-~]{1,200}"', tag) else ""

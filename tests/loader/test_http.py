@@ -1,5 +1,5 @@
-"""racedata.loader.http: an answer arrives whole, within its limits of time and size, from http(s)
-alone.
+"""racedata.loader.http, exchange: an answer arrives whole, within its limits of time and size, from
+http(s) alone.
 """
 
 import base64
@@ -17,7 +17,8 @@ from support import SAMPLE
 from support.processes import until
 
 from racedata.loader.errors import LoadError
-from racedata.loader.http import NotFetched, Request, Secret, fetch, target_of_redirect
+from racedata.loader.exchange import fetch, target_of_redirect
+from racedata.loader.http import NotFetched, Request, Secret
 
 REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
 REDIRECTS |= {"/port": "http://127.0.0.1:99999999999999999999/", "/user": "http://me@127.0.0.1/"}

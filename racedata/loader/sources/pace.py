@@ -10,7 +10,7 @@ from typing import IO
 
 from racedata.formats import counted
 from racedata.loader.errors import LoadError, NotYet, Progress
-from racedata.loader.http import Answer, Request, WrongStatus, fetch
+from racedata.loader.http import Answer, Request, WrongStatus
 from racedata.loader.memory import LONGEST_REFUSAL
 from racedata.values import whole_number
 
@@ -50,6 +50,8 @@ class Pace:
 
         Raises LoadError: NotYet, with the seconds, if it asks for a longer pause.
         """
+        from racedata.loader.exchange import fetch
+
         place = request.place
         for attempt in range(1, tries + 1):
             try:

@@ -15,6 +15,7 @@ from support.apis import served
 from support.loads import run_loader
 
 from racedata.loader.errors import LoadError
+from racedata.loader.exchange import is_for
 from racedata.loader.http import Secret
 from racedata.loader.sources.jolpica_download import INDEX, JolpicaDump, dump_in_index
 from racedata.loader.sources.pace import Pace
@@ -149,7 +150,7 @@ def test_an_index_that_redirects_to_another_host_does_not_take_the_token_there(a
     ],
 )
 def test_the_token_is_for_one_scheme_host_and_port(url, gets_it):
-    assert Secret(TOKEN, INDEX).is_for(url) == gets_it
+    assert is_for(Secret(TOKEN, INDEX), url) == gets_it
 
 
 # As Django REST framework answers, with which Jolpica-F1 is written.
