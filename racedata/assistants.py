@@ -166,7 +166,7 @@ class Assistant:
                     kinds,
                     races,
                     ids_in(envelope, catalogue),
-                    where_disputed(parsed, races),
+                    where_disputed(parsed, races, catalogue),
                 ),
             }
         )
@@ -331,11 +331,15 @@ def ids_in(envelope: Json, catalogue: Catalogue) -> dict[str, set[int]]:
     return found
 
 
-def where_disputed(address: Address, races: Sequence[int] | None) -> str:
+def where_disputed(address: Address, races: Sequence[int] | None, catalogue: Catalogue) -> str:
     """Where to read what sources say about the values at an address."""
     accepted = BY_NAME["discrepancies"].rules.filters
     # what sources say about a driver or a circuit belongs to no season
-    front = [] if races is None else [address.season, address.round]
+    front: list[object] = []
+    if races:
+        # in winter, `current` is another season for a calendar than for discrepancies
+        race = catalogue.race_rows[races[0]]
+        front = [address.season and race["year"], address.round and race["round"]]
     filters = [
         word
         for name, value in address.filters.items()

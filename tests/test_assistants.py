@@ -126,9 +126,10 @@ DISAGREE = "sources disagree about these values: "
     [
         ("/2023/18/results", "grid 2, laps 1, rank 1", "/2023/18"),
         ("/2023/18/results?limit=2", "grid 1, laps 1", "/2023/18"),
-        ("/current/last/drivers/norris/results", "grid 1, laps 1", "/current/last/drivers/norris"),
+        ("/current/last/drivers/norris/results", "grid 1, laps 1", "/2023/18/drivers/norris"),
         ("/2023/drivers/norris/results/2", "grid 1, laps 1", "/2023/drivers/norris"),
         ("/2023/18/qualifying", "q1 1", "/2023/18"),
+        ("/current/18/qualifying", "q1 1", "/2023/18"),
         ("/drivers/norris", "dob 1", "/drivers/norris"),
         ("/2023/drivers", "dob 1", ""),
         ("/constructors/mclaren", "nationality 1", "/constructors/mclaren"),

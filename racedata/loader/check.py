@@ -150,11 +150,12 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
         temporary_folder("racedata-", path.name) as folder,
     ):
         with read([source], progress) as group, store.transaction():
-            corrected = CorrectedRows(corrections_at(corrections_file(store)))
+            settings = LoaderSettings.read(os.environ)
+            file = corrections_file(store, settings.corrections)
+            corrected = CorrectedRows(corrections_at(file))
             names = put_last(store, group, corrected, progress)
-            only_open = LoaderSettings.read(os.environ).is_only_open
             new = folder / path.name
-            built = build_database(new, store, corrected, progress, only_open=only_open)
+            built = build_database(new, store, corrected, progress, only_open=settings.is_only_open)
         with closing(open_read_only(new)) as db:
             found = differences_from(db, [public_name(name) for name in names])
     compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]

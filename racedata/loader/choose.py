@@ -1,8 +1,8 @@
 """Chooses what counts, from what every source says. It needs no SQL, file or clock.
 
-docs/data.md has the rules as a table. Those for calendars, records and ids are here. lists.py has
-those for drivers, their numbers, and the like; fill.py, those for the articles of seasons and the
-constructors of cars. store.py has the sources, calendars and parts.
+docs/data.md has the rules as a table. Those for calendars and records are here, and whose ids come
+first. lists.py has those for drivers, their numbers, and the like; fill.py, those for ids, the
+articles of seasons and the constructors of cars. store.py has the sources, calendars and parts.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """Fills a Stage with what was chosen from the store: gives rows ids instead of references.
 
-It knows what was chosen, and not why. Only two rules are here: which article a season has, and
-which constructor a car has. It opens no file, reads no clock, asks no source, and compares nothing.
+It knows what was chosen, and not why. Besides the ids, its rules are which article a season has,
+and which constructor a car has. It opens no file, reads no clock, asks no source, and compares
+nothing.
 """
 
 from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from racedata.database import store_path
 from racedata.formats import is_timestamp, timestamp, utc_now
-from racedata.loader.corrections import CORRECTIONS, corrections_file
+from racedata.loader.corrections import corrections_file, file_named
 from racedata.loader.existing import checksum_at_end
 from racedata.loader.store import NotAStore, Store, UnknownStore, opened_store
 
@@ -38,10 +38,12 @@ def remember(database: Path, name: str, facts: Mapping[str, object]) -> None:
             store.remember(name, facts)
 
 
-def remembered_corrections(database: Path) -> Path | None:
-    """The file of corrections that the store remembers; the project's own without a store."""
-    without_store: Path | None = CORRECTIONS
-    return ask_store(database, corrections_file, without_store)
+def corrections_to_use(database: Path, named: str) -> Path | None:
+    """The file of corrections that a setting names, or else the one that the store remembers; the
+    project's own without a store.
+    """
+    without_store = file_named(named or "default")
+    return ask_store(database, lambda store: corrections_file(store, named), without_store)
 
 
 def copied_from(database: Path) -> list[str]:

@@ -18,7 +18,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.http import NotFetched
 from racedata.loader.load import load
-from racedata.loader.memory import remembered_corrections
+from racedata.loader.memory import corrections_to_use
 from racedata.loader.program import run
 from racedata.loader.reading import put_all_read, read, sources_read_together
 from racedata.loader.rebuild import put_next_state, take_apart
@@ -49,7 +49,7 @@ def provide(database: str) -> None:
             except NotFetched:
                 is_out_of_reach = True
                 raise
-        build_without_lock(path, settings.is_only_open, progress)
+        build_without_lock(path, settings, progress)
         return []
 
     try:
@@ -72,9 +72,9 @@ def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]
     return load(addresses, settings, progress)
 
 
-def build_without_lock(path: Path, only_open: bool, progress: Progress) -> None:
-    before = identity_of_file(str(path))
-    corrected = CorrectedRows(corrections_at(remembered_corrections(path)))
+def build_without_lock(path: Path, settings: LoaderSettings, progress: Progress) -> None:
+    before, only_open = identity_of_file(str(path)), settings.is_only_open
+    corrected = CorrectedRows(corrections_at(corrections_to_use(path, settings.corrections)))
     with (
         temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
         closing(Store(IN_MEMORY)) as store,

@@ -30,7 +30,12 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import NewFile, has_no_temporary_space, replacement
 from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
-from racedata.loader.source_list import after_load, after_refresh, put_source_list
+from racedata.loader.source_list import (
+    after_load,
+    after_refresh,
+    list_that_counts,
+    put_source_list,
+)
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
 from racedata.loader.store import IN_MEMORY, Store, opened_store, store_to_read
@@ -256,8 +261,14 @@ def put_if_apart(existing: ExistingDatabase, store: Store) -> None:
 
 
 def take_apart(existing: ExistingDatabase, store: Store) -> None:
-    """Puts what a database has into the store, by source. The store has its state then."""
+    """Puts what a database has into the store, by source. The store has its state then.
+
+    An older copy of the database's own store knows the list of sources, which the database does not
+    have.
+    """
     tables = Tables(existing.db, "main")
+    is_own = store.state[0] == existing.state[0]
+    addresses = list_that_counts(store) if is_own else [*DEFAULT_LIST]
     store.clear()
     # The ids of all dumps are kept: they do not clash, because they are of one database.
     sources = [
@@ -275,7 +286,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         for _, source in sources
         if not source.is_loaded
     ]
-    addresses = after_refresh(after_load(DEFAULT_LIST, loaded), asked)
+    addresses = after_refresh(after_load(addresses, loaded), asked)
     put_source_list(store, addresses, is_read=False)
     store.put_statuses(
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}

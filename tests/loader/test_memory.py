@@ -80,7 +80,7 @@ def test_a_store_of_another_version_remembers_nothing_and_stays_as_it_is(databas
     before = store_path(database).read_bytes()
     assert history(database).notes == history(database).remembered == {}
     assert memory.copied_from(database) == []
-    assert memory.remembered_corrections(database) == CORRECTIONS
+    assert memory.corrections_to_use(database, "") == CORRECTIONS
     memory.remember(database, ONE, {"release": 3})
     remember_followed(database, [ONE])
     assert store_path(database).read_bytes() == before

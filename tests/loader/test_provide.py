@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 from support import spoiling
-from support.loads import changed, rows_as_before, rows_of, signals_kept
+from support.loads import (
+    changed,
+    file_of_corrections,
+    rows_as_before,
+    rows_of,
+    select,
+    signals_kept,
+)
 
 from racedata.cli import needed_at
 from racedata.database import store_path
@@ -56,3 +63,12 @@ def test_a_load_that_has_ended_in_the_meantime_counts(database, complete, monkey
     with signals_kept():
         provide(str(database))
     assert database.read_bytes() == complete.read_bytes()
+
+
+def test_the_service_begins_with_the_corrections_that_the_settings_name(tmp_path, monkeypatch):
+    file = file_of_corrections(tmp_path, "drivers,alonso,number,14,77,me")
+    monkeypatch.setenv("CORRECTIONS", str(file))
+    with signals_kept():
+        provide(str(tmp_path / "x.db"))
+    number = "SELECT number FROM drivers WHERE driverRef = 'alonso'"
+    assert select(tmp_path / "x.db", number) == [(77,)]

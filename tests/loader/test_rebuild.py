@@ -30,6 +30,7 @@ from racedata.loader.rebuild import (
     store_of,
     take_apart,
 )
+from racedata.loader.source_list import list_that_counts
 from racedata.loader.store import opened_store
 from racedata.model import RECORDS
 
@@ -114,6 +115,16 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
         build_database(database.with_name("again.db"), store, CorrectedRows([]), lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
+
+
+def test_an_older_copy_of_the_store_still_knows_the_list_of_sources(tmp_path):
+    database = tmp_path / "x.db"
+    assert run_loader(F1DB, database, "--only").returncode == 0
+    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
+        of_revision(-1)(store)
+        assert condition_of(store, existing) is Condition.APART
+        take_apart(existing, store)
+        assert list_that_counts(store) == [str(F1DB)]
 
 
 def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_of_the_ids(tmp_path):

@@ -30,6 +30,7 @@ from racedata.service.caching import (
     decompressed,
     size_of,
 )
+from racedata.service.environment import IS_BUSY
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 
@@ -369,3 +370,18 @@ def test_threads_do_not_disturb_the_count_of_its_bytes():
         list(pool.map(busy, range(1, 9)))
     assert cache.size == taken(cache) <= cache.capacity
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/ergast/f1/results", "limit=101", 503),
+        ("/ergast/f1/2023.ics", "limit=50", 503),
+        ("/circuits", "", 503),
+        ("/ergast/f1/results", "limit=100", 200),
+    ],
+)
+def test_while_too_many_slow_answers_wait_another_one_is_refused(sample, path, query, status):
+    answer = request(sample, PATH_INFO=path, QUERY_STRING=query, **{IS_BUSY: True})
+    assert answer.status_int == status
+    assert answer.headers.get("Retry-After") == ("10" if status == 503 else None)

@@ -19,6 +19,7 @@ from support.processes import limited, open_files
 from racedata.database import CHECKSUM_BYTES, SCHEMA
 from racedata.service.app import create_app
 from racedata.service.reload import Reloading, ReloadingApp
+from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
 RESULTS = "/ergast/f1/2023/9/results.json"
@@ -333,3 +334,22 @@ def test_a_database_without_its_tables_is_rejected_whatever_its_checksum_says(se
     later(service)
     assert town(service) == before
     assert "has unexpected content" in rejected(service)
+
+
+def test_a_file_that_is_replaced_while_the_first_one_is_read_is_taken_at_the_next_check(
+    path, other_database, monkeypatch
+):
+    read = Snapshot.read
+
+    def read_and_replace(path):
+        data = read(path)
+        shutil.copy(other_database, f"{path}.new")
+        os.replace(f"{path}.new", path)
+        return data
+
+    with monkeypatch.context() as until_then:
+        until_then.setattr(Snapshot, "read", read_and_replace)
+        reloading = Reloading(str(path), lambda data, current: data)
+    before = reloading.data
+    reloading.check()
+    assert reloading.data is not before
