@@ -189,7 +189,7 @@ class Assistant:
         except StatementError as error:
             raise Refused(str(error)) from None
         data, kinds = db.served.data, tables & {*KINDS}
-        answer: Json = {"rows": [of_json(row) for row in rows]}
+        answer: Json = {"rows": [as_json(row) for row in rows]}
         if not is_all:
             answer["note"] = (
                 f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."
@@ -236,7 +236,7 @@ class Assistant:
         return self.ask(f"/changes?{urlencode({'since': since})}")
 
 
-def of_json(row: Json) -> Json:
+def as_json(row: Json) -> Json:
     """A row without blobs, which JSON does not have."""
     return {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
 

@@ -1,11 +1,10 @@
 """The service as a WSGI application: its routes, its middleware and its handling of errors.
 
-`create_app` makes it for one database. `application` is for gunicorn: it reloads the database file
-when it changes. Only what concerns all requests alike belongs here.
+It is for one database; server.py has a new one made for each. Only what concerns all requests alike
+belongs here.
 """
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -21,16 +20,15 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
 from racedata.service.environment import UNFINISHED, SlowBody
-from racedata.service.health import Health, sample_notice
+from racedata.service.health import Health
 from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import Pages
-from racedata.service.process_memory import keep_what_exists
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
-from racedata.service.ratelimit.stores import LimitStore, store_for
+from racedata.service.ratelimit.stores import LimitStore
 from racedata.service.refresh_times import RefreshTimes
-from racedata.service.reload import CurrentFile, ReloadingApp
+from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -143,22 +141,3 @@ def answer_unexpected(
     resp.status = falcon.HTTP_500
     description = "The service failed to answer this request."
     write_problem(req, resp, falcon.HTTPInternalServerError(description=description))
-
-
-def application(settings: Settings) -> ReloadingApp:
-    """The service, which reloads the database file when it changes.
-
-    Raises DatabaseError or SettingError.
-    """
-    limit_store = store_for(settings)
-    app = ReloadingApp(
-        settings.database,
-        lambda data, current: create_app(settings, data, limit_store, current),
-    )
-    if notice := sample_notice(app.data, settings.follows):
-        log.warning(notice)
-    # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
-    # new worker has the newest good data, and shares its memory.
-    os.register_at_fork(before=app.check, after_in_child=app.watch)
-    keep_what_exists()
-    return app

@@ -163,10 +163,8 @@ class CachedAnswers:
         make: Callable[[], Body],
         is_slow: bool,
     ) -> None:
-        """Answers 304, or 200 with the body under `key`, whose plain form `make` makes if it is
-        missing.
-
-        If it is missing and `make` is slow, the answer stays UNFINISHED. Raises
+        """Answers 304, or 200 with the body that the cache has under `key`. If it has none, `make`
+        makes the plain one; if that is slow, the answer stays UNFINISHED. Raises
         HTTPServiceUnavailable if too many such answers wait already.
         """
         if self.validators.send_if_known(req, resp):

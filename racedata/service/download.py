@@ -1,6 +1,6 @@
 """The database as a file: `/racedata.db`, whole, with its checksum as the ETag.
 
-It is for services without nginx, which otherwise hands out the file itself, also in parts
+It is for services without nginx: where there is one, nginx hands out the file itself, also in parts
 (deploy/nginx.conf). The content of the file does not matter here.
 """
 

@@ -1,5 +1,5 @@
-"""The resource `/healthz`: what is loaded, for people and monitors. Other modules share its
-notice of the sample.
+"""The resource `/healthz`: what is loaded, for people and monitors. Pages and the log show the same
+notice if that is only the sample.
 
 healthcheck.py is the command that asks it.
 """

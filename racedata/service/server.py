@@ -20,13 +20,20 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
-from racedata.service.app import application
-from racedata.service.process_memory import collect_seldom, return_large_blocks
+from racedata.service.app import create_app
+from racedata.service.health import sample_notice
+from racedata.service.process_memory import (
+    collect_seldom,
+    keep_what_exists,
+    return_large_blocks,
+)
 from racedata.service.ratelimit.clients import TrustedProxies
+from racedata.service.ratelimit.stores import store_for
 from racedata.service.reload import ReloadingApp
 from racedata.service.worker import STOP_SIGNALS, Worker
 from racedata.settings import SettingError, Settings, in_url, stop
 
+log = logging.getLogger(__name__)
 SPARE_FILES = 50  # open files of a worker other than its connections
 
 
@@ -111,6 +118,25 @@ class Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
             self.log.warning("%s", line)
 
 
+def application(settings: Settings) -> ReloadingApp:
+    """The service, which reloads the database file when it changes.
+
+    Raises DatabaseError or SettingError.
+    """
+    limit_store = store_for(settings)
+    app = ReloadingApp(
+        settings.database,
+        lambda data, current: create_app(settings, data, limit_store, current),
+    )
+    if notice := sample_notice(app.data, settings.follows):
+        log.warning(notice)
+    # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
+    # new worker has the newest good data, and shares its memory.
+    os.register_at_fork(before=app.check, after_in_child=app.watch)
+    keep_what_exists()
+    return app
+
+
 def config(settings: Settings) -> Mapping[str, Any]:
     """The configuration of gunicorn, which options of gunicorn after `--` can change."""
     return {
@@ -166,7 +192,7 @@ def open_files() -> int:
 def set_up_process(settings: Settings) -> None:
     """Sets what holds for this whole process, the master, and for the workers that it forks.
 
-    What depends on the data is in app.application.
+    What depends on the data is in `application`.
     """
     # The usual soft limit is for programs that call select().
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(), open_files()))

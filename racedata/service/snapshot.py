@@ -85,7 +85,7 @@ class Snapshot:
         """All sources with their times: `(row, public name, public URL, times)`.
 
         First those in the database; then those that were asked but have given nothing, which have
-        no row. A source without times has what is `otherwise`.
+        no row. A source that is not in `times` has the times `otherwise`.
         """
         others = {**times}
         for row in self.sources():

@@ -102,8 +102,9 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     other clients may wait for one of them.
 
     With a Redis, even the call of the application may wait. Then `threads` (server.py) is more than
-    1, and that many other threads call it, so that these calls do not wait for slow answers. Even
-    then, a client that has closed only its sending side gets every answer that is not slow.
+    1, and that many other threads call it, so that these calls do not wait for slow answers. With
+    or without a Redis, a client that has closed only its sending side gets all answers but slow
+    ones.
 
     Only a file follows its headers piece by piece, so that downloads take no memory and
     other clients have their turn in between.

@@ -18,7 +18,7 @@ NOTHING = dict.fromkeys(("entered", *COUNTED), 0)
 
 
 class Career(NamedTuple):
-    """A driver or a constructor, with the words that both need."""
+    """A driver or a constructor: what the data calls it, and what a season of it has."""
 
     kind: str  # an endpoint and a filter: `drivers`
     column: str  # of its id

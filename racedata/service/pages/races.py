@@ -239,7 +239,9 @@ def most(winners: Iterable[Json]) -> list[tuple[Json, int]]:
 
 
 def ranked(ranking: Sequence[T], number: Callable[[T], Any], first: int = MOST) -> list[T]:
-    """The first of a ranking, and all with the same number as the last of them."""
+    """The first of a ranking, and those who share the number of the last one: if the fifth and the
+    sixth have three wins each, both are among the first five.
+    """
     return [
         each
         for place, each in enumerate(ranking)
