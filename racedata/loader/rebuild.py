@@ -46,7 +46,12 @@ from racedata.settings import LoaderSettings
 
 @dataclass
 class NewDatabase:
-    """A new database, and the one that it replaces, if there is one."""
+    """A new database, and the one that it replaces, if there is one.
+
+    The block of `store` ends first, and commits the store; then the block of `new_database` ends,
+    and puts the file in place. If the program is killed in between, the database is BEHIND its
+    store, and the next command builds it again.
+    """
 
     file: NewFile
     settings: LoaderSettings  # with the path where it is put
