@@ -81,7 +81,7 @@ def addresses_in(text: str) -> list[str]:
     words = text.split()
     is_name = text in (*NAMES, SAMPLE_NAME)
     if text and (os.path.exists(path) or (words == [text] and not is_name and "://" not in text)):
-        return [SAMPLE_NAME if os.path.realpath(path) == SAMPLE else path]
+        return [SAMPLE_NAME if path == SAMPLE else path]
     return (
         [PUBLISHED.get(text, text)]
         if words == [text]
