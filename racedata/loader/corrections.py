@@ -89,17 +89,17 @@ def corrections_at(path: Path | None) -> Sequence[Line]:
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
         raise LoadError(f"{path}: {what}; expected a file of corrections, or default or none")
-    lines = corrections_once(path, file_state(str(path)))
-    if path.resolve() == CORRECTIONS:
-        return lines
-    own = set(map(value_of, lines))
     project = corrections_once(CORRECTIONS, file_state(str(CORRECTIONS)))
-    return [*lines, *(line for line in project if value_of(line) not in own)]
+    if path.resolve() == CORRECTIONS:
+        return project
+    lines = corrections_once(path, file_state(str(path)))
+    own = {corrected_value(line.correction) for line in lines}
+    return [*lines, *(line for line in project if corrected_value(line.correction) not in own)]
 
 
-def value_of(line: Line) -> tuple[str, str, str]:
+def corrected_value(line: Correction) -> tuple[str, str, str]:
     """Which value, or row, a line corrects."""
-    return line.table.name, line.correction.key.casefold(), line.correction.column
+    return line.table, line.key.casefold(), line.column or ""
 
 
 @lru_cache(maxsize=2)
@@ -118,10 +118,10 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
     rules = {line.key: line.witnesses for line in lines if line.table == RULE}
     used, seen, corrections = set[str](), set[tuple[str, ...]](), list[Line]()
     for number, line in enumerate(lines, 1):
-        same = (line.table, line.key.casefold(), line.column or "")
-        if same in seen:
+        value = corrected_value(line)
+        if value in seen:
             raise file.duplicate(number, ["table", "key", "column"])
-        seen.add(same)
+        seen.add(value)
         if fault := fault_in_line(line, rules):
             raise file.fault(*fault, file.line_of(number))
         if named := NAMED_RULE.fullmatch(line.witnesses):

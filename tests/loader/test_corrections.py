@@ -150,6 +150,12 @@ def test_the_projects_own_file_may_be_about_other_data(tmp_path):
     assert "what the data does not have" not in run.stdout
 
 
+def test_the_projects_own_file_is_known_at_a_relative_path(monkeypatch):
+    monkeypatch.chdir(CORRECTIONS.parent.parent)
+    relative = CORRECTIONS.relative_to(CORRECTIONS.parent.parent)
+    assert not any(line.is_own for line in corrections_at(relative))
+
+
 WRONG = r"""
 pilots,alonso,number,14,41, line 2, column table: 'pilots'; expected one of circuits,
 drivers,alonso,shoe,14,41: drivers alonso shoe: no such column; expected one of driverRef,
