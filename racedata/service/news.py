@@ -131,6 +131,8 @@ def lines_of(changes: Sequence[Json], names: Names, limit: int) -> list[str]:
         )
         if is_new(change):
             old, new = "none", f"{new} records"
+        elif is_gone(change):
+            old, new = f"{old} records", "none"
         about = [
             kind_in_words(change["kind"]),
             entrant_name(change, names),

@@ -147,5 +147,6 @@ def test_records_that_are_gone_are_no_value_that_has_changed(altered, tmp_path):
     database, dump = tmp_path / "racedata.db", shutil.copytree(SAMPLE, tmp_path / "dump")
     built(dump, database)
     built(without(dump, tmp_path / "less", 2023, 18), database)
-    titles = [entry.title.rpartition(" (")[0] for entry in entries(database)]
-    assert "United States Grand Prix 2023: results are gone" in titles
+    found = {entry.title.rpartition(" (")[0]: entry for entry in entries(database)}
+    gone = found.get("United States Grand Prix 2023: results are gone")
+    assert gone and "results, all: 20 records → none; no source has it any more" in gone.summary
