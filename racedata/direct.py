@@ -32,6 +32,9 @@ from racedata.statements import Statements
 if TYPE_CHECKING:
     import pandas
 
+# Columns with numbers and other texts. They are texts in a frame, even if all values are numbers.
+MIXED = ("positionText", "value", "oldValue", "sourceValue")
+
 
 def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":
     """Opens the database at `path`; by default, the one that the command `racedata` uses.
@@ -145,8 +148,8 @@ class Database(Answering):
         request = self.request(parsed, parameters, accepted)._replace(limit=ALL)
         _, _, objects = found.find(self.served, request)
         text = BytesIO(spreadsheets.write(found, self.served.catalogue, objects))
-        # a text, even if all of its values here are numbers
-        return pandas.read_csv(text, dtype={"positionText": str})
+        said = (f"Sources.{source}" for source in self.served.catalogue.sources_compared)
+        return pandas.read_csv(text, dtype=dict.fromkeys([*MIXED, *said], str))
 
     def sql(self, select: str, *values: Any) -> list[dict[str, Any]]:
         """The rows of one statement that only reads, as dicts. `values` replace its `?`.

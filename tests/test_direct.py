@@ -149,6 +149,27 @@ def test_a_frame_takes_the_parameters_of_the_endpoint_beside_its_filters(databas
     assert found[["season", "driverId", "state"]].values.tolist() == [[2023, "alonso", "open"]]
 
 
+PLACES = (
+    """INSERT INTO discrepancies (kind, key, columnName, year, value, state, explanation, doubt)
+    VALUES ('results', '2023/18/alonso', 'position', 2023, '3', 'open', '', 1)""",
+    "INSERT INTO discrepancy_values SELECT record, 1, 'sample', '4' FROM discrepancies",
+    """INSERT INTO corrections (tableName, key, columnName, sourceValue, value, witnesses, year)
+    VALUES ('results', '2023/18/alonso', 'position', '4', '3', '', 2023)""",
+    """INSERT INTO changes (revision, changedAt, kind, key, columnName, oldValue, value, reason)
+    VALUES (2, '2023-10-23T00:00:00Z', 'results', '2023/18/alonso', 'position', '4', '3', '')""",
+)
+
+
+def test_values_of_many_kinds_are_texts_in_a_frame_even_if_all_are_numbers(database):
+    with open_database(changed(database, "DELETE FROM corrections", *PLACES)) as db:
+        disputed, corrected, altered = (
+            db.frame(each) for each in ("discrepancies", "corrections", "changes")
+        )
+    assert disputed[["value", "Sources.sample"]].values.tolist() == [["3", "4"]]
+    assert corrected[["sourceValue", "value"]].values.tolist() == [["4", "3"]]
+    assert altered[["oldValue", "value"]].values.tolist() == [["4", "3"]]
+
+
 @pytest.mark.parametrize(
     ("endpoint", "name", "said"),
     [
