@@ -1,7 +1,7 @@
 """How texts are read and written, each way once.
 
-Both halves use most of the functions, but only the loader uses `is_timestamp` and
-`abridged`. A format that only the service needs is in the module that needs it.
+Both halves use most of the functions, but only the loader uses `is_timestamp` and `abridged`. A
+format that only the service needs is in the module that needs it.
 """
 
 import re

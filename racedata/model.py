@@ -136,7 +136,7 @@ class Table(NamedTuple):
 
     @property
     def id_key(self) -> str:
-        """`driverId`: of a list, the column with its ids, and their key in an answer."""
+        """The column with the ids of a list, and their key in an answer: `driverId`."""
         return f"{self.singular}Id"
 
     @property

@@ -1,7 +1,7 @@
 """The feed of changes: Atom (RFC 4287), an entry for each race and build.
 
-endpoints.py decides which changes a feed has. Their objects come from serializers.py, and the words
-of an entry from news.py.
+endpoints.py decides which changes a feed has. serializers.py makes their objects. news.py writes
+the words of an entry.
 """
 
 from collections.abc import Sequence

@@ -126,8 +126,9 @@ def has_put_last(case: Case, by_time: SourceRows, other: SourceRows) -> bool:
 
 
 def only_last_in_other(order: Sequence[Key], other_order: Sequence[Key]) -> set[Key]:
-    """The few drivers whom only the other order has last: b, if the orders are a b c d and a c d b.
-    Empty if the orders differ in another way too.
+    """The drivers who are last in the other order only, at most MAX_LAST.
+
+    For the orders a b c d and a c d b, this is b. Empty if the orders differ in another way too.
     """
     for count in range(1, MAX_LAST + 1):
         last = other_order[-count:]

@@ -425,7 +425,7 @@ def keys_in_some(all_rows: Collection[SourceRows]) -> set[Key]:
 
 
 def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:
-    """The drivers who have several rows, or of whom a source has no row that another has."""
+    """The drivers with several rows in a source, or with a row that only some sources have."""
     several = {key for rows in all_rows for key in rows.several}
     return {driver for (driver,) in several | keys_in_some(all_rows)}
 

@@ -75,9 +75,8 @@ def opened(address: str, recognised_by: Collection[str], names: Collection[str])
 
     `names` are the names of published sources, for errors.
     """
-    address = os.path.expanduser(
-        address
-    )  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
+    # In SOURCE=~/data.zip, make's shell leaves the ~ as it is.
+    address = os.path.expanduser(address)
     if os.path.isdir(address):
         yield Dump(address, dump_in(Path(address), address, recognised_by), None)
     elif os.path.isfile(address):

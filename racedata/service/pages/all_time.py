@@ -202,12 +202,12 @@ def facts(ask: Ask) -> dict[str, Any]:
     rankings = {
         "Drivers": [
             *of_careers("Driver", drivers),
-            sprint_wins(ask, "Driver"),
+            sprint_wins(ask, "Driver", DRIVER.column),
             *of_ages(drivers),
         ],
         "Constructors": [
             *of_careers("Constructor", constructors),
-            sprint_wins(ask, "Constructor"),
+            sprint_wins(ask, "Constructor", CONSTRUCTOR.column),
         ],
         "Races": [*of_races(ask, won)],
         "Seasons": [*of_seasons(ask, drivers)],
@@ -264,13 +264,13 @@ def of_careers(kind: str, histories: Sequence[History]) -> Iterator[Ranking]:
         yield Ranking(caption, kind, head, first_of(found), "{:,}".format)
 
 
-def sprint_wins(ask: Ask, kind: str) -> Ranking:
+def sprint_wins(ask: Ask, kind: str, column: str) -> Ranking:
     """Drivers or constructors by the sprints that they won."""
     who: dict[str, Json] = {}
     wins = Counter[str]()
     for race in ask("sprint", ALL, None, None, sprint="1"):
         for result in race["SprintResults"]:
-            id = result[kind][f"{kind.lower()}Id"]
+            id = result[kind][column]
             who[id] = result[kind]
             wins[id] += 1
     found = [Entry(number, who[id]) for id, number in wins.items()]

@@ -32,7 +32,7 @@ RACES = ("calendar", "race", "races", "schedule", "sprint", "sprints")
 RESULT = ("result", "results")
 STANDINGS = ("championship", "leader", "leads", "points", "standings")
 WIN = ("victories", "win", "wins")
-# Words for parts of pages, and where these are: of a career, and of what else is found.
+# Which part of a page a word means. The pages of drivers and constructors share most words.
 OF_A_CAREER = {
     **dict.fromkeys((*WIN, "won"), "wins"),
     **dict.fromkeys(POLE, "poles"),
