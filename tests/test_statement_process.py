@@ -80,6 +80,20 @@ def test_a_huge_statement_ends_with_one_line_and_little_memory(statements, impat
     assert own_memory(asked.process.pid) < 30 + (MAX_HEAP >> 20)
 
 
+# A short statement that names a view two to the power of 16 times.
+DOUBLED_VIEWS = ", ".join(
+    f"a{n} AS (SELECT x.* FROM a{n - 1} AS x JOIN a{n - 1} AS y)" for n in range(1, 17)
+)
+
+
+def test_a_statement_that_needs_too_much_memory_ends_with_one_line(sample_database):
+    statements = StatementProcess(str(sample_database), BOUNDS, seconds=60)
+    first = "a0 AS (SELECT * FROM race_results)"
+    with pytest.raises(StatementError, match="^the statement needs too much memory; expected one "):
+        run(statements, f"WITH {first}, {DOUBLED_VIEWS} SELECT count(*) FROM a16")
+    assert races(statements) == [{"n": 88}]
+
+
 def test_a_statement_that_was_stopped_leaves_no_process(impatient):
     until(lambda: goes_on(impatient))
     before = impatient.process.pid

@@ -6,9 +6,6 @@ import random
 import subprocess
 import sys
 import zlib
-from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
-from email.utils import format_datetime, parsedate_to_datetime
 from functools import lru_cache
 
 import pytest
@@ -139,22 +136,6 @@ def test_a_client_with_the_answer_gets_304_without_a_query_and_any_other_the_ans
     assert data.queries == 0
 
 
-@pytest.mark.parametrize("days", [-1, 0, 1, None])
-def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the_answer(
-    sample, days
-):
-    known = sample.get(ADDRESS)
-    built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"])
-    assert parsedate_to_datetime(known.headers["Last-Modified"]) == built_at
-    since = "yesterday" if days is None else format_datetime(built_at + timedelta(days), True)
-    headers, status = {"If-Modified-Since": since}, 200 if days != 0 else 304
-    answer = sample.get(ADDRESS, headers=headers, status=status)
-    assert answer.headers["ETag"] == known.headers["ETag"]
-    assert bool(answer.body) == (status == 200)
-    # RFC 9110, 13.1.3: ignored if there is an If-None-Match.
-    sample.get(ADDRESS, headers={**headers, "If-None-Match": '"other"'}, status=200)
-
-
 @pytest.mark.parametrize(
     "address",
     ["/ergast/f1/nothing", "/ergast/f1/1997/last/results", f"{ADDRESS}?limit=x", "/nothing"],
@@ -220,31 +201,6 @@ def others(answer):
     """The headers that are the same whether an answer is compressed or not."""
     form = ("content-encoding", "content-length")
     return {name: value for name, value in answer.headers.items() if name.lower() not in form}
-
-
-def test_an_answer_that_fits_into_a_packet_with_its_headers_is_not_compressed(sample):
-    codings = {}
-    for limit in range(12):
-        address = f"/ergast/f1/2023/18/laps?limit={limit}"
-        sent = raw(sample, address, "gzip")
-        codings[len(raw(sample, address, "identity").body)] = sent.headers.get("Content-Encoding")
-        assert (
-            len(sent.body)
-            + sum(len(f"{name}: {value}\r\n") for name, value in sent.headers.items())
-            < 1448
-        )
-    assert {length < SMALL for length, coding in codings.items() if coding is None} == {True}
-    assert {length < SMALL for length, coding in codings.items() if coding == "gzip"} == {False}
-
-
-def test_a_range_is_ignored(sample):
-    for coding in ("", "gzip"):
-        whole = raw(sample, LAPS, coding)
-        answer = raw(
-            sample, LAPS, coding, HTTP_RANGE="bytes=0-9", HTTP_IF_RANGE=whole.headers["ETag"]
-        )
-        assert answer.status == "200 OK"
-        assert (answer.body, dict(answer.headers)) == (whole.body, dict(whole.headers))
 
 
 GROWTH = """
@@ -342,34 +298,6 @@ def test_the_least_recently_used_answer_makes_room():
     assert cache.find(named("a"))
     cache.put(named("d"), bodies["d"])
     assert [bool(cache.find(named(name))) for name in "abcd"] == [True, False, True, True]
-
-
-def test_a_body_that_the_cache_has_no_room_for_evicts_no_other():
-    cache = Cache(20_000)
-    for name in "abc":
-        cache.put(named(name), Body(b"x" * 800))
-    cache.put(named("large"), Body(b"x" * 20_000))
-    assert cache.find(named("large")) is None
-    assert all(cache.find(named(name)) for name in "abc")
-
-
-def test_threads_do_not_disturb_the_count_of_its_bytes():
-    cache = Cache(20_000)
-    bodies = [body(number, 30 * number) for number in range(97)]
-    wrong = []
-
-    def busy(seed):
-        for number in range(2000):
-            each = number * seed % 97
-            if (cached := cache.find(named(str(each)))) is None:
-                cache.put(named(str(each)), bodies[each])
-            elif cached != bodies[each]:
-                wrong.append(each)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(busy, range(1, 9)))
-    assert cache.size == taken(cache) <= cache.capacity
-    assert not wrong
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@ cannot.
 """
 
 import os
-import re
-import signal
 import socket
 import subprocess
 import sys
@@ -127,13 +125,6 @@ def test_it_starts_and_answers_if_no_file_can_be_written(one_worker):
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
 
 
-def test_a_folder_that_takes_no_files_prevents_the_start_in_one_line(one_worker):
-    ended = run(SERVE, GUNICORN_CMD_ARGS="--worker-tmp-dir /proc", **one_worker)
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert "Traceback" not in ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith("racedata: worker-tmp-dir: ")
-
-
 def test_more_connections_than_open_files_cause_no_errors(one_worker):
     address = ("127.0.0.1", int(one_worker["PORT"]))
     with running(with_open_files(120), **one_worker) as lines, ExitStack() as stack:
@@ -174,16 +165,6 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker, tmp_pat
     del one_worker["PORT"]
     with log.open("w") as output, gunicorn(environ=one_worker, output=output, command=command):
         until(lambda: "Worker exiting" in log.read_text())
-
-
-def test_a_second_master_starts_in_the_same_way(one_worker, tmp_path):
-    log = tmp_path / "log"
-    del one_worker["PORT"]
-    with log.open("w") as output, gunicorn(environ=one_worker, output=output) as running:
-        running.process.send_signal(signal.SIGUSR2)
-        until(lambda: log.read_text().count("Booting worker") == 2)
-        _, second = re.findall(r"\[(\d+)\] \[INFO\] Listening", log.read_text())
-        os.kill(int(second), signal.SIGTERM)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ The environment variable SERVICE_SECONDS makes the floods longer.
 import http.client
 import itertools
 import os
-import random
 import shutil
 import signal
 import socket
@@ -47,24 +46,6 @@ def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_
     assert_limited(flood, quota=quota, per_second=per_second)
     assert flood.broken == 0
     assert_served(*good)
-
-
-@pytest.mark.long(7)
-def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(
-    sample_database, tmp_path
-):
-    flood = Client(ADDRESS, connections=64)
-    kills = 4 * int(SECONDS)
-    with (
-        service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running,
-        traffic(running.address, flood) as ended,
-    ):
-        for _ in range(kills):
-            ended.wait(0.5)
-            until(lambda: running.workers() != [])
-            os.kill(random.choice(running.workers()), signal.SIGKILL)
-    # Answers may be lost with the worker that made them, a token never.
-    assert_limited(flood, quota=4, per_second=4, lost=kills)
 
 
 @pytest.mark.parametrize("end_workers", ["HUP", "kill"])
