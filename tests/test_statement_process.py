@@ -89,7 +89,7 @@ DOUBLED_VIEWS = ", ".join(
 def test_a_statement_that_needs_too_much_memory_ends_with_one_line(sample_database):
     statements = StatementProcess(str(sample_database), BOUNDS, seconds=60)
     first = "a0 AS (SELECT * FROM race_results)"
-    with pytest.raises(StatementError, match="^the statement needs too much memory; expected one "):
+    with pytest.raises(StatementError, match=r"^the statement needs too much memory; "):
         run(statements, f"WITH {first}, {DOUBLED_VIEWS} SELECT count(*) FROM a16")
     assert races(statements) == [{"n": 88}]
 

@@ -328,34 +328,6 @@ def test_every_record_has_what_is_known(tmp_path):
         compare_every_record(Pair(database, folder, finish_times), folder)
 
 
-@pytest.fixture(scope="module")
-def winter(tmp_path_factory):
-    """The sample after the last race of 2023: what was to come is the calendar of 2024."""
-    folder = tmp_path_factory.mktemp("winter")
-
-    def move(row):
-        if row["year"] != "2023" or int(row["round"]) <= 18:
-            return row
-        dates = {
-            name: value.replace("2023-", "2024-")
-            for name, value in row.items()
-            if name.endswith("date")
-        }
-        return row | dates | {"year": "2024", "round": str(int(row["round"]) - 18)}
-
-    source = edited(SAMPLE, folder / "source", races=move)
-    with (source / "seasons.csv").open("a", encoding="utf-8") as file:
-        file.write("2024,https://example.org/2024\n")
-    return Pair(built(source, folder / "racedata.db"), source)
-
-
-def test_random_addresses_with_current_have_the_same_answers_in_winter(winter):
-    addresses = Addresses(winter.oracle)
-    for _ in range(300):
-        address = re.sub("^(/[12][0-9]{3}(?=[/.]|$))?", "/current", addresses.address())
-        winter.answer(address, *addresses.page())
-
-
 def test_filters_of_laps_pit_stops_and_qualifying_must_all_match_the_same_result(tmp_path):
     folder = shutil.copytree(SAMPLE, tmp_path / "dump")
     race = race_ids(folder, 2023)[18]

@@ -5,7 +5,6 @@ The environment variable SERVICE_SECONDS makes the floods longer.
 """
 
 import http.client
-import itertools
 import os
 import shutil
 import signal
@@ -176,33 +175,3 @@ def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
             set().union(*(each.bodies for each in ended_clients if each.path == path))
             == expected[path]
         )
-
-
-@pytest.mark.long(5)
-def test_a_request_during_a_change_of_the_database_takes_one_token(
-    sample_database, other_database, tmp_path
-):
-    databases = [sample_database, other_database]
-    path = shutil.copy(sample_database, tmp_path / "racedata.db")
-    numbers = itertools.count()
-
-    def new_client():
-        number = next(numbers)
-        return [("X-Forwarded-For", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")]
-
-    settings = {
-        "WEB_CONCURRENCY": "2",
-        "RACEDATA_CACHE_SIZE": "0",
-        "RACEDATA_TRUSTED_PROXIES": "127.0.0.1",
-        "RACEDATA_BURST_LIMIT": "1/second",
-    }
-    clients = Client("/ergast/f1/2023/9/results.json", connections=8, headers=new_client)
-    with (
-        service(path, tmp_path / "log", **settings) as running,
-        traffic(running.address, clients) as ended,
-    ):
-        for swap in range(1, 10 * int(SECONDS + 1) + 2):
-            ended.wait(0.1)
-            os.replace(shutil.copy(databases[swap % 2], tmp_path / "new.db"), path)
-        until(lambda: len(clients.bodies) == 2)  # the last swap was to the other database
-    assert clients.statuses.keys() == {200}
