@@ -37,7 +37,6 @@ class Download:
     def __init__(self, data: Snapshot, current: CurrentFile, last_modified: str) -> None:
         self.current = current
         self.tag = f'"{data.checksum.hex()}"'
-        self.last_modified = last_modified
         self.headers = [
             ("etag", self.tag),
             ("last-modified", last_modified),
@@ -47,7 +46,7 @@ class Download:
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        file, is_known = self.current.file, has_known(req.env, self.tag, self.last_modified)
+        file, is_known = self.current.file, has_known(req.env, self.tag)
         if file.has_changed() and not is_known:
             raise falcon.HTTPServiceUnavailable(description=CHANGED, retry_after=RETRY_SECONDS)
         resp.set_headers(self.headers)
