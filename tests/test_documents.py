@@ -26,7 +26,7 @@ from racedata.service.openapi import PARAMETERS
 from racedata.service.pages.differing_values import DOUBTS, NEWS
 from racedata.service.refresh_times import RefreshTimes
 from racedata.service.reload import CurrentFile
-from racedata.service.request import ACCEPTED, OWN_PARAMETERS
+from racedata.service.request import FORMATS, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
 from racedata.settings import LoaderSettings, Settings, option, settings_in, variable_of
 from racedata.statement_process import MAX_HEAP
@@ -124,7 +124,7 @@ def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
 
 def test_the_table_of_parameters_has_each_with_the_endpoints_that_accept_it():
     _, *rows = table("Parameter")
-    of_formats = dict.fromkeys(name for names in ACCEPTED.values() for name in names)
+    of_formats = dict.fromkeys(name for format in FORMATS.values() for name in format.accepted)
     assert [in_code(row[0]) for row in rows] == [
         *([name] for name in of_formats),
         *([name] for name in ("since", "state", "provenance")),

@@ -13,10 +13,10 @@ import orjson
 
 from racedata import __version__
 from racedata.service import download, queries
-from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
+from racedata.service.addresses import FILTERS, Grammar, Rules
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, Endpoint
-from racedata.service.request import ACCEPTED, ParsedRequest
+from racedata.service.request import PAGE, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
 from racedata.service.serializers import ECHO
 
@@ -118,7 +118,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
             "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
             "tags": [endpoint.name],
             "summary": endpoint.summary,
-            "parameters": references(*ACCEPTED[JSON], *endpoint.rules.parameters, "If-None-Match"),
+            "parameters": references(*PAGE, *endpoint.rules.parameters, "If-None-Match"),
             "responses": {
                 "200": reference("responses", f"{endpoint.name}-answer"),
                 **{status: reference("responses", status) for status in sorted(RESPONSES)},

@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from errno import EADDRINUSE
@@ -17,7 +16,6 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
 from racedata.service.app import create_app
@@ -145,7 +143,6 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "logger_class": Log,
         "on_starting": on_starting,
         "when_ready": lambda server: log_examples(server, settings),
-        "pre_exec": pre_exec,
         # Load the application once, before the workers are forked. Then they share the memory of
         # the rate limits, even after a restart or reload of workers, and a wrong setting or
         # database is reported only once.
@@ -216,10 +213,6 @@ def set_up_process(settings: Settings) -> None:
 def on_starting(server: Arbiter) -> None:
     """Ends with one line if the service cannot start."""
     check_options(server.cfg)
-    try:
-        WorkerTmp(server.cfg).close()
-    except (OSError, RuntimeError) as error:
-        stop(f"worker-tmp-dir: {error}; expected a folder that takes new files")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
     # gunicorn would retry for five seconds. This socket only binds: if it listened, clients that
@@ -279,12 +272,6 @@ def log_examples(server: Arbiter, settings: Settings) -> None:
         )
         server.log.info("Open %s/%s", address, elsewhere)
         server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)
-
-
-def pre_exec(server: Arbiter) -> None:
-    """Starts a new master (SIGUSR2) as this one was started, and able to receive signals."""
-    server.START_CTX["args"] = sys.orig_argv
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 class Log(Logger):  # type: ignore[misc]  # gunicorn has no types

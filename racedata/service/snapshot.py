@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from racedata import database
-from racedata.database import not_enough_memory
 from racedata.formats import public_name, public_url, without_query
 from racedata.licences import SOURCES, licence_of_file
 
@@ -46,10 +45,7 @@ class Snapshot:
     @classmethod
     def read(cls, path: str) -> "Snapshot":
         """The snapshot of the file at `path`. Raises DatabaseError."""
-        try:
-            return cls(database.read(path), path)
-        except MemoryError:
-            raise not_enough_memory(path) from None
+        return cls(database.read(path), path)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
