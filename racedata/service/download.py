@@ -4,20 +4,12 @@ It is for services without nginx: where there is one, nginx hands out the file i
 (deploy/nginx.conf). The content of the file does not matter here.
 """
 
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import falcon
 
-from racedata.database import OpenFile
 from racedata.service.caching import RETRY_SECONDS, has_known
 from racedata.service.environment import FileBody
 from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from socket import socket
 
 PATH = "/racedata.db"
 CONTENT_TYPE = "application/vnd.sqlite3"
@@ -56,30 +48,6 @@ class Download:
         resp.content_type = CONTENT_TYPE
         resp.content_length = file.size
         if req.method == "GET":
-            resp.stream = OpenFileBody(file)
+            resp.stream = FileBody(file)
 
     on_head = on_get
-
-
-class OpenFileBody(FileBody):
-    """An open file as the body of an answer. The kernel sends it."""
-
-    # how many bytes one client gets before others have their turn
-    AT_ONCE = 1 << 17
-
-    def __init__(self, file: OpenFile) -> None:
-        self.file = file
-        self.size = file.size  # bytes
-        self.sent = 0  # bytes
-
-    def send_to(self, sock: "socket") -> bool:
-        if self.file.has_changed():
-            raise OSError("the file has changed")
-        sent = os.sendfile(sock.fileno(), self.file.descriptor, self.sent, self.AT_ONCE)
-        self.sent += sent
-        return self.sent >= self.size
-
-    def __iter__(self) -> Iterator[bytes]:
-        while part := os.pread(self.file.descriptor, self.AT_ONCE, self.sent):
-            self.sent += len(part)
-            yield part

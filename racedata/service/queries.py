@@ -173,19 +173,13 @@ class RecordTable:
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, wanted)
         others = {name: value for name, value in wanted.items() if name not in CALENDAR_COLUMNS}
-        # as in `page_of_list`, the last number is the number of rows
-        last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
-        sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
+        sql = f"SELECT raceId FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
-        for race, count in data.rows(sql, calendar.values):
+        for (race,) in data.rows(sql, calendar.values):
             before, left = max(offset - total, 0), limit - len(rows)
-            of_race = {**others, "race": race}
-            if others:
-                count, page = self.page_of_list(data, of_race, left, before)
-                rows += page
-            elif left and before < count:
-                rows += self.numbered_rows(data, self.where(of_race), left, before)
+            count, page = self.page_of_list(data, {**others, "race": race}, left, before)
             total += count
+            rows += page
         return total, rows
 
 
