@@ -149,22 +149,16 @@ class RecordTable:
         if limit == 0 or offset >= total:
             return total, []
         if is_unfiltered:
-            return total, self.numbered_rows(data, where, limit, offset)
+            # No row before the page is read: the last page of timings is as fast as the first.
+            where.add("record > ? AND record <= ?", [offset, offset + limit])
+            sql = f"SELECT {self.selected} FROM {self.name}{where} ORDER BY record"
+            return total, data.rows(sql, where.values)
         # Few rows of a season match. The plus makes SQLite search them by race, and sort them.
         # Without it, SQLite would read the matching rows of all seasons, in order: a millisecond
         # more for `2023/practice/1` and `2023/results/R`.
         order = "+record" if "season" in wanted else "record"
         sql = f"SELECT {self.selected} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
-
-    def numbered_rows(self, data: Snapshot, where: Where, limit: int, offset: int) -> list[Row]:
-        """A page of rows that are numbered without gaps.
-
-        No row before it is read: the last page of lap timings is as fast as the first.
-        """
-        page = Where([*where.terms, "record > ? AND record <= ?"], where.values)
-        sql = f"SELECT {self.selected} FROM {self.name}{page} ORDER BY record"
-        return data.rows(sql, (*page.values, offset, offset + limit))
 
     def page_of_season(
         self, data: Snapshot, wanted: Wanted, limit: int, offset: int
