@@ -168,15 +168,6 @@ def test_a_view_says_where_and_for_which_constructor(sample_database, view):
     assert others == [number] * 4
 
 
-def test_the_constructor_of_a_lap_or_stop_is_that_of_the_result(sample_database):
-    results = "SELECT DISTINCT constructorRef, driverRef, year, round FROM race_results"
-    for view in ("laps", "stops"):
-        found = select(
-            sample_database, f"SELECT DISTINCT constructorRef, driverRef, year, round FROM {view}"
-        )
-        assert {*found} <= {*select(sample_database, results)}
-
-
 def test_the_constructor_in_a_championship_is_the_last_that_the_driver_joined(database):
     of_driver = "driverId = (SELECT driverId FROM drivers WHERE driverRef = 'norris')"
     last = "(SELECT constructorId FROM constructors WHERE constructorRef = 'alpine')"

@@ -4,16 +4,12 @@ databases.
 The environment variable SERVICE_SECONDS makes the floods longer.
 """
 
-import http.client
 import os
 import shutil
 import signal
-import socket
-from pathlib import Path
 
 import pytest
 from support.answers import bodies
-from support.hostile import GOOD_KEEP_ALIVE
 from support.processes import OFF, open_files, service, until
 from support.traffic import (
     ADDRESS,
@@ -97,43 +93,6 @@ def test_no_request_is_dropped_while_workers_are_replaced(
     # A worker that ends closes connections that have been idle for a second. On a busy machine, a
     # client may send its next request, or the first one, just then.
     assert_served(*clients, may_overtake=True)
-
-
-def is_read(connection):
-    """Whether the other end of a connection has read all bytes.
-
-    While other connections come and go, Linux may leave this one out of its list.
-    """
-    ends = f"0100007F:{connection.getpeername()[1]:04X} 0100007F:{connection.getsockname()[1]:04X} "
-    lines = Path("/proc/net/tcp").read_text().splitlines()
-    return any(line.split()[4].endswith(":00000000") for line in lines if ends in line)
-
-
-def next_status(connection):
-    """The status of the next answer on a connection, once it is complete."""
-    answer = http.client.HTTPResponse(connection)
-    answer.begin()
-    answer.read()
-    return answer.status
-
-
-def test_a_request_in_progress_is_answered_when_the_service_ends(sample_database, tmp_path):
-    with (
-        service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **OFF) as running,
-        socket.create_connection(running.address, timeout=20) as connection,
-    ):
-        connection.sendall(GOOD_KEEP_ALIVE)
-        assert next_status(connection) == 200
-        connection.sendall(GOOD_KEEP_ALIVE[:30])
-        until(lambda: is_read(connection))
-        (worker,) = running.workers()
-        os.kill(worker, signal.SIGSTOP)  # it would wait for the rest for only a second
-        running.process.send_signal(signal.SIGTERM)
-        until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
-        connection.sendall(GOOD_KEEP_ALIVE[30:])
-        os.kill(worker, signal.SIGCONT)
-        assert next_status(connection) == 200
-        assert running.process.wait(timeout=20) == 0
 
 
 def open_databases(worker):
