@@ -248,7 +248,6 @@ def fitting(db: Answering, parsed: Address, given: Parameters) -> Json:
 
 
 def page_of(envelope: Json) -> tuple[int, int, int]:
-    """The limit, the offset and the total of an answer."""
     return int(envelope["limit"]), int(envelope["offset"]), int(envelope["total"])
 
 
@@ -283,7 +282,6 @@ def remarks_on(
 
 
 def kind_of(endpoint: Endpoint) -> str:
-    """The kind of an endpoint's records; for a list, such as drivers, its name."""
     return endpoint.record_kind or endpoint.name
 
 

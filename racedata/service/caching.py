@@ -124,7 +124,6 @@ class Cache:
         return key in self._bodies
 
     def find(self, key: Hashable) -> Body | None:
-        """The cached body; None if the cache has none."""
         with self._lock:
             body = self._bodies.get(key)
             if body is not None:

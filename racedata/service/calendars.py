@@ -138,7 +138,6 @@ def head(built_at: datetime, description: str) -> bytes:
 
 
 def alarm_before(minutes: int) -> bytes:
-    """An alarm so many minutes before an event."""
     alarm = Alarm()
     alarm.add("ACTION", "DISPLAY")
     alarm.add("TRIGGER", timedelta(minutes=-minutes))

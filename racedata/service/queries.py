@@ -57,7 +57,6 @@ class Where:
                 self.add(f"{column} = ?", [wanted[name]])
 
     def among(self, column: str, values: Collection[Value]) -> None:
-        """Adds that a column has one of these values."""
         self.add(f"{column} IN ({', '.join('?' * len(values))})", values)
 
     def race(self, wanted: Wanted) -> None:
@@ -101,7 +100,6 @@ class RecordTable:
 
     @cached_property
     def selected(self) -> str:
-        """These columns in SQL."""
         return ", ".join(self.columns)
 
     @property
@@ -271,7 +269,6 @@ def ids_of_races(data: Snapshot, wanted: Wanted) -> set[int]:
 
 
 def ids_of_entrants(data: Snapshot, column: str, wanted: Wanted) -> set[int]:
-    """The driverIds or constructorIds that match."""
     return distinct(data, column, entries_or_results(wanted), where_results(wanted))
 
 

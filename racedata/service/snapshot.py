@@ -57,7 +57,6 @@ class Snapshot:
         return self.rows(sql, values)[0]
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """The single value of such a row."""
         return self.row(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
@@ -94,7 +93,6 @@ class Snapshot:
                 yield None, public_name(name), public_url(name), of_source
 
     def licence(self) -> str:
-        """The licence of the whole file."""
         return licence_of_file(
             (public_name(row["name"]), row["licence"]) for row in self.rows(SOURCES)
         )
@@ -111,7 +109,6 @@ class Snapshot:
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
 
     def last_date_with_results(self) -> str:
-        """The date of the last race that has results."""
         of_results = "SELECT raceId FROM results"
         return str(self.value(f"SELECT max(date) FROM races WHERE raceId IN ({of_results})"))
 
