@@ -182,31 +182,6 @@ def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_serve
     assert rejected(service) is None
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        spoiling.cut_off,
-        spoiling.emptied,
-        spoiling.overwritten,
-        spoiling.bytes_changed,
-        spoiling.flipped,
-    ],
-)
-def test_writing_into_the_served_file_changes_no_answer(service, path, sample_database, spoil):
-    good = sample_database.read_bytes()
-    before, body = town(service), service.get(f"{RESULTS}?limit=19").body
-    for number in range(20):
-        spoil(path)
-        later(service)
-        assert town(service) == before
-        service.get(f"{RESULTS}?limit=19&offset={number}", status=200)  # not cached
-        assert rejected(service)
-        path.write_bytes(good)
-    later(service)
-    assert service.get(f"{RESULTS}?limit=19").body == body
-    assert rejected(service) is None
-
-
 def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(
     service, path, other_database, caplog
 ):
