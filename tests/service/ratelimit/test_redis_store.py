@@ -99,6 +99,24 @@ def test_if_redis_hangs_each_request_is_decided_in_one_timeout(caplog, in_one_ti
     assert len(outages(caplog)) == 1
 
 
+def test_an_answer_ends_an_outage_and_both_are_logged_once(patient, caplog):
+    caplog.set_level("INFO", "racedata")
+    clock = Clock(0)
+
+    def answer(connection, command):
+        connection.sendall(b"-LOADING\r\n" if len(fake.commands) < 3 else FULL)
+
+    with fake_redis(answer) as fake, redis_store(fake.url, clock=clock) as store:
+        for _ in range(4):
+            for _ in range(10):
+                store.take(b"a")
+            clock.now += 1
+    assert len(fake.commands) == 22  # two attempts fail, all later requests reach it
+    began, ended = [record.message for record in caplog.records]
+    assert began.startswith("limit store unavailable (")
+    assert ended == "limit store available again"
+
+
 def test_during_an_outage_one_request_at_a_time_tries_redis_again(patient):
     clock, meanwhile = Clock(0), []
 
