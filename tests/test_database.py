@@ -64,14 +64,7 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
 
 @pytest.mark.parametrize(
     "spoil",
-    [
-        spoiling.missing,
-        spoiling.emptied,
-        spoiling.truncated,
-        spoiling.grown,
-        spoiling.version(12),
-        spoiling.version(3),
-    ],
+    [spoiling.missing, spoiling.emptied, spoiling.truncated, spoiling.version(3)],
 )
 def test_the_command_that_the_message_names_works(database, spoil):
     spoil(database)

@@ -194,11 +194,8 @@ def test_with_threads_a_client_that_has_closed_its_sending_side_is_answered(tmp_
         assert next(answers(half_closed)) == b"OK"
 
 
-@pytest.mark.parametrize("threads", ["1", "4"])
-def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(
-    tmp_path, threads
-):
-    with other_application(tmp_path, "--threads", threads) as (running, _, stack):
+def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(tmp_path):
+    with other_application(tmp_path) as (running, _, stack):
         for path in ("/list", "/iterator", "/slow-body"):
             connection = connected(running, stack)
             connection.sendall(request(path))
@@ -285,9 +282,8 @@ def test_a_stop_answers_all_requests_that_have_arrived(stopping, tmp_path):
         assert [client.recv(15) for client in clients] == [ANSWERED] * 100
 
 
-@pytest.mark.parametrize("threads", ["1", "4"])
-def test_a_slow_answer_that_is_made_during_a_stop_promises_no_further_one(tmp_path, threads):
-    with other_application(tmp_path, "--threads", threads) as (running, locked, stack):
+def test_a_slow_answer_that_is_made_during_a_stop_promises_no_further_one(tmp_path):
+    with other_application(tmp_path) as (running, locked, stack):
         worker = answering_worker(running, stack)
         client = connected(running, stack)
         client.sendall(request("/slow"))
