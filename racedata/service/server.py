@@ -44,7 +44,7 @@ def serve(
 
     `restart_follower` is called every second. It returns what it did, in one line, or nothing.
     """
-    set_up_process(settings)
+    set_up_process()
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
     logging.getLogger(__package__).setLevel(logging.INFO)
@@ -186,20 +186,13 @@ def open_files() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
-def set_up_process(settings: Settings) -> None:
+def set_up_process() -> None:
     """Sets what holds for this whole process, the master, and for the workers that it forks.
 
     What depends on the data is in `application`.
     """
     # The usual soft limit is for programs that call select().
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(), open_files()))
-    # The master has a temporary file per worker, and during a reload one more per new worker.
-    if open_files() < (needed := 2 * settings.workers + 100):
-        stop(
-            f"WEB_CONCURRENCY={settings.workers} needs {needed} open files, "
-            f"but the system allows {open_files()} (ulimit -n): use fewer workers, "
-            "or raise that limit"
-        )
     return_large_blocks()
     collect_seldom()
     # Stop signals wait until a new worker can handle them (`Worker.init_signals`): gunicorn would

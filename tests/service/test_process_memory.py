@@ -13,7 +13,7 @@ from racedata.service import server
 from racedata.settings import Settings
 
 settings = Settings(database=sys.argv[1], workers=1)
-server.set_up_process(settings)
+server.set_up_process()
 server.application(settings)
 print(gc.get_threshold()[0], gc.get_freeze_count())
 """

@@ -106,16 +106,6 @@ def test_a_client_that_connects_while_it_starts_is_answered(one_worker):
         assert answer == OK
 
 
-@pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
-def test_it_does_not_start_with_more_workers_than_open_files_allow(one_worker, workers, open_files):
-    ended = run(with_open_files(open_files), **{**one_worker, "WEB_CONCURRENCY": workers})
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr == (
-        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files, "
-        f"but the system allows {open_files} (ulimit -n): use fewer workers, or raise that limit\n"
-    )
-
-
 def test_it_starts_and_answers_if_no_file_can_be_written(one_worker):
     command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *SERVE]
     with running(command, **one_worker) as lines:
