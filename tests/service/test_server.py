@@ -85,7 +85,7 @@ def test_a_second_service_on_the_same_port_does_not_start(one_worker):
 
 
 def test_a_client_that_connects_while_it_starts_is_answered(one_worker):
-    for _ in range(5):
+    for _ in range(2):
         process = subprocess.Popen(
             SERVE,
             cwd=ROOT,
