@@ -306,3 +306,10 @@ def test_while_too_many_slow_answers_wait_another_one_is_refused(
     answer = request(app, PATH_INFO=path, QUERY_STRING=query, **{IS_BUSY: True})
     assert answer.status_int == status
     assert answer.headers.get("Retry-After") == ("10" if status == 503 else None)
+
+
+def test_a_body_that_the_cache_has_no_room_for_evicts_no_other():
+    cache = Cache(20_000)
+    cache.put(named("a"), Body(b"x" * 800))
+    cache.put(named("large"), Body(b"x" * 20_000))
+    assert [cache.find(named(name)) is None for name in ("a", "large")] == [False, True]
