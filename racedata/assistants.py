@@ -31,7 +31,6 @@ from racedata.statements import Bounds, Rows, StatementError, too_large
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
-LONGEST = 8190  # characters of an address, as over HTTP
 SHOWN = 5  # races that are named as provisional, or as without results
 # Without records, they say that nothing is disputed, corrected or changed.
 MAY_BE_EMPTY = ("changes", "corrections", "discrepancies", "discrepancycounts")
@@ -94,7 +93,7 @@ class Refused(Exception):
 
 
 def written(answer: Json) -> str:
-    return orjson.dumps(answer).decode()
+    return orjson.dumps(answer, default=bytes.hex).decode()  # JSON has no blobs
 
 
 class OpenedDatabase(Answering):
@@ -142,8 +141,6 @@ class Assistant:
 
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
-        if len(address) > LONGEST:
-            raise Refused(f"the address has more than {LONGEST:,} characters; expected fewer")
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
         given = parse_query(query)
         db = self.current()
@@ -189,7 +186,7 @@ class Assistant:
         except StatementError as error:
             raise Refused(str(error)) from None
         data, kinds = db.served.data, tables & {*KINDS}
-        answer: Json = {"rows": [as_json(row) for row in rows]}
+        answer: Json = {"rows": rows}
         if not is_all:
             answer["note"] = (
                 f"Only the first {BOUNDS.rows} rows; count, group, or add LIMIT and OFFSET."
@@ -236,11 +233,6 @@ class Assistant:
         return self.ask(f"/changes?{urlencode({'since': since})}")
 
 
-def as_json(row: Json) -> Json:
-    """A row without blobs, which JSON does not have."""
-    return {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
-
-
 def fitting(db: Answering, parsed: Address, given: Parameters) -> Json:
     """An answer with as many of its records as its size allows. Raises ValueError or LookupError,
     as `Answering.answer` does.
@@ -256,7 +248,6 @@ def fitting(db: Answering, parsed: Address, given: Parameters) -> Json:
 
 
 def page_of(envelope: Json) -> tuple[int, int, int]:
-    """The limit, the offset and the total of an answer."""
     return int(envelope["limit"]), int(envelope["offset"]), int(envelope["total"])
 
 
@@ -291,7 +282,6 @@ def remarks_on(
 
 
 def kind_of(endpoint: Endpoint) -> str:
-    """The kind of an endpoint's records; for a list, such as drivers, its name."""
     return endpoint.record_kind or endpoint.name
 
 

@@ -76,11 +76,7 @@ class FileContent(NamedTuple):
     def connect(self) -> sqlite3.Connection:
         """A connection to a copy of the database in memory, which threads may share."""
         connection = sqlite3.connect(":memory:", check_same_thread=False)
-        try:
-            connection.deserialize(self.database)
-        except MemoryError:
-            connection.close()
-            raise
+        connection.deserialize(self.database)
         connection.execute("PRAGMA query_only = ON")
         return connection
 
@@ -113,15 +109,8 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> FileContent:
             os.close(descriptor)
     except FileNotFoundError:
         raise DatabaseError(path, "is missing", BUILD) from None
-    except MemoryError:
-        raise not_enough_memory(path) from None
     except OSError as error:
         raise DatabaseError(path, f"cannot be read ({error.strerror})", transient=True) from None
-
-
-def not_enough_memory(path: str | Path) -> DatabaseError:
-    """The error of a file for which this process has too little memory at the moment."""
-    return DatabaseError(path, "needs more memory", transient=True)
 
 
 def write_checksum(path: Path) -> None:

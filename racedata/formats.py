@@ -27,7 +27,6 @@ def milliseconds(text: str) -> int:
 
 
 def hours_to_thousandths(milliseconds: int) -> tuple[int, int, int, int]:
-    """Hours, minutes, seconds, thousandths."""
     seconds, thousandths = divmod(milliseconds, 1000)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)

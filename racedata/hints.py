@@ -1,25 +1,18 @@
-"""What messages tell a user to do about a database, with a command for the current folder."""
+"""What messages tell a user to do about a database."""
 
 import os
 import shlex
+import sys
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-INSTALLED = CHECKOUT / ".venv/bin/racedata"  # by `make`, in a folder that is not in PATH
-# The command in the checkout's folder: for pages, which do not show where that is.
-# Path.exists would raise an error if the user may not look.
-IN_CHECKOUT = ".venv/bin/racedata" if os.path.exists(INSTALLED) else "racedata"
-
-
-def command() -> str:
-    """How to run this `racedata` from the current folder."""
-    if not os.path.exists(INSTALLED):
-        return IN_CHECKOUT
-    is_here = os.path.exists(IN_CHECKOUT) and os.path.samefile(IN_CHECKOUT, INSTALLED)
-    return IN_CHECKOUT if is_here else shlex.quote(str(INSTALLED))
-
-
-COMMAND = command()
+# The command in the folder of the checkout: for pages, which do not show where that is. Path.exists
+# would raise an error if the user may not look.
+IN_CHECKOUT = (
+    ".venv/bin/racedata" if os.path.exists(CHECKOUT / ".venv/bin/racedata") else "racedata"
+)
+# The command as the user has started it.
+COMMAND = shlex.quote(sys.argv[0]) if os.path.basename(sys.argv[0]) == "racedata" else IN_CHECKOUT
 
 # What to do about a file that cannot be used.
 BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"

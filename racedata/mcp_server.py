@@ -75,7 +75,6 @@ SINCE = "A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z."
 
 
 def server_of(assistant: Assistant) -> "MCPServer":
-    """The server: four tools, and the resources."""
     from anyio import CapacityLimiter, from_thread, to_thread
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError

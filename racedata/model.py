@@ -38,8 +38,6 @@ from racedata.values import (
 
 
 class Session(NamedTuple):
-    """A session of a weekend."""
-
     name: str  # in the table `sessions`, which lacks the race itself
     # Its key in a race object; empty for the race, whose date and time are the object's own fields.
     key: str

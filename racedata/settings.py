@@ -64,8 +64,6 @@ def matching(pattern: str, expected: str) -> Parse:
 
 
 def whole_number(least: int, most: int) -> Parse:
-    """Parses whole numbers from `least` to `most`."""
-
     def parse(text: str) -> int:
         if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
             raise ValueError(f"a whole number from {least} to {most}")
@@ -75,7 +73,6 @@ def whole_number(least: int, most: int) -> Parse:
 
 
 def host_name(text: str) -> str:
-    """Parses host names and IP addresses."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -220,7 +217,6 @@ class LoaderSettings(SharedSettings):
 
     @property
     def is_only_open(self) -> bool:
-        """Whether only sources under CC BY or CC0 may be used."""
         return self.licence == "open"
 
 
@@ -277,7 +273,6 @@ class Settings(SharedSettings):
         return [each for each in (self.burst_limit, self.sustained_limit) if each]
 
     def values_that_affect(self, *shown: Affected) -> list[Any]:
-        """The values of the fields that affect every answer, or one of these."""
         affecting = ("every answer", *shown)
         return [
             getattr(self, each.name)
@@ -299,7 +294,6 @@ class Settings(SharedSettings):
 
 
 def settings_in(half: type[SharedSettings]) -> "list[Field[Any]]":
-    """The fields that are settings, in order."""
     return [each for each in fields(half) if "parse" in each.metadata]
 
 

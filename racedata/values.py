@@ -145,7 +145,6 @@ def text(expected: str) -> Parser:
 
 
 def one_of(words: Collection[str]) -> Parser:
-    """A parser of words."""
     return Parser(f"one of {', '.join(words)}", "|".join(map(re.escape, words)))
 
 
@@ -161,8 +160,6 @@ def key_in(numbers: Mapping[str, int], expected: str) -> Parser:
 
 
 def id_in(ids: Collection[int], expected: str) -> Parser:
-    """A parser of numbers that must be among `ids`."""
-
     def convert(text: str) -> int:
         number = int(text)
         if number not in ids:

@@ -43,16 +43,6 @@ def test_a_generated_dump_is_identical_unless_the_seed_differs(made, tmp_path):
         } == differ
 
 
-def test_a_generated_dump_says_its_purpose_and_has_everything_else_of_its_original(made):
-    for file in made.iterdir():
-        header, *rows = file.read_text(encoding="utf-8").splitlines()
-        assert "for benchmarks only" in header
-        assert (
-            file.name == "lap_times.csv"
-            or rows == (SAMPLE / file.name).read_text(encoding="utf-8").splitlines()[1:]
-        )
-
-
 def test_a_generated_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path):
     laps = """SELECT year, round, sum(laps),
             (SELECT count(*) FROM lap_times WHERE raceId = races.raceId)

@@ -90,10 +90,7 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
     assert b'"series":"f2"' in answer
 
 
-@pytest.mark.parametrize(
-    "option",
-    ["args", "--config=x.py", "--check-config", "--print-config", "--worker-class=gthread"],
-)
+@pytest.mark.parametrize("option", ["args", "--config=x.py", "--worker-class=gthread"])
 def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option, sample_database):
     ended = run_racedata("serve", "--database", str(sample_database), "--", option)
     name = option.strip("-").partition("=")[0].replace("-", "_")
@@ -148,20 +145,6 @@ def test_a_wrong_option_of_gunicorn_is_one_line_whatever_gunicorn_reads_itself(
 def test_serve_ends_with_one_line_if_it_cannot_start(arguments, environ, line):
     ended = run_racedata("serve", *arguments, **environ)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", f"racedata: {line}\n")
-
-
-def test_serve_imports_nothing_from_the_current_folder(sample_database, tmp_path):
-    (tmp_path / "racedata").mkdir()
-    for name in ["falcon", "gunicorn", "json", "resource", "setproctitle", "racedata/__init__"]:
-        (tmp_path / f"{name}.py").write_text("raise SystemExit(__file__)")
-    (tmp_path / "link").symlink_to(tmp_path)
-    environ = {
-        "PATH": os.environ["PATH"],
-        "PWD": str(tmp_path / "link"),
-        "RACEDATA_DATABASE": str(sample_database),
-    }
-    command = [RACEDATA, "serve", "--", "--certfile", "none"]  # which is refused at the very end
-    assert subprocess.run(command, cwd=tmp_path, env=environ).returncode == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -370,14 +353,6 @@ def test_an_empty_path_in_the_environment_is_refused(command, monkeypatch):
     assert ended.returncode == 1
     said = "RACEDATA_DATABASE='': expected the path of a file"
     assert ended.stderr == f"racedata {command}: {said}\n"
-
-
-def test_a_misspelt_setting_stops_the_loader_too(monkeypatch):
-    monkeypatch.setenv("RACEDATA_SORUCES", "f1db")
-    ended = racedata("refresh", "--follow")
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("racedata refresh: RACEDATA_SORUCES='f1db': no such setting; ")
-    assert ended.stderr.count("\n") == 1
 
 
 def test_corrections_may_be_named_by_a_variable(tmp_path, monkeypatch):

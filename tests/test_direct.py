@@ -10,10 +10,8 @@ import pytest
 from support.loads import changed
 
 from racedata import open_database
-from racedata.database import DatabaseError
 from racedata.service.addresses import FILTERS
 from racedata.service.request import PARAMETERS
-from racedata.service.selection import NoLastRound
 
 PAGE = ("limit", "offset")
 HOST = {"Host": "127.0.0.1:8000"}
@@ -98,20 +96,6 @@ def test_a_wrong_value_is_a_value_error_with_the_message_of_the_service(
     with pytest.raises(ValueError, match=f"^{name} is '{value}'; expected ") as refused:
         db.ask(address, **{name: value})
     assert str(refused.value) == problem.json["detail"]
-
-
-def test_a_parameter_may_be_a_number_as_over_http(db):
-    of_text = db.ask("/2023/18/results", provenance="1")
-    assert db.ask("/2023/18/results", provenance=1) == of_text != db.ask("/2023/18/results")
-
-
-def test_a_season_without_results_has_no_last_round(db):
-    with pytest.raises(NoLastRound, match="has no last round"):
-        db.ask("/1949/last/results")
-
-
-def test_a_page_has_at_most_as_many_records_as_over_http(db):
-    assert db.ask("/2023/18/laps", limit=5000)["MRData"]["limit"] == "2000"
 
 
 def test_a_frame_has_all_records_and_the_columns_of_the_csv(db, sample):
@@ -203,15 +187,6 @@ def test_a_frame_of_what_the_service_refuses_is_a_value_error(db, endpoint, seas
         db.frame(endpoint, season)
 
 
-def test_a_frame_takes_neither_a_round_without_a_season_nor_an_address_as_a_value(db):
-    with pytest.raises(ValueError, match=r"^round=2023: expected a season too$"):
-        db.frame("results", round=2023)
-    with pytest.raises(
-        ValueError, match=r"^drivers='alonso/grid/1': expected one value, without a "
-    ):
-        db.frame("results", 2023, drivers="alonso/grid/1")
-
-
 def test_sql_has_rows_as_dicts_and_takes_values(db):
     sql = "SELECT driverRef, grid FROM race_results WHERE year = ? AND round = ? AND isWinner"
     assert db.sql(sql, 2023, 18) == [{"driverRef": "max_verstappen", "grid": 6}]
@@ -241,11 +216,6 @@ def test_the_default_is_the_database_of_the_command(monkeypatch, sample_database
         assert db.ask("/2023/18")["MRData"]["total"] == "1"
 
 
-def test_a_file_that_cannot_be_used_is_named_with_what_to_do(tmp_path):
-    with pytest.raises(DatabaseError, match=r"none\.db is missing; to build it, run: "):
-        open_database(tmp_path / "none.db")
-
-
 def python(code, *arguments, **environ):
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -253,19 +223,6 @@ def python(code, *arguments, **environ):
         text=True,
         env={**os.environ, **environ},
     )
-
-
-def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
-    (tmp_path / "racedata").mkdir()  # such as a checkout
-    code = "from racedata import open_database"
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert (run.returncode, run.stderr) == (0, "")
-
-
-def test_importing_racedata_imports_nothing_else_of_it():
-    code = "import racedata, sys; print([name for name in sys.modules if 'racedata.' in name])"
-    assert python(code).stdout == "[]\n"
-    assert python("import racedata; racedata.nothing").stderr.endswith("'nothing'\n")
 
 
 def test_without_pandas_only_frames_are_missing(sample_database):

@@ -71,14 +71,6 @@ def test_the_file_has_a_row_for_each_layout_of_a_race_with_our_reference(checkou
     ]
 
 
-def test_a_direction_that_f1db_has_wrong_is_corrected(checkout, monkeypatch, capsys):
-    monkeypatch.setitem(make_outlines.DIRECTIONS, "monza-1", "anti-clockwise")
-    make_outlines.main(checkout)
-    rows = csv.DictReader(capsys.readouterr().out.splitlines())
-    found = {row["name"]: row["direction"] for row in rows}
-    assert (found["monza-1"], found["monza-2"]) == ("anti-clockwise", "clockwise")
-
-
 def test_a_layout_without_a_fact_is_an_error(checkout):
     file = checkout / "src/data/circuits/monza.yml"
     write(file, file.read_text().replace("    turns: 11\n", ""))
@@ -104,8 +96,3 @@ def test_a_layout_without_a_fact_is_an_error(checkout):
 )
 def test_a_path_has_whole_numbers_twice_as_large_from_point_to_point(path, expected):
     assert make_outlines.outline(SVG.format(path=path, transform="")) == expected
-
-
-def test_an_image_may_be_moved_as_a_whole():
-    svg = SVG.format(path="M10 20h5V30L10 20", transform=' transform="translate(-10 -18.5)"')
-    assert make_outlines.outline(svg) == "M0 3l10 0l0 20l-10-20"

@@ -3,7 +3,6 @@
 """
 
 import configparser
-import json
 import os
 import re
 import shutil
@@ -42,10 +41,6 @@ def project(tmp_path_factory):
         path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         path.chmod(0o755)
     (folder / ".venv" / "installed").touch()
-    (folder / "scripts" / "bench").mkdir()
-    (folder / "scripts" / "bench" / "bench.py").write_text(
-        "import json, sys\nprint(json.dumps(sys.argv[1:]))"
-    )
     shutil.copytree(SAMPLE, folder / NAME)
     run(folder, "load-data", f"SOURCE={NAME}", f"DATABASE={NAME}.db").check_returncode()
     return folder
@@ -67,13 +62,6 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project):
     again = run(project, "load-data", f"DATABASE={NAME}.db", "CORRECTIONS=none")
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.endswith(f" from {project / NAME}\n")
-
-
-def test_load_data_replaces_a_damaged_database_on_request(project):
-    (project / "damaged.db").write_bytes((project / f"{NAME}.db").read_bytes()[:-5000])
-    arguments = ["load-data", f"SOURCE={NAME}", "DATABASE=damaged.db"]
-    assert run(project, *arguments).returncode == 2
-    assert run(project, *arguments, "REPLACE=1").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -100,18 +88,6 @@ def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(project, a
     assert not (project / "data" / "racedata.db").exists()
 
 
-@pytest.mark.parametrize("by_environment", [False, True])
-def test_load_data_uses_the_database_of_any_name(project, by_environment):
-    name = f"{NAME}.db"
-    ended = (
-        run(project, "load-data", RACEDATA_DATABASE=name)
-        if by_environment
-        else run(project, "load-data", f"DATABASE={name}")
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert f"\n{name}: " in ended.stdout
-
-
 def test_the_lock_and_the_image_have_this_version_and_its_licences():
     lock = (ROOT / "deploy" / "requirements.lock").read_text()
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)", lock, re.M))
@@ -131,10 +107,6 @@ def test_the_lock_and_the_image_have_this_version_and_its_licences():
     image = (ROOT / "deploy" / "Containerfile").read_text()
     assert f'image.version="{__version__}"' in image
     assert f'image.licenses="{metadata["metadata"]["license_expression"]}"' in image
-
-
-def test_bench_measures_the_database_of_any_name(project):
-    assert json.loads(run(project, "bench", f"DATABASE={NAME}.db").stdout) == ["--", f"{NAME}.db"]
 
 
 def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project):

@@ -66,12 +66,6 @@ def test_another_version_is_refused(checkout, name):
         release.check_versions(checkout)
 
 
-def test_a_file_without_the_version_is_refused(checkout):
-    (checkout / "docs/run.md").write_text("# Run\n")
-    with pytest.raises(Refused, match=r"^docs/run.md: the version is none; expected "):
-        release.check_versions(checkout)
-
-
 @pytest.mark.parametrize(("name", "text"), [("setup.cfg", "# more\n"), ("new.txt", "new\n")])
 def test_what_is_not_committed_is_refused(checkout, name, text):
     with (checkout / name).open("a") as file:
@@ -108,12 +102,6 @@ def test_a_changelog_without_this_version_at_the_top_is_refused(checkout, head):
     text = (checkout / "CHANGELOG.md").read_text()
     (checkout / "CHANGELOG.md").write_text(re.sub("(?m)^## .*", f"## {head}", text, count=1))
     with pytest.raises(Refused, match=rf"^CHANGELOG.md: the top section is '{re.escape(head)}'; "):
-        release.notes(checkout)
-
-
-def test_an_empty_changelog_is_refused(checkout):
-    (checkout / "CHANGELOG.md").write_text("# Changelog\n")
-    with pytest.raises(Refused, match=r"expected ## \["):
         release.notes(checkout)
 
 
@@ -236,10 +224,6 @@ def test_fewer_rows_than_in_the_last_release_are_refused(database, tmp_path):
         release.check_rows(database, path)
 
 
-def test_without_an_earlier_database_it_is_the_first_release(database):
-    assert "first release" in release.changes_since(database, None)
-
-
 def test_the_changes_since_the_last_release_have_old_and_new_values_by_race(database, tmp_path):
     newer = shutil.copytree(EXPECTED / "f1db", tmp_path / "newer")
     (row,) = [row for row in csv_rows(newer, "f1db-drivers") if row["id"] == "alexander-albon"]
@@ -276,17 +260,6 @@ def test_without_what_an_image_needs_a_line_says_what(tmp_path, monkeypatch):
     ]
 
 
-def test_the_image_of_another_machine_needs_an_interpreter(tmp_path, monkeypatch):
-    (tmp_path / "buildah").write_text("#!/bin/sh\n")
-    (tmp_path / "buildah").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(release, "INTERPRETERS", tmp_path)
-    (other,) = [name for name, of in release.ARCHITECTURES.items() if of != os.uname().machine]
-    assert "qemu-user-static" in release.lacks_for_image(other)
-    (tmp_path / f"qemu-{release.ARCHITECTURES[other]}").touch()
-    assert {*map(release.lacks_for_image, release.ARCHITECTURES)} == {""}
-
-
 def test_sums_that_differ_from_those_of_another_run_are_refused(tmp_path):
     dist, other = tmp_path / "dist", tmp_path / "other"
     dist.mkdir()
@@ -302,10 +275,3 @@ def test_sums_that_differ_from_those_of_another_run_are_refused(tmp_path):
         Refused, match=f"^b: the SHA-256 is [0-9a-f]{{64}}; expected None, as {other}"
     ):
         release.check_sums(dist, other)
-
-
-def test_a_command_that_fails_is_refused_with_its_last_line():
-    with pytest.raises(Refused, match=r"^ls: .*No such file"):
-        release.run("ls", "/nowhere", LC_ALL="C")
-    with pytest.raises(Refused, match=r"^false: no message$"):
-        release.run("false")

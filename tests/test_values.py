@@ -2,14 +2,9 @@
 expected.
 """
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import SAMPLE
-from support.loads import edited
 
 from racedata import values
 from racedata.values import Parser
@@ -114,15 +109,3 @@ def test_a_parser_accepts_a_text_or_raises_value_error(parse, text):
     except ValueError:
         return
     assert text.isprintable() or parse.fullmatch(text)
-
-
-def test_messages_say_what_is_expected_even_without_docstrings(tmp_path):
-    source = edited(SAMPLE, tmp_path / "source", races=lambda row: {**row, "date": "soon"})
-    command = ["-m", "racedata", "load", source, "--database", tmp_path / "x.db"]
-    ends = [
-        subprocess.run([sys.executable, *flags, *command], capture_output=True)
-        for flags in ([], ["-OO"])
-    ]
-    expected = b"expected a date such as 2023-07-02"
-    said = b"races.csv, line 2, column date: 'soon'; %b; nothing was changed\n" % expected
-    assert [ended.stderr for ended in ends] == [f"racedata load: {source}: ".encode() + said] * 2

@@ -89,22 +89,6 @@ def test_the_package_imports_only_open_database_and_that_only_when_it_is_used():
     assert imports("racedata") == {"typing", "racedata.direct"}
 
 
-# The packages that the modules without HTTP may import.
-DIRECT_MAY_IMPORT = {
-    "racedata.statements": set(),
-    "racedata.statement_process": set(),
-    "racedata.direct": {"orjson", "pandas"},
-    "racedata.assistants": {"orjson"},
-    "racedata.mcp_server": {"anyio", "mcp", "pydantic", "uvicorn"},
-}
-
-
-@pytest.mark.parametrize("module", sorted(DIRECT))
-def test_what_is_not_http_needs_few_packages_and_none_of_gunicorn(module):
-    packages = imports(module) - {*MODULES} - sys.stdlib_module_names
-    assert packages == DIRECT_MAY_IMPORT[module]
-
-
 def imports_through_others(module):
     """What is imported with a module: also what the modules that it imports need."""
     found, new = set(), {module}
@@ -120,10 +104,11 @@ def test_open_database_imports_nothing_of_http_not_even_through_other_modules():
     assert found - {*MODULES} - sys.stdlib_module_names == {"orjson", "pandas"}
 
 
-def test_the_packages_of_assistants_are_imported_only_by_their_server_when_it_starts():
-    packages = DIRECT_MAY_IMPORT["racedata.mcp_server"]
-    assert {name for name in MODULES if packages & imports(name)} == {"racedata.mcp_server"}
-    assert not packages & imports("racedata.mcp_server", inside_functions=False)
+def test_the_packages_of_assistants_are_imported_only_when_their_server_starts():
+    assert imports("racedata.mcp_server", inside_functions=False) <= {
+        *MODULES,
+        *sys.stdlib_module_names,
+    }
 
 
 # What only Linux has; the command uses it only for the service.
@@ -134,17 +119,6 @@ OF_THE_SERVICE = {"server", "worker", "ratelimit.local_store"}
 def test_only_the_service_imports_what_only_linux_has():
     found = {name for name in MODULES if imports(name, inside_functions=False) & ONLY_LINUX}
     assert found == {f"racedata.service.{name}" for name in OF_THE_SERVICE}
-
-
-# The modules of the loader that may import a package.
-LOADER_MAY_IMPORT = {"racedata.loader.store": {"orjson"}, "racedata.loader.exchange": {"urllib3"}}
-
-
-def test_the_loader_and_the_command_need_few_packages():
-    # _typeshed is only for types
-    usual = {*MODULES, *sys.stdlib_module_names, "_typeshed"}
-    packages = {module: imports(module) - usual for module in OFFLINE | SHARED | COMMAND}
-    assert {module: names for module, names in packages.items() if names} == LOADER_MAY_IMPORT
 
 
 def test_the_command_imports_a_half_only_inside_a_function():
@@ -186,23 +160,33 @@ def test_no_module_of_the_loader_outside_sources_names_a_source():
     assert [name for name in OFFLINE - SOURCES - {REGISTRY} if names.search(text_of(name))] == []
 
 
-# The modules of the service that may import a package.
-MAY_IMPORT = {
-    "gunicorn": "server worker",
-    "falcon": "answers app caching download health middleware pages.resources ratelimit.middleware",
-    "jinja2": "pages.rendering",
-    "markupsafe": "pages.rendering",
-    "redis": "ratelimit.redis_store",
-    "icalendar": "calendars",
-    "sqlite3": "assistant_queries catalogue queries snapshot "
-    "pages.all_time pages.career_queries pages.page_queries pages.data pages.driver pages.names",
+# The modules that import a package.
+IMPORTED = {
+    "gunicorn": "service.server service.worker",
+    "falcon": "service.answers service.app service.caching service.download service.health "
+    "service.middleware service.pages.resources service.ratelimit.middleware",
+    "orjson": "assistants direct loader.store "
+    "service.app service.health service.openapi service.serializers",
+    "jinja2": "service.pages.rendering",
+    "markupsafe": "service.pages.rendering",
+    "redis": "service.ratelimit.redis_store",
+    "icalendar": "service.calendars",
+    "urllib3": "loader.exchange",
+    "pandas": "direct",
+    **dict.fromkeys(("anyio", "mcp", "pydantic", "uvicorn"), "mcp_server"),
 }
 
 
 def test_a_package_is_imported_only_where_it_belongs():
-    for package, names in MAY_IMPORT.items():
-        allowed = {f"racedata.service.{name}" for name in names.split()}
-        assert {module for module in ONLINE if package in imports(module)} == allowed
+    usual = {*MODULES, *sys.stdlib_module_names, "_typeshed"}  # the last is only for types
+    found = {}
+    for module in MODULES:
+        for package in imports(module) - usual:
+            found.setdefault(package, set()).add(module)
+    assert found == {
+        package: {f"racedata.{name}" for name in names.split()}
+        for package, names in IMPORTED.items()
+    }
 
 
 def test_a_calendar_is_written_only_for_endpoints():

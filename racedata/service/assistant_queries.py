@@ -41,7 +41,6 @@ def sources(data: Snapshot, kinds: Collection[str], races: Races) -> list[Row]:
 
 
 def corrected_values(data: Snapshot, kinds: Collection[str], races: Races) -> int:
-    """How many values of the records are corrected."""
     where = where_about("tableName", kinds, races)
     return int(data.value(f"SELECT count(*) FROM corrections{where}", where.values))
 

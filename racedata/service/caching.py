@@ -80,7 +80,7 @@ class Validators:
 
     def send_if_known(self, req: falcon.Request, resp: falcon.Response) -> bool:
         """Answers 304 if the client has the answer; returns whether it has."""
-        is_known = has_known(req.env, self.tag, self.last_modified)
+        is_known = has_known(req.env, self.tag)
         if is_known:
             resp.status = falcon.HTTP_304
             resp.set_headers(self.headers)
@@ -98,13 +98,11 @@ class Validators:
         resp.data = content
 
 
-def has_known(env: dict[str, Any], tag: str, last_modified: str) -> bool:
-    """Whether a client knows an answer, by its If-None-Match or else its If-Modified-Since."""
-    field: str | None = env.get("HTTP_IF_NONE_MATCH")
-    if field is None:
-        # Only the exact date counts. After a return to an older database, a client may hold other
-        # data with a later date.
-        return bool(env.get("HTTP_IF_MODIFIED_SINCE") == last_modified)
+def has_known(env: dict[str, Any], tag: str) -> bool:
+    """Whether a client knows an answer, by its If-None-Match. If-Modified-Since does not count,
+    because Last-Modified stays the same when a setting changes the answer.
+    """
+    field: str = env.get("HTTP_IF_NONE_MATCH", "")
     # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
     return tag in field or field.strip() == "*"
 
@@ -126,7 +124,6 @@ class Cache:
         return key in self._bodies
 
     def find(self, key: Hashable) -> Body | None:
-        """The cached body; None if the cache has none."""
         with self._lock:
             body = self._bodies.get(key)
             if body is not None:

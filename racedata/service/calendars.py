@@ -9,31 +9,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from icalendar import Alarm, Calendar, Component, Event
-from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
+from icalendar import Alarm, Calendar, Event
+from icalendar.prop import vDDDTypes, vDuration, vText
 
 from racedata import __version__
 from racedata.formats import Json, counted, public_name, without_accents
 from racedata.model import SESSION_GROUPS
 from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue
-from racedata.service.serializers import SESSION_BY_KEY, sessions_of
+from racedata.service.serializers import sessions_of
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import full_name, place_of
 
 CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
-# The first and the last line of a component.
+# The last lines of a calendar and of an event.
 CALENDAR_END = Calendar().to_ical().splitlines(keepends=True)[-1]
-EVENT, EVENT_END = Event().to_ical().splitlines(keepends=True)
-ANY = Component()  # its content_line() does not depend on its content
-
-
-def line(name: str, value: object) -> bytes:
-    """A line of a component; `value` has one of icalendar's types."""
-    content: bytes = ANY.content_line(name, value).to_ical()
-    return content + b"\r\n"
+EVENT_END = Event().to_ical().splitlines(keepends=True)[-1]
 
 
 class Written(NamedTuple):
@@ -49,15 +42,9 @@ class Calendars:
 
     def __init__(self, data: Snapshot, catalogue: Catalogue, series: str) -> None:
         self.series = series
-        built_at = datetime.fromisoformat(data.build()["builtAt"])
-        self.head = head(built_at, f"{sources_in_words(data)} Served by racedata {__version__}.")
-        self.stamp = line("DTSTAMP", vDDDTypes(built_at)) + line(
-            "LAST-MODIFIED", vDDDTypes(built_at)
-        )
-        self.categories = {
-            session: line("CATEGORIES", vCategory([series.upper(), session.label]))
-            for session in SESSION_BY_KEY.values()
-        }
+        self.built_at = datetime.fromisoformat(data.build()["builtAt"])
+        served = f"{sources_in_words(data)} Served by racedata {__version__}."
+        self.head = head(self.built_at, served)
         self.titles = titles_of(catalogue)
         self._events: dict[tuple[str, str], list[Written]] = {}  # by season and round
 
@@ -74,10 +61,11 @@ class Calendars:
         """
         named, alarm = parameters.get("sessions"), parameters.get("alarm")
         groups = [each for each in SESSION_GROUPS if not named or each in str(named).split(",")]
-        name = vText(" ".join([self.series.upper(), *self.words_of(address, groups)]))
+        name = " ".join([self.series.upper(), *self.words_of(address, groups)])
         # No UID: pages and choices of sessions would share it, and clients may take them for copies
         # (RFC 7986, 5.3). X-WR-CALNAME is for clients without RFC 7986.
-        lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]
+        named_so = Calendar({"NAME": vText(name), "X-WR-CALNAME": vText(name)})
+        lines = [self.head, *named_so.to_ical().splitlines(keepends=True)[1:-1]]
         ends = EVENT_END, EVENT_END if alarm is None else alarm_before(int(alarm)) + EVENT_END
         for race in races:
             for group, text, has_time in self.events(race):
@@ -110,19 +98,25 @@ class Calendars:
 
     def write_events(self, race: Json) -> Iterator[Written]:
         slug = f"{race['season']}/{slug_of(race['raceName'])}"  # no season has a name twice
-        common = self.stamp + b"".join(common_lines(race))
+        location = race["Circuit"]["Location"]
         for session, at in sessions_of(race):
+            event = Event()
             start, end = period(at["date"], at.get("time"), session.minutes)
             # The UID has neither round nor date, so that an event keeps it when it moves.
-            uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
-            lines = [
-                line("UID", vText(uid)),
-                line("DTSTART", vDDDTypes(start)),
-                line("DTEND", vDDDTypes(end)),
-                line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
-                self.categories[session],
-            ]
-            yield Written(session.group, b"".join([EVENT, *lines, common]), "time" in at)
+            event.add("UID", f"{self.series}/{slug}/{slug_of(session.label)}@racedata")
+            event.add("DTSTART", vDDDTypes(start))
+            event.add("DTEND", vDDDTypes(end))
+            event.add("SUMMARY", f"{race['raceName']}: {session.label}")
+            event.add("CATEGORIES", [self.series.upper(), session.label])
+            event.add("DTSTAMP", self.built_at)
+            event.add("LAST-MODIFIED", self.built_at)
+            event.add("LOCATION", place_of(race["Circuit"]))
+            if "lat" in location and "long" in location:
+                event.add("GEO", (location["lat"], location["long"]))
+            if "url" in race:
+                event.add("URL", race["url"])
+            text = event.to_ical(sorted=False).removesuffix(EVENT_END)
+            yield Written(session.group, text, "time" in at)
 
 
 def head(built_at: datetime, description: str) -> bytes:
@@ -144,7 +138,6 @@ def head(built_at: datetime, description: str) -> bytes:
 
 
 def alarm_before(minutes: int) -> bytes:
-    """An alarm so many minutes before an event."""
     alarm = Alarm()
     alarm.add("ACTION", "DISPLAY")
     alarm.add("TRIGGER", timedelta(minutes=-minutes))
@@ -160,16 +153,6 @@ def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
         return start, start + timedelta(days=1)
     begin = datetime.fromisoformat(f"{day}T{time}")
     return begin, begin + timedelta(minutes=minutes)
-
-
-def common_lines(race: Json) -> Iterator[bytes]:
-    """The lines that all events of a race share: its location and its URL."""
-    location = race["Circuit"]["Location"]
-    yield line("LOCATION", vText(place_of(race["Circuit"])))
-    if "lat" in location and "long" in location:
-        yield line("GEO", vGeo((location["lat"], location["long"])))
-    if "url" in race:
-        yield line("URL", vUri(race["url"]))
 
 
 def slug_of(name: str) -> str:

@@ -11,8 +11,15 @@ from typing import Any
 from racedata.formats import Json, without_accents
 from racedata.model import STANDINGS, TABLE_BY_NAME
 from racedata.service import queries, serializers
-from racedata.service.serializers import Objects, Shared
+from racedata.service.serializers import Objects
 from racedata.service.snapshot import Snapshot
+
+# How the lists of ids are sorted in answers (D24).
+ORDERS: Mapping[str, Callable[[Row], Any]] = {
+    "circuits": lambda row: row["circuitRef"].lower(),
+    "constructors": lambda row: row["constructorRef"].lower(),
+    "drivers": lambda row: (without_accents(row["surname"]), row["driverRef"].lower()),
+}
 
 
 class Catalogue:
@@ -20,29 +27,18 @@ class Catalogue:
 
     def __init__(self, data: Snapshot) -> None:
         self.data = data
-        circuits = rows_by_id(data, "circuits", "circuitId")
-        constructors = rows_by_id(data, "constructors", "constructorId")
-        drivers = rows_by_id(data, "drivers", "driverId")
+        seasons = rows_by_id(data, "seasons", "year")
+        self.seasons = {year: serializers.season(row) for year, row in seasons.items()}
         # Lists in answers are in the order of these dicts.
-        self.seasons = {
-            year: serializers.season(row)
-            for year, row in rows_by_id(data, "seasons", "year").items()
-        }
-        self.circuits = in_order("circuits", circuits, lambda row: row["circuitRef"].lower())
-        self.constructors = in_order(
-            "constructors", constructors, lambda row: row["constructorRef"].lower()
-        )
-        self.drivers = in_order(
-            "drivers",
-            drivers,
-            lambda row: (without_accents(row["surname"]), row["driverRef"].lower()),
-        )
-        self.lists: Mapping[str, Objects] = {
-            "seasons": self.seasons,
-            "circuits": self.circuits,
-            "constructors": self.constructors,
-            "drivers": self.drivers,
-        }
+        self.lists: dict[str, Objects] = {"seasons": self.seasons}
+        self.ids: dict[str, dict[str, int]] = {}  # Ids in addresses are case-insensitive.
+        for name, order in ORDERS.items():
+            table = TABLE_BY_NAME[name]
+            rows = rows_by_id(data, name, table.id_key)
+            in_order = sorted(rows.items(), key=lambda item: order(item[1]))
+            self.lists[name] = {id: serializers.shared(table, row) for id, row in in_order}
+            self.ids[name] = {row[f"{table.singular}Ref"].lower(): id for id, row in rows.items()}
+        self.circuits, self.constructors, self.drivers = (self.lists[name] for name in ORDERS)
         self.statuses = {
             id: row["status"] for id, row in rows_by_id(data, "status", "statusId").items()
         }
@@ -58,12 +54,6 @@ class Catalogue:
         self.rounds: dict[int, list[int]] = {}  # by season, in order
         for year, number in self.id_of_round:
             self.rounds.setdefault(year, []).append(number)
-        # Ids in addresses are case-insensitive.
-        self.ids = {
-            "circuits": {row["circuitRef"].lower(): id for id, row in circuits.items()},
-            "constructors": {row["constructorRef"].lower(): id for id, row in constructors.items()},
-            "drivers": {row["driverRef"].lower(): id for id, row in drivers.items()},
-        }
         # By table and season: the raceId of the latest race with rows.
         self.latest_with = {table: self.latest(data, table) for table in ("results", *STANDINGS)}
         # The last race with results, and the races after it: raceIds in order.
@@ -86,7 +76,6 @@ class Catalogue:
 
 
 def rows_by_id(data: Snapshot, table: str, id: str) -> dict[Any, Row]:
-    """The rows of a table by their column `id`, in its order."""
     return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
 
 
@@ -108,12 +97,4 @@ def calendar_of(
             **serializers.schedule(race_rows[id]["year"], sessions[id], id in with_sprint),
         }
         for id, race in races.items()
-    }
-
-
-def in_order(table: str, rows: Mapping[int, Row], key: Callable[[Row], Any]) -> dict[int, Shared]:
-    """The objects of the rows of a list, by id, sorted by `key` (D24)."""
-    return {
-        id: serializers.shared(TABLE_BY_NAME[table], row)
-        for id, row in sorted(rows.items(), key=lambda item: key(item[1]))
     }

@@ -63,8 +63,6 @@ class ObjectList:
 
 
 def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
-    """The seasons with a matching race, or a matching standing."""
-
     def years(races: Iterable[int]) -> set[int]:
         return {served.catalogue.race_rows[id]["year"] for id in races}
 
@@ -81,7 +79,6 @@ def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
 
 
 def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
-    """The circuits of matching races."""
     races = served.catalogue.race_rows
     return {races[id]["circuitId"] for id in queries.ids_of_races(served.data, wanted)}
 
@@ -89,7 +86,6 @@ def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
 def ids_of_entrants(
     name: str, standings: RecordTable, served: Served, wanted: Wanted
 ) -> Collection[int]:
-    """The drivers or constructors of matching results, or in matching standings."""
     column = RESULT_COLUMNS[name]
     if standings.kind.endpoint in wanted:
         return ids_in_standings(served, standings, column, wanted)
@@ -117,7 +113,6 @@ CONSTRUCTORS = ObjectList(
 
 
 def races(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-    """Matching races, with their sessions."""
     catalogue = served.catalogue
     ids = (
         sorted(queries.ids_of_races(served.data, wanted), key=catalogue.race_order.__getitem__)
@@ -192,7 +187,6 @@ def classification(table: RecordTable, formats: Mapping[str, serializers.TimeFor
 
 
 def laps(served: Served, rows: Sequence[AnyRow]) -> list[Json]:
-    """Laps, each with the times of all drivers."""
     return serializers.laps(rows, served.catalogue.drivers)
 
 
@@ -207,14 +201,12 @@ def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAn
 
 
 def corrections(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-    """Matching corrections."""
     total, rows = queries.notes(served.data, "corrections", wanted, limit, offset)
     races = served.catalogue.race_rows
     return total, [serializers.correction(row, races.get(row["raceId"])) for row in rows]
 
 
 def changes(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-    """Matching changes, the newest first."""
     total, rows = queries.notes(served.data, "changes", wanted, limit, offset)
     return total, [serializers.change(row, ids_of_note(served, row)) for row in rows]
 

@@ -4,20 +4,12 @@ It is for services without nginx: where there is one, nginx hands out the file i
 (deploy/nginx.conf). The content of the file does not matter here.
 """
 
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import falcon
 
-from racedata.database import OpenFile
 from racedata.service.caching import RETRY_SECONDS, has_known
 from racedata.service.environment import FileBody
 from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from socket import socket
 
 PATH = "/racedata.db"
 CONTENT_TYPE = "application/vnd.sqlite3"
@@ -37,7 +29,6 @@ class Download:
     def __init__(self, data: Snapshot, current: CurrentFile, last_modified: str) -> None:
         self.current = current
         self.tag = f'"{data.checksum.hex()}"'
-        self.last_modified = last_modified
         self.headers = [
             ("etag", self.tag),
             ("last-modified", last_modified),
@@ -47,7 +38,7 @@ class Download:
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        file, is_known = self.current.file, has_known(req.env, self.tag, self.last_modified)
+        file, is_known = self.current.file, has_known(req.env, self.tag)
         if file.has_changed() and not is_known:
             raise falcon.HTTPServiceUnavailable(description=CHANGED, retry_after=RETRY_SECONDS)
         resp.set_headers(self.headers)
@@ -57,30 +48,6 @@ class Download:
         resp.content_type = CONTENT_TYPE
         resp.content_length = file.size
         if req.method == "GET":
-            resp.stream = OpenFileBody(file)
+            resp.stream = FileBody(file)
 
     on_head = on_get
-
-
-class OpenFileBody(FileBody):
-    """An open file as the body of an answer. The kernel sends it."""
-
-    # how many bytes one client gets before others have their turn
-    AT_ONCE = 1 << 17
-
-    def __init__(self, file: OpenFile) -> None:
-        self.file = file
-        self.size = file.size  # bytes
-        self.sent = 0  # bytes
-
-    def send_to(self, sock: "socket") -> bool:
-        if self.file.has_changed():
-            raise OSError("the file has changed")
-        sent = os.sendfile(sock.fileno(), self.file.descriptor, self.sent, self.AT_ONCE)
-        self.sent += sent
-        return self.sent >= self.size
-
-    def __iter__(self) -> Iterator[bytes]:
-        while part := os.pread(self.file.descriptor, self.AT_ONCE, self.sent):
-            self.sent += len(part)
-            yield part

@@ -61,7 +61,6 @@ class Endpoint:
 
     @property
     def container(self) -> str:
-        """The schema of an object that has records, without them."""
         return CONTAINERS[self.objects_key]
 
     def find(self, served: Served, request: ParsedRequest) -> Content:

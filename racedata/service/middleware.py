@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import falcon
 
-from racedata.service.addresses import ATOM, JSON, AddressError, Grammar, UnknownAddress, after_base
+from racedata.service.addresses import AddressError, Grammar, UnknownAddress, after_base
 from racedata.service.request import (
+    FORMATS,
     ParameterError,
     ParsedRequest,
     accepted_parameters,
@@ -82,8 +83,6 @@ class RequestParser:
             raise falcon.HTTPMethodNotAllowed(
                 METHODS, description="This method is not supported; expected GET, HEAD or OPTIONS."
             )
-        if req.path == "*":  # the whole service (RFC 9110, 9.3.7); gunicorn accepts only OPTIONS
-            req.path = "/"
         request = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
         if request:
             req.context.request = request
@@ -113,7 +112,7 @@ class RequestParser:
             accepted = accepted_parameters(self.grammar.endpoints[address.endpoint], ending)
             refuse(given, ending, accepted)
             own_url = f"{scheme}://{host}{self.settings.base_address}"
-            base_url = (self.settings.base_url or own_url) if ending in (JSON, ATOM) else ""
+            base_url = (self.settings.base_url or own_url) if FORMATS[ending].has_own_url else ""
             return with_parameters(address, given, accepted, self.settings, base_url)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None

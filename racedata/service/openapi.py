@@ -13,10 +13,10 @@ import orjson
 
 from racedata import __version__
 from racedata.service import download, queries
-from racedata.service.addresses import FILTERS, JSON, Grammar, Rules
+from racedata.service.addresses import FILTERS, Grammar, Rules
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, Endpoint
-from racedata.service.request import ACCEPTED, ParsedRequest
+from racedata.service.request import PAGE, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
 from racedata.service.serializers import ECHO
 
@@ -30,7 +30,6 @@ COMMON_HEADERS = (
     "Access-Control-Expose-Headers",
 )
 RATE_LIMIT_HEADERS = ("RateLimit-Policy", "RateLimit", *COMMON_HEADERS)
-CONDITION_PARAMETERS = ("If-None-Match", "If-Modified-Since")
 CACHE_HEADERS = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 PAGE_HEADERS = ("Content-Security-Policy", "Referrer-Policy")
 NOT_MODIFIED = "The client's copy is still current."
@@ -119,9 +118,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
             "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
             "tags": [endpoint.name],
             "summary": endpoint.summary,
-            "parameters": references(
-                *ACCEPTED[JSON], *endpoint.rules.parameters, *CONDITION_PARAMETERS
-            ),
+            "parameters": references(*PAGE, *endpoint.rules.parameters, "If-None-Match"),
             "responses": {
                 "200": reference("responses", f"{endpoint.name}-answer"),
                 **{status: reference("responses", status) for status in sorted(RESPONSES)},
@@ -274,7 +271,7 @@ def outside(name: str, summary: str, responses: Mapping[str, Any]) -> dict[str, 
         "operationId": name,
         "tags": ["about the service"],
         "summary": summary,
-        **({"parameters": references(*CONDITION_PARAMETERS)} if "304" in responses else {}),
+        **({"parameters": references("If-None-Match")} if "304" in responses else {}),
         "responses": responses,
     }
 

@@ -57,7 +57,6 @@ class Where:
                 self.add(f"{column} = ?", [wanted[name]])
 
     def among(self, column: str, values: Collection[Value]) -> None:
-        """Adds that a column has one of these values."""
         self.add(f"{column} IN ({', '.join('?' * len(values))})", values)
 
     def race(self, wanted: Wanted) -> None:
@@ -101,7 +100,6 @@ class RecordTable:
 
     @cached_property
     def selected(self) -> str:
-        """These columns in SQL."""
         return ", ".join(self.columns)
 
     @property
@@ -149,22 +147,16 @@ class RecordTable:
         if limit == 0 or offset >= total:
             return total, []
         if is_unfiltered:
-            return total, self.numbered_rows(data, where, limit, offset)
+            # No row before the page is read: the last page of timings is as fast as the first.
+            where.add("record > ? AND record <= ?", [offset, offset + limit])
+            sql = f"SELECT {self.selected} FROM {self.name}{where} ORDER BY record"
+            return total, data.rows(sql, where.values)
         # Few rows of a season match. The plus makes SQLite search them by race, and sort them.
         # Without it, SQLite would read the matching rows of all seasons, in order: a millisecond
         # more for `2023/practice/1` and `2023/results/R`.
         order = "+record" if "season" in wanted else "record"
         sql = f"SELECT {self.selected} FROM {self.name}{where} ORDER BY {order} LIMIT ? OFFSET ?"
         return total, data.rows(sql, (*where.values, limit, offset))
-
-    def numbered_rows(self, data: Snapshot, where: Where, limit: int, offset: int) -> list[Row]:
-        """A page of rows that are numbered without gaps.
-
-        No row before it is read: the last page of lap timings is as fast as the first.
-        """
-        page = Where([*where.terms, "record > ? AND record <= ?"], where.values)
-        sql = f"SELECT {self.selected} FROM {self.name}{page} ORDER BY record"
-        return data.rows(sql, (*page.values, offset, offset + limit))
 
     def page_of_season(
         self, data: Snapshot, wanted: Wanted, limit: int, offset: int
@@ -173,19 +165,13 @@ class RecordTable:
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, wanted)
         others = {name: value for name, value in wanted.items() if name not in CALENDAR_COLUMNS}
-        # as in `page_of_list`, the last number is the number of rows
-        last = f"(SELECT max(record) FROM {self.name} AS of_race WHERE raceId = races.raceId)"
-        sql = f"SELECT raceId, ifnull({last}, 0) FROM races{calendar} ORDER BY year, round"
+        sql = f"SELECT raceId FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
-        for race, count in data.rows(sql, calendar.values):
+        for (race,) in data.rows(sql, calendar.values):
             before, left = max(offset - total, 0), limit - len(rows)
-            of_race = {**others, "race": race}
-            if others:
-                count, page = self.page_of_list(data, of_race, left, before)
-                rows += page
-            elif left and before < count:
-                rows += self.numbered_rows(data, self.where(of_race), left, before)
+            count, page = self.page_of_list(data, {**others, "race": race}, left, before)
             total += count
+            rows += page
         return total, rows
 
 
@@ -283,7 +269,6 @@ def ids_of_races(data: Snapshot, wanted: Wanted) -> set[int]:
 
 
 def ids_of_entrants(data: Snapshot, column: str, wanted: Wanted) -> set[int]:
-    """The driverIds or constructorIds that match."""
     return distinct(data, column, entries_or_results(wanted), where_results(wanted))
 
 

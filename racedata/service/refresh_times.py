@@ -37,7 +37,6 @@ class RefreshTimes:
         return self.latest[1]
 
     def asked_at(self) -> AskedAt:
-        """When a refresh last asked each source."""
         return {
             name: times["refreshedAt"]
             for name, times in self.by_source().items()

@@ -5,7 +5,7 @@ grammar of addresses is in addresses.py. Nothing here depends on the database: t
 in an address need not exist.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -17,14 +17,27 @@ from racedata.values import TIME_OF_DAY, Parser
 
 PROVENANCE = "provenance"  # asks where records are from; for JSON only
 PAGE = ("limit", "offset")
-# The parameters that each ending accepts, and those that it rejects: a client that sends them
-# expects another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
-ACCEPTED = {JSON: PAGE, CSV: PAGE, ICS: (*PAGE, "sessions", "alarm"), ATOM: PAGE}
-REFUSED = {
-    JSON: (),
-    CSV: ("callback", "sessions", "alarm"),
-    ICS: ("callback",),
-    ATOM: ("callback", "sessions", "alarm"),
+OF_CALENDARS = ("sessions", "alarm")
+
+
+class Format(NamedTuple):
+    """What the format of an answer means for a request."""
+
+    # The parameters that it accepts, and those that it rejects: a client that sends them expects
+    # another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
+    accepted: Sequence[str] = PAGE
+    refused: Sequence[str] = ("callback", *OF_CALENDARS)
+    # Whether the answer to a request without a `limit` has all records: calendar clients and feed
+    # readers never fetch a second page.
+    is_whole: bool = False
+    has_own_url: bool = False  # whether answers repeat the address of the service
+
+
+FORMATS: Mapping[str, Format] = {
+    JSON: Format(refused=(), has_own_url=True),
+    CSV: Format(),
+    ICS: Format(accepted=(*PAGE, *OF_CALENDARS), refused=("callback",), is_whole=True),
+    ATOM: Format(is_whole=True, has_own_url=True),
 }
 LONGEST_ALARM = 10080  # minutes: a week
 ALL = 1_000_000_000  # records: more than any answer has
@@ -69,7 +82,8 @@ def with_parameters(
 ) -> ParsedRequest:
     """An address with those of the given parameters that it accepts. Raises ParameterError."""
     values = {name: value for name in accepted if (value := parameter(given, name)) is not None}
-    limit = int(values.pop("limit", limit_of_ending(settings, address.ending)))
+    is_whole = FORMATS[address.ending].is_whole
+    limit = int(values.pop("limit", settings.max_limit if is_whole else settings.usual_limit))
     return ParsedRequest(
         address,
         limit=min(limit, settings.max_limit),  # more is no error (D3)
@@ -77,12 +91,6 @@ def with_parameters(
         base_url=base_url,
         parameters=tuple(values.items()),
     )
-
-
-def limit_of_ending(settings: Settings, ending: str) -> int:
-    """The number of records in the answer to a request without a `limit`."""
-    # Calendar clients and feed readers never fetch a second page.
-    return settings.max_limit if ending in (ICS, ATOM) else settings.usual_limit
 
 
 def minutes(text: str) -> int:
@@ -142,12 +150,12 @@ def parameter(given: Parameters, name: str) -> int | str | None:
 def accepted_parameters(rules: Rules, ending: str) -> list[str]:
     """The names of the parameters that an endpoint accepts with an ending."""
     own = (name for name in rules.parameters if name != PROVENANCE or ending == JSON)
-    return [*ACCEPTED[ending], *own]
+    return [*FORMATS[ending].accepted, *own]
 
 
 def refuse(given: Parameters, ending: str, accepted: Iterable[str]) -> None:
     """Raises ParameterError for a parameter that the ending rejects."""
-    for name in REFUSED[ending]:
+    for name in FORMATS[ending].refused:
         if name in given:
             raise ParameterError(
                 f"{ending} does not accept {name}; expected only {', '.join(accepted)}."

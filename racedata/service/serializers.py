@@ -47,7 +47,6 @@ class Shared(dict[str, Any]):
 
 
 def written(answer: Json) -> bytes:
-    """An answer as JSON."""
     # orjson passes each object of a subclass to the function, and writes what it returns.
     return orjson.dumps(answer, attrgetter("fragment"), orjson.OPT_PASSTHROUGH_SUBCLASS)
 
@@ -261,7 +260,6 @@ def laps(rows: Iterable[AnyRow], drivers: Objects) -> list[Json]:
 
 
 def timing(driver: str, position: int | None, time: str | None) -> Json:
-    """One driver's lap."""
     if position is None or time is None:
         return json_object(driverId=driver, position=position, time=time)
     # Most records are timings, so the usual one takes no call.

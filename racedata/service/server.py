@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from errno import EADDRINUSE
@@ -17,7 +16,6 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
 from racedata.service.app import create_app
@@ -46,7 +44,7 @@ def serve(
 
     `restart_follower` is called every second. It returns what it did, in one line, or nothing.
     """
-    set_up_process(settings)
+    set_up_process()
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
     logging.getLogger(__package__).setLevel(logging.INFO)
@@ -145,7 +143,6 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "logger_class": Log,
         "on_starting": on_starting,
         "when_ready": lambda server: log_examples(server, settings),
-        "pre_exec": pre_exec,
         # Load the application once, before the workers are forked. Then they share the memory of
         # the rate limits, even after a restart or reload of workers, and a wrong setting or
         # database is reported only once.
@@ -189,20 +186,13 @@ def open_files() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
-def set_up_process(settings: Settings) -> None:
+def set_up_process() -> None:
     """Sets what holds for this whole process, the master, and for the workers that it forks.
 
     What depends on the data is in `application`.
     """
     # The usual soft limit is for programs that call select().
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(), open_files()))
-    # The master has a temporary file per worker, and during a reload one more per new worker.
-    if open_files() < (needed := 2 * settings.workers + 100):
-        stop(
-            f"WEB_CONCURRENCY={settings.workers} needs {needed} open files, "
-            f"but the system allows {open_files()} (ulimit -n): use fewer workers, "
-            "or raise that limit"
-        )
     return_large_blocks()
     collect_seldom()
     # Stop signals wait until a new worker can handle them (`Worker.init_signals`): gunicorn would
@@ -216,10 +206,6 @@ def set_up_process(settings: Settings) -> None:
 def on_starting(server: Arbiter) -> None:
     """Ends with one line if the service cannot start."""
     check_options(server.cfg)
-    try:
-        WorkerTmp(server.cfg).close()
-    except (OSError, RuntimeError) as error:
-        stop(f"worker-tmp-dir: {error}; expected a folder that takes new files")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
     # gunicorn would retry for five seconds. This socket only binds: if it listened, clients that
@@ -259,10 +245,6 @@ def check_options(cfg: Any) -> None:
             f"worker-connections {cfg.worker_connections}: expected a number from 1 to {most}, "
             "the most that ulimit -n allows"
         )
-    if not cfg.keepalive:  # a client would have no time to send its request
-        stop("keep-alive 0: expected 1 or more seconds")
-    if not cfg.limit_request_line:
-        stop("limit-request-line 0: expected a number from 1 to 8190")
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:
@@ -279,12 +261,6 @@ def log_examples(server: Arbiter, settings: Settings) -> None:
         )
         server.log.info("Open %s/%s", address, elsewhere)
         server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)
-
-
-def pre_exec(server: Arbiter) -> None:
-    """Starts a new master (SIGUSR2) as this one was started, and able to receive signals."""
-    server.START_CTX["args"] = sys.orig_argv
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 class Log(Logger):  # type: ignore[misc]  # gunicorn has no types

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from racedata import database
-from racedata.database import not_enough_memory
 from racedata.formats import public_name, public_url, without_query
 from racedata.licences import SOURCES, licence_of_file
 
@@ -46,10 +45,7 @@ class Snapshot:
     @classmethod
     def read(cls, path: str) -> "Snapshot":
         """The snapshot of the file at `path`. Raises DatabaseError."""
-        try:
-            return cls(database.read(path), path)
-        except MemoryError:
-            raise not_enough_memory(path) from None
+        return cls(database.read(path), path)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
@@ -61,7 +57,6 @@ class Snapshot:
         return self.rows(sql, values)[0]
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """The single value of such a row."""
         return self.row(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
@@ -98,7 +93,6 @@ class Snapshot:
                 yield None, public_name(name), public_url(name), of_source
 
     def licence(self) -> str:
-        """The licence of the whole file."""
         return licence_of_file(
             (public_name(row["name"]), row["licence"]) for row in self.rows(SOURCES)
         )
@@ -115,7 +109,6 @@ class Snapshot:
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
 
     def last_date_with_results(self) -> str:
-        """The date of the last race that has results."""
         of_results = "SELECT raceId FROM results"
         return str(self.value(f"SELECT max(date) FROM races WHERE raceId IN ({of_results})"))
 

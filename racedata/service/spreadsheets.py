@@ -9,8 +9,9 @@ Values are those of the JSON, character for character, even if they begin with `
 
 import csv
 import io
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
 
 from racedata.formats import Json, milliseconds
 from racedata.service.catalogue import Catalogue
@@ -30,27 +31,15 @@ OF_SOURCE, NOT_COMPARED = "SourceValue", "-"
 Values = list[str | int | None]  # the values of a line; None if unknown
 
 
-class Joined:
-    """The column of a list of objects: the first property of each, joined by semicolons."""
-
-    def __init__(self, schema: Schema) -> None:
-        self.key = next(iter(properties_of(schema)[0]))
-        self.unknown: Values = [None]
-
-    def read(self, objects: list[Json]) -> Values:
-        return [";".join(each[self.key] for each in objects)]
+def joined(key: str, objects: list[Json]) -> Values:
+    """The value of a list of objects: the property `key` of each, joined by semicolons."""
+    return [";".join(each[key] for each in objects)]
 
 
-class BySource:
-    """The columns of what sources say: their values."""
-
-    def __init__(self, sources: Sequence[str]) -> None:
-        self.names = sources
-        self.unknown: Values = [None] * len(sources)
-
-    def read(self, said: list[Json]) -> Values:
-        values = {each["source"]: each.get("value") for each in said}
-        return [values.get(source, NOT_COMPARED) for source in self.names]
+def by_source(sources: Sequence[str], said: list[Json]) -> Values:
+    """The values of what sources say."""
+    values = {each["source"]: each.get("value") for each in said}
+    return [values.get(source, NOT_COMPARED) for source in sources]
 
 
 class Columns:
@@ -62,8 +51,9 @@ class Columns:
         self.names: list[str] = []
         # a list in the object that has records, and their columns
         self.records: tuple[str, Columns] | None = None
-        # The properties in order; the columns of one that is an object or a list of objects.
-        self._parts: list[tuple[str, Columns | Joined | BySource | None]] = []
+        # The properties in order, each with the number of its columns; for an object or a list of
+        # objects, also with what reads their values.
+        self._parts: list[tuple[str, int, Callable[[Any], Values] | None]] = []
         properties, required = properties_of(schema)
         names_in_line = (
             {*required, *SHORTENED.get(name_of(schema) or "", ())}
@@ -75,34 +65,31 @@ class Columns:
             if items and not name_of(items):
                 self.records = name, Columns(items)
             elif items and name_of(items) == OF_SOURCE:
-                by_source = BySource(sources)
-                self.add(name, by_source, [f"{name}.{each}" for each in sources])
+                self.add(name, [f"{name}.{each}" for each in sources], partial(by_source, sources))
             elif items:
-                self.add(name, Joined(items), [name])
+                key = next(iter(properties_of(items)[0]))
+                self.add(name, [name], partial(joined, key))
             elif properties_of(properties[name])[0]:
                 nested = Columns(
                     properties[name], is_repeated or name_of(properties[name]) in SHORTENED
                 )
-                self.add(name, nested, [f"{name}.{each}" for each in nested.names])
+                self.add(name, [f"{name}.{each}" for each in nested.names], nested.read)
             else:
-                self.add(name, None, [name])
-        self.unknown: Values = [None] * len(self.names)
+                self.add(name, [name])
 
-    def add(
-        self, name: str, nested: "Columns | Joined | BySource | None", names: list[str]
-    ) -> None:
-        self._parts.append((name, nested))
+    def add(self, name: str, names: list[str], read: Callable[[Any], Values] | None = None) -> None:
+        self._parts.append((name, len(names), read))
         self.names += names
 
     def read(self, record: Json) -> Values:
         """The values of an object, in the order of `names`."""
         values: Values = []
-        for name, nested in self._parts:
+        for name, count, read in self._parts:
             value = record.get(name)
-            if nested:
-                values += nested.read(value) if value else nested.unknown
-            else:
+            if not read:
                 values.append(value)
+            else:
+                values += read(value) if value else [None] * count
         return values
 
 

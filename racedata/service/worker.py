@@ -160,7 +160,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             listener.close()
 
     def accept_if(self, is_accepting: bool) -> None:
-        """Begins or ceases to accept connections."""
         if is_accepting == bool(self.listeners):
             return
         for number in self.listeners:
@@ -189,7 +188,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             self.close_late()
 
     def close_late(self) -> None:
-        """Closes the connections whose deadline has passed."""
         now = time.monotonic()
         self.next_sweep = now + SWEEP_SECONDS
         for connection in [*self.connections.values()]:
@@ -197,7 +195,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.close(connection)
 
     def accept(self, listener: Any) -> bool:
-        """Accepts a connection if there is one."""
         try:
             sock, client = listener.accept()
         # Another worker was faster, the client has gone, or the system has no free file at the
@@ -295,7 +292,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.close(connection)
 
     def send_or_continue(self, connection: Connection, step: Step | None) -> None:
-        """Sends the response, or lets a thread take the next step."""
         if step:
             self.slow.add(connection)
             self.do_in_thread(self.slow_answers, connection, step)
@@ -338,7 +334,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         environ: dict[str, Any],
         start: datetime,
     ) -> None:
-        """Makes the response from the application's answer."""
         try:
             file = body if isinstance(body, FileBody) else None
             parts = [*body] if file is None else []

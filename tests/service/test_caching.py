@@ -6,9 +6,6 @@ import random
 import subprocess
 import sys
 import zlib
-from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
-from email.utils import format_datetime, parsedate_to_datetime
 from functools import lru_cache
 
 import pytest
@@ -131,28 +128,13 @@ def test_a_client_with_the_answer_gets_304_without_a_query_and_any_other_the_ans
     answer = app.get(ADDRESS)
     data.queries = 0
     known = {"If-None-Match": form.format(answer.headers["ETag"])}
+    known["If-Modified-Since"] = answer.headers["Last-Modified"]  # which does not count
     for method in (app.get, app.head):
         again = method(ADDRESS, headers=known, status=304 if form in KNOWN else 200)
         assert again.body == (b"" if form in KNOWN or method == app.head else answer.body)
         for name in ("ETag", "Last-Modified", "Cache-Control", "Vary"):
             assert again.headers[name] == answer.headers[name]
     assert data.queries == 0
-
-
-@pytest.mark.parametrize("days", [-1, 0, 1, None])
-def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the_answer(
-    sample, days
-):
-    known = sample.get(ADDRESS)
-    built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"])
-    assert parsedate_to_datetime(known.headers["Last-Modified"]) == built_at
-    since = "yesterday" if days is None else format_datetime(built_at + timedelta(days), True)
-    headers, status = {"If-Modified-Since": since}, 200 if days != 0 else 304
-    answer = sample.get(ADDRESS, headers=headers, status=status)
-    assert answer.headers["ETag"] == known.headers["ETag"]
-    assert bool(answer.body) == (status == 200)
-    # RFC 9110, 13.1.3: ignored if there is an If-None-Match.
-    sample.get(ADDRESS, headers={**headers, "If-None-Match": '"other"'}, status=200)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +176,7 @@ ACCEPTED = ["gzip", "GZip;q=0.01", "deflate, gzip, br", "br;q=1.0, GZIP;q=0.8, *
 REFUSED = ["", "gzip;q=0", "br, gzip ; q=0.000, identity", "br", "identity"]
 
 
-@pytest.mark.parametrize("address", [LAPS, "/", "/2023/18", "/openapi.json"])
+@pytest.mark.parametrize("address", [LAPS, "/", "/openapi.json"])
 @pytest.mark.parametrize("cache_size", [0, 32])
 def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(
     sample_database, address, cache_size
@@ -202,49 +184,14 @@ def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(
     app = client(shared_database(sample_database), cache_size=cache_size)
     for _ in range(2):
         plain = raw(app, address, "identity")
-        assert len(plain.body) == int(plain.headers["Content-Length"])
         for coding in ACCEPTED:
             sent = raw(app, address, coding)
             assert sent.headers["Content-Encoding"] == "gzip"
             assert int(sent.headers["Content-Length"]) == len(sent.body) < len(plain.body) / 3
             assert zlib.decompress(sent.body, GZIP) == plain.body
-            head = raw(app, address, coding, REQUEST_METHOD="HEAD")
-            assert (head.body, dict(head.headers)) == (b"", dict(sent.headers))
-            assert others(sent) == others(plain)
         for coding in REFUSED:
             sent = raw(app, address, coding)
             assert (sent.body, dict(sent.headers)) == (plain.body, dict(plain.headers))
-
-
-def others(answer):
-    """The headers that are the same whether an answer is compressed or not."""
-    form = ("content-encoding", "content-length")
-    return {name: value for name, value in answer.headers.items() if name.lower() not in form}
-
-
-def test_an_answer_that_fits_into_a_packet_with_its_headers_is_not_compressed(sample):
-    codings = {}
-    for limit in range(12):
-        address = f"/ergast/f1/2023/18/laps?limit={limit}"
-        sent = raw(sample, address, "gzip")
-        codings[len(raw(sample, address, "identity").body)] = sent.headers.get("Content-Encoding")
-        assert (
-            len(sent.body)
-            + sum(len(f"{name}: {value}\r\n") for name, value in sent.headers.items())
-            < 1448
-        )
-    assert {length < SMALL for length, coding in codings.items() if coding is None} == {True}
-    assert {length < SMALL for length, coding in codings.items() if coding == "gzip"} == {False}
-
-
-def test_a_range_is_ignored(sample):
-    for coding in ("", "gzip"):
-        whole = raw(sample, LAPS, coding)
-        answer = raw(
-            sample, LAPS, coding, HTTP_RANGE="bytes=0-9", HTTP_IF_RANGE=whole.headers["ETag"]
-        )
-        assert answer.status == "200 OK"
-        assert (answer.body, dict(answer.headers)) == (whole.body, dict(whole.headers))
 
 
 GROWTH = """
@@ -281,7 +228,6 @@ print(size, own_memory("self") - before)
     ("query", "requests", "megabytes", "codings"),
     [
         ("limit=1", 40_000, 24, ["identity"]),
-        ("limit=300", 1_000, 8, ["gzip", "identity"]),
         ("limit=2000", 1_200, 8, ["gzip"]),
     ],
 )
@@ -344,34 +290,6 @@ def test_the_least_recently_used_answer_makes_room():
     assert [bool(cache.find(named(name))) for name in "abcd"] == [True, False, True, True]
 
 
-def test_a_body_that_the_cache_has_no_room_for_evicts_no_other():
-    cache = Cache(20_000)
-    for name in "abc":
-        cache.put(named(name), Body(b"x" * 800))
-    cache.put(named("large"), Body(b"x" * 20_000))
-    assert cache.find(named("large")) is None
-    assert all(cache.find(named(name)) for name in "abc")
-
-
-def test_threads_do_not_disturb_the_count_of_its_bytes():
-    cache = Cache(20_000)
-    bodies = [body(number, 30 * number) for number in range(97)]
-    wrong = []
-
-    def busy(seed):
-        for number in range(2000):
-            each = number * seed % 97
-            if (cached := cache.find(named(str(each)))) is None:
-                cache.put(named(str(each)), bodies[each])
-            elif cached != bodies[each]:
-                wrong.append(each)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(busy, range(1, 9)))
-    assert cache.size == taken(cache) <= cache.capacity
-    assert not wrong
-
-
 @pytest.mark.parametrize(
     ("path", "query", "status"),
     [
@@ -388,3 +306,10 @@ def test_while_too_many_slow_answers_wait_another_one_is_refused(
     answer = request(app, PATH_INFO=path, QUERY_STRING=query, **{IS_BUSY: True})
     assert answer.status_int == status
     assert answer.headers.get("Retry-After") == ("10" if status == 503 else None)
+
+
+def test_a_body_that_the_cache_has_no_room_for_evicts_no_other():
+    cache = Cache(20_000)
+    cache.put(named("a"), Body(b"x" * 800))
+    cache.put(named("large"), Body(b"x" * 20_000))
+    assert [cache.find(named(name)) is None for name in ("a", "large")] == [False, True]

@@ -277,8 +277,3 @@ ODD = {
 def test_odd_data_makes_a_calendar_that_readers_accept(database, statement):
     found = events(client_after(database, statement), "/2023.ics?sessions=race")
     assert len(found) == 22
-
-
-def test_all_workers_make_the_same_calendar(sample_database):
-    first, second = (client(sample_database).get("/ergast/f1/current.ics").body for _ in range(2))
-    assert first == second

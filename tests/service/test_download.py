@@ -9,7 +9,7 @@ from support.answers import Description, client, links_of
 
 from racedata.database import OpenFile
 from racedata.service.app import create_app
-from racedata.service.download import OpenFileBody
+from racedata.service.environment import FileBody
 from racedata.service.reload import ReloadingApp
 from racedata.settings import Settings
 
@@ -79,7 +79,7 @@ def test_a_socket_gets_the_file_in_pieces_and_an_error_if_it_has_changed(tmp_pat
     path.write_bytes(bytes(range(250)) * 1200)
     sender, receiver = socket.socketpair()
     with path.open("rb") as file, sender, receiver:
-        body, received, is_sent = OpenFileBody(OpenFile(file.fileno())), b"", False
+        body, received, is_sent = FileBody(OpenFile(file.fileno())), b"", False
         while not is_sent:
             is_sent = body.send_to(sender)
             while len(received) < body.sent:
@@ -87,7 +87,7 @@ def test_a_socket_gets_the_file_in_pieces_and_an_error_if_it_has_changed(tmp_pat
         assert received == path.read_bytes()
         path.write_bytes(b"")
         with pytest.raises(OSError, match="the file has changed"):
-            OpenFileBody(body.file).send_to(sender)
+            FileBody(body.file).send_to(sender)
 
 
 @pytest.mark.parametrize("spoil", [spoiling.flipped, spoiling.truncated])

@@ -45,23 +45,6 @@ def healthz(running):
     return client.bodies.pop()
 
 
-@pytest.mark.parametrize("fault", [spoiling.missing, spoiling.folder, spoiling.overwritten])
-def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp_path, fault):
-    path = shutil.copy(sample_database, tmp_path / "racedata.db")
-    with service(path, tmp_path / "log", WEB_CONCURRENCY="2", **OFF) as running:
-        until(lambda: len(running.workers()) == 2)
-        fault(path)
-        clients = [Client(each, requests=20, pause=0.03) for each in [*PATHS[:16], "/healthz"]]
-        run(running.address, *clients)
-        # per worker
-        until(
-            lambda: (tmp_path / "log").read_text().count("the last good data is still served") == 2
-        )
-        until(lambda: b'"refused":"The database file is ' in healthz(running))
-    for each in clients:
-        assert set(each.statuses) == {200}
-
-
 @pytest.mark.parametrize("fault", [spoiling.missing, spoiling.overwritten])
 def test_a_worker_that_starts_after_a_bad_file_came_has_the_data_of_the_others(
     sample_database, other_database, tmp_path, fault

@@ -8,7 +8,7 @@ import feedparser
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import RECORDS, built, changed, edited, race_ids, select, without
+from support.loads import built, changed, edited, race_ids, select, without
 
 from racedata.service.news import by_subject
 
@@ -125,21 +125,6 @@ def test_changes_of_a_calendar_and_of_names_have_entries_of_their_own(altered, t
 def last_away(dump):
     race = race_ids(dump, 2023)[22]
     return lambda row: None if row["raceId"] == race else row
-
-
-def test_a_season_that_comes_whole_has_one_entry_for_its_calendar_and_one_for_each_race(tmp_path):
-    database, dump = tmp_path / "racedata.db", shutil.copytree(SAMPLE, tmp_path / "dump")
-    of_2023 = {*race_ids(dump, 2023).values()}
-    edits = {
-        table: lambda row: None if row["raceId"] in of_2023 else row
-        for table in ("races", *RECORDS)
-    }
-    built(edited(dump, tmp_path / "before", **edits), database)
-    built(dump, database)
-    found = entries(database)
-    assert len({entry.id for entry in found}) == len(found) > 2
-    calendars = [entry for entry in found if entry.title.startswith("Calendar 2023: 22 values")]
-    assert len(calendars) == 1
 
 
 def test_records_that_are_gone_are_no_value_that_has_changed(altered, tmp_path):

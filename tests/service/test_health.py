@@ -1,5 +1,5 @@
-"""racedata.service.health: what `/healthz` says of the database, its sources and a refused
-file, and the notice of the sample.
+"""racedata.service.health, refresh_times: what `/healthz` says of the database, its sources and a
+refused file, and the notice of the sample.
 """
 
 import csv

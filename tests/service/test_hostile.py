@@ -73,12 +73,6 @@ def test_a_malformed_request_after_a_good_one_is_refused(running, name):
     assert all(400 <= status < 500 for status in statuses(answer)[1:])
 
 
-def test_options_of_the_whole_service_say_its_methods(running):
-    answer = send(running.address, UNUSUAL["OPTIONS *"])
-    assert statuses(answer) == [200]
-    assert b"\r\nallow: GET, HEAD, OPTIONS\r\n" in answer
-
-
 def test_malformed_requests_add_one_short_line_per_second_to_the_log(running, log):
     length = len(log.read_text())
     began = time.monotonic()

@@ -182,57 +182,6 @@ def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_serve
     assert rejected(service) is None
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        spoiling.cut_off,
-        spoiling.emptied,
-        spoiling.overwritten,
-        spoiling.bytes_changed,
-        spoiling.flipped,
-    ],
-)
-def test_writing_into_the_served_file_changes_no_answer(service, path, sample_database, spoil):
-    good = sample_database.read_bytes()
-    before, body = town(service), service.get(f"{RESULTS}?limit=19").body
-    for number in range(20):
-        spoil(path)
-        later(service)
-        assert town(service) == before
-        service.get(f"{RESULTS}?limit=19&offset={number}", status=200)  # not cached
-        assert rejected(service)
-        path.write_bytes(good)
-    later(service)
-    assert service.get(f"{RESULTS}?limit=19").body == body
-    assert rejected(service) is None
-
-
-def test_a_database_written_into_the_served_file_is_served_once_it_is_whole(
-    service, path, other_database
-):
-    before = town(service)
-    content = other_database.read_bytes()
-    path.write_bytes(content[:-1])
-    later(service)
-    assert town(service) == before
-    path.write_bytes(content)
-    later(service)
-    assert town(service)[0] == "Zeltweg"
-
-
-def test_a_link_may_be_switched_to_a_bad_file_and_back(sample_database, tmp_path):
-    (tmp_path / "bad.db").write_bytes(bytes(5000))
-    link = tmp_path / "racedata.db"
-    link.symlink_to(sample_database)
-    service = service_over(link)
-    for target, is_rejected in [(tmp_path / "bad.db", True), (sample_database, False)]:
-        link.unlink()
-        link.symlink_to(target)
-        later(service)
-        town(service)
-        assert bool(rejected(service)) is is_rejected
-
-
 def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(
     service, path, other_database, caplog
 ):

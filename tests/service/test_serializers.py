@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racedata.service import queries, serializers
-from racedata.service.snapshot import Snapshot
+from racedata.service import serializers
 
 MILLISECONDS = st.integers(0, 100 * 3_600_000)
 
@@ -48,50 +47,6 @@ def test_a_time_says_its_milliseconds_exactly(time, winner):
     assert milliseconds(serializers.sprint_time(time, winner)) == time
     gap = serializers.gap_time(time, winner)
     assert milliseconds(gap) + (winner if gap.startswith("+") else 0) == time
-
-
-NUMBERS = range(1, 20)
-IDS = {id: {"driverId": str(id), "constructorId": str(id)} for id in NUMBERS}
-TEXTS = {id: str(id) for id in NUMBERS}
-
-
-def result(row, drivers, constructors):
-    return serializers.result(row, drivers, constructors, TEXTS, serializers.race_time, None)
-
-
-def timing(row, drivers, _):
-    (lap,) = serializers.laps([row], drivers)
-    (timing,) = lap["Timings"]
-    return {"lap": lap["number"], **timing}
-
-
-@pytest.mark.parametrize(
-    ("table", "make"),
-    [
-        (queries.RESULTS, result),
-        (queries.SPRINT, result),
-        (queries.QUALIFYING, serializers.qualifying_result),
-        (queries.SPRINT_QUALIFYING, serializers.qualifying_result),
-        (queries.PRACTICE, serializers.practice_result),
-        (queries.LAPS, timing),
-        (queries.PITSTOPS, serializers.pit_stop),
-    ],
-)
-def test_each_column_that_a_query_finds_is_in_the_record_where_model_py_says(
-    sample_database, table, make
-):
-    _, (row, *_) = table.page(Snapshot.read(sample_database), {}, 1, 0)
-    names = row.keys()
-    number_of = dict(zip(names, NUMBERS))
-    record = make([None if name == "NULL" else number_of[name] for name in names], IDS, IDS)
-    assert number_of.keys() - {"raceId", "NULL"} == table.kind.paths.keys()
-    for column, path in table.kind.paths.items():
-        value = record
-        for key in path.split("."):
-            value = value[key]
-        if path == "duration":
-            value = milliseconds(value)
-        assert str(value) == str(number_of[column])
 
 
 def test_a_shared_object_is_written_once_for_all_answers():

@@ -3,8 +3,6 @@ cannot.
 """
 
 import os
-import re
-import signal
 import socket
 import subprocess
 import sys
@@ -87,7 +85,7 @@ def test_a_second_service_on_the_same_port_does_not_start(one_worker):
 
 
 def test_a_client_that_connects_while_it_starts_is_answered(one_worker):
-    for _ in range(5):
+    for _ in range(2):
         process = subprocess.Popen(
             SERVE,
             cwd=ROOT,
@@ -108,16 +106,6 @@ def test_a_client_that_connects_while_it_starts_is_answered(one_worker):
         assert answer == OK
 
 
-@pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
-def test_it_does_not_start_with_more_workers_than_open_files_allow(one_worker, workers, open_files):
-    ended = run(with_open_files(open_files), **{**one_worker, "WEB_CONCURRENCY": workers})
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr == (
-        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files, "
-        f"but the system allows {open_files} (ulimit -n): use fewer workers, or raise that limit\n"
-    )
-
-
 def test_it_starts_and_answers_if_no_file_can_be_written(one_worker):
     command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *SERVE]
     with running(command, **one_worker) as lines:
@@ -125,13 +113,6 @@ def test_it_starts_and_answers_if_no_file_can_be_written(one_worker):
         with urllib.request.urlopen(url) as answer:
             assert answer.status == 200
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
-
-
-def test_a_folder_that_takes_no_files_prevents_the_start_in_one_line(one_worker):
-    ended = run(SERVE, GUNICORN_CMD_ARGS="--worker-tmp-dir /proc", **one_worker)
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert "Traceback" not in ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith("racedata: worker-tmp-dir: ")
 
 
 def test_more_connections_than_open_files_cause_no_errors(one_worker):
@@ -176,30 +157,16 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker, tmp_pat
         until(lambda: "Worker exiting" in log.read_text())
 
 
-def test_a_second_master_starts_in_the_same_way(one_worker, tmp_path):
-    log = tmp_path / "log"
-    del one_worker["PORT"]
-    with log.open("w") as output, gunicorn(environ=one_worker, output=output) as running:
-        running.process.send_signal(signal.SIGUSR2)
-        until(lambda: log.read_text().count("Booting worker") == 2)
-        _, second = re.findall(r"\[(\d+)\] \[INFO\] Listening", log.read_text())
-        os.kill(int(second), signal.SIGTERM)
-
-
 @pytest.mark.parametrize(
     ("option", "said"),
     [
         ("--proxy-protocol=v1", "unsupported gunicorn option; expected none of proxy-protocol, "),
-        ("--max-requests=5", "unsupported gunicorn option; expected none of proxy-protocol, "),
-        ("--daemon", "unsupported gunicorn option; expected none of proxy-protocol, "),
         ("--reuse-port", "unsupported gunicorn option; expected none of proxy-protocol, "),
         (
             "--worker-connections=9999999",
             "worker-connections 9999999: expected a number from 1 to ",
         ),
         ("--worker-connections=0", "worker-connections 0: expected a number from 1 to "),
-        ("--keep-alive=0", "keep-alive 0: expected 1 or more seconds"),
-        ("--limit-request-line=0", "limit-request-line 0: expected a number from 1 to 8190"),
         (
             f"--certfile={__file__}",
             "certfile, keyfile: expected none; let nginx handle TLS (deploy/nginx.conf)",

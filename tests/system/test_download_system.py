@@ -137,21 +137,18 @@ CONDITIONS = [
     ({"If_None_Match": '"other", W/{etag}'}, 304),
     ({"If_None_Match": "*"}, 304),
     ({"If_None_Match": '"other"'}, 200),
-    ({"If_None_Match": '"other"', "If_Modified_Since": "{date}"}, 200),
-    ({"If_Modified_Since": "{date}"}, 304),
-    ({"If_Modified_Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 200),
     ({"If_None_Match": "{etag}", "Range": "bytes=0-9"}, 304),
 ]
 
 
 def test_conditions_follow_rfc_9110(site, large):
     head, _ = get(site, "HEAD")
-    facts = {"etag": head.headers["ETag"], "date": head.headers["Last-Modified"]}
+    etag = head.headers["ETag"]
     content = large.read_bytes()
     for headers, status in CONDITIONS:
-        sent = {name: value.format(**facts) for name, value in headers.items()}
+        sent = {name: value.format(etag=etag) for name, value in headers.items()}
         response, body = get(site, **sent)
-        assert (response.status, response.headers["ETag"]) == (status, facts["etag"]), headers
+        assert (response.status, response.headers["ETag"]) == (status, etag), headers
         assert (body == content) == (status == 200), headers
 
 

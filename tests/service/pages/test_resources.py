@@ -65,7 +65,6 @@ def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed
     headers = sample.get(address).headers
     assert headers["Cache-Control"] == "no-cache"
     sample.get(address, headers={"If-None-Match": headers["ETag"]}, status=304)
-    sample.get(address, headers={"If-Modified-Since": headers["Last-Modified"]}, status=304)
 
 
 def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only_then(database):
@@ -84,7 +83,6 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
     assert "Sources last checked Sun 2 Jan 2101, 05:06 UTC . Where" in words_of(after.text)
     assert after.headers["Last-Modified"] == "Sun, 02 Jan 2101 05:06:07 GMT"
-    app.get("/", headers={"If-Modified-Since": before.headers["Last-Modified"]}, status=200)
     data.queries = 0
     assert app.get("/").text == after.text
     app.get("/", headers={"If-None-Match": after.headers["ETag"]}, status=304)
