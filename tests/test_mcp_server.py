@@ -1,18 +1,22 @@
-"""racedata.mcp_server: the real client of the SDK over both transports, questions of people, and
-clients that mean harm.
+"""racedata.mcp_server: the real client of the SDK over both transports; ten questions of people;
+and clients that mean harm.
 """
 
 import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
+from mcp import Client
+from support import SAMPLE
 from support.assistants import (
     asked,
     calling,
@@ -24,17 +28,53 @@ from support.assistants import (
     talked,
     text_of,
 )
-from support.processes import children_of, free_port, run_racedata, until
+from support.loads import built, changed, edited, select
+from support.processes import children_of, free_port, own_memory, run_racedata, until
 
+from racedata import __version__
 from racedata.assistants import RESOURCES
 from racedata.mcp_server import RUNNING, WAITING, security_of
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.request import OWN_PARAMETERS
 
+DISPUTE = [
+    """INSERT INTO discrepancies (kind, key, columnName, year, raceId, driverId, value, state,
+            explanation, doubt)
+        SELECT 'results', '2023/18/norris', 'grid', 2023, raceId, driverId, '2', 'open', 'x', 1
+        FROM races, drivers WHERE RACE(2023/18) AND driverRef = 'norris'""",
+    "INSERT INTO discrepancy_values VALUES (1, 1, 'sample', '2'), (1, 2, 'f1db', NULL)",
+]
+
 
 @pytest.fixture(scope="module")
-def server(sample_database):
-    with over_http(sample_database, command=patient) as running:
+def changed_database(tmp_path_factory):
+    """The sample, after a build in which Hamilton had not been disqualified yet. One value is
+    disputed.
+    """
+    folder = tmp_path_factory.mktemp("changed")
+    source = edited(SAMPLE, folder / "sample", results=before_the_stewards)
+    database = built(source, folder / "racedata.db")
+    shutil.rmtree(source)
+    shutil.copytree(SAMPLE, source)
+    return changed(built(source, database), *DISPUTE)
+
+
+def before_the_stewards(row):
+    if row["resultId"] != "141":
+        return row
+    return {**row, "positionText": "2", "position": "2", "points": "18"}
+
+
+@pytest.fixture(scope="module")
+def server(changed_database):
+    with over_http(changed_database, command=patient) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def impatient(changed_database):
+    """The server as it is: it stops a statement after two seconds."""
+    with over_http(changed_database) as running:
         yield running
 
 
@@ -50,43 +90,147 @@ def described(url):
     return descriptions
 
 
-# What people ask, as an assistant would ask it, and the rows of the answer.
-QUESTIONS = {
-    "who won most at a circuit": (
-        """SELECT driver, count(DISTINCT date) AS wins FROM race_results
-           WHERE isWinner AND circuitRef = 'americas' GROUP BY driverRef ORDER BY wins DESC""",
-        [("Max Verstappen", 1)],
-    ),
-    "head to head of team mates": (
-        """SELECT sum(a.positionOrder < b.positionOrder) AS ahead, count(*) AS races
-           FROM race_results AS a JOIN race_results AS b USING (year, round, constructorRef)
-           WHERE year = 2023 AND a.driverRef = 'max_verstappen' AND b.driverRef = 'perez'""",
-        [(2, 2)],
-    ),
-    "sprint weekends of a season": (
-        """SELECT round FROM sessions JOIN races USING (raceId)
-           WHERE year = 2023 AND session = 'sprint' ORDER BY round""",
-        [(4,), (9,), (12,), (17,), (18,), (20,)],
-    ),
-    "the fastest pit stop": (
-        """SELECT driver, year, race, seconds FROM stops
-           WHERE seconds < 120 ORDER BY seconds LIMIT 1""",
-        [("Yuki Tsunoda", 2023, "Austrian Grand Prix", 16.246)],
-    ),
-    "the youngest winner": (
-        """SELECT driver, date, dob FROM race_results JOIN drivers USING (driverRef)
-           WHERE isWinner ORDER BY julianday(date) - julianday(dob) LIMIT 1""",
-        [("Fernando Alonso", "2005-05-29", "1981-07-29")],
-    ),
-}
+def only(answer):
+    """The values of the only row of an answer."""
+    (row,) = answer["rows"]
+    return [*row.values()]
 
 
-def test_sql_answers_questions_that_people_ask(url):
-    calls = [("sql", {"select": select}) for select, _ in QUESTIONS.values()]
-    (results,) = talked(url, calling(*calls))
-    answers = [json.loads(text_of(result))["rows"] for result in results]
-    found = [[tuple(row.values()) for row in rows] for rows in answers]
-    assert found == [rows for _, rows in QUESTIONS.values()]
+# As an assistant would answer them: the question, the calls, and what the answers say.
+def who_won_most_at_a_circuit(ask):
+    rows = ask(
+        "sql",
+        select="""SELECT driver, count(DISTINCT date) AS wins FROM race_results
+            WHERE isWinner AND circuitRef = 'americas' GROUP BY driverRef ORDER BY wins DESC LIMIT 5
+            """,
+    )["rows"]
+    return [tuple(row.values()) for row in rows], [("Max Verstappen", 1)]
+
+
+def poles_of_a_driver_in_a_season(ask):
+    words = """SELECT count(DISTINCT date) AS poles FROM poles
+        WHERE driverRef = 'max_verstappen' AND year = 2023"""
+    fastest = """SELECT count(*) AS fastest FROM qualifying_results
+        WHERE driverRef = 'max_verstappen' AND year = 2023 AND position = 1"""
+    return only(ask("sql", select=words)) + only(ask("sql", select=fastest)), [1, 1]
+
+
+def was_there_a_penalty_after_a_race_and_what_changed(ask):
+    found = ask("changes", since="2020-01-01")["MRData"]["ChangeTable"]["Changes"]
+    about = {
+        each["column"]: (each["oldValue"], each["value"])
+        for each in found
+        if each["key"].startswith("2023/18/hamilton")
+    }
+    result = ask("ask", address="/2023/18/drivers/hamilton/results")
+    (race,) = result["MRData"]["RaceTable"]["Races"]
+    status = race["Results"][0]["status"]
+    expected = ("2", "D"), ("18", "0"), "Disqualified"
+    return (about["positionText"], about["points"], status), expected
+
+
+def the_grid_of_the_last_race(ask):
+    coverage = ask("coverage")
+    answer = ask("ask", address="/current/last/results")
+    (race,) = answer["MRData"]["RaceTable"]["Races"]
+    grid = sorted((int(each["grid"]), each["Driver"]["code"]) for each in race["Results"])
+    first = [code for place, code in grid if place][:3]
+    expected = "2023-10-22: 2023/18 United States Grand Prix", ["LEC", "NOR", "HAM"]
+    return (coverage["lastRaceWithResults"], first), expected
+
+
+def sprint_weekends_of_a_season(ask):
+    rows = ask(
+        "sql",
+        select="""SELECT round, name FROM sessions JOIN races USING (raceId)
+            WHERE year = 2023 AND session = 'sprint' ORDER BY round""",
+    )["rows"]
+    return [row["round"] for row in rows], [4, 9, 12, 17, 18, 20]
+
+
+def head_to_head_of_team_mates(ask):
+    rows = ask(
+        "sql",
+        select="""SELECT sum(a.positionOrder < b.positionOrder) AS ahead, count(*) AS races
+            FROM race_results AS a JOIN race_results AS b USING (year, round, constructorRef)
+            WHERE year = 2023 AND a.driverRef = 'max_verstappen' AND b.driverRef = 'perez'""",
+    )
+    return only(rows), [2, 2]
+
+
+def the_fastest_pit_stop(ask):
+    answer = ask(
+        "sql",
+        select="""SELECT driver, year, race, seconds FROM stops
+            WHERE seconds < 120 ORDER BY seconds LIMIT 1""",
+    )
+    words = ask("resource", uri="racedata://words")
+    assert "time in the pit lane, not the time at rest" in " ".join(words.split())
+    return only(answer), ["Yuki Tsunoda", 2023, "Austrian Grand Prix", 16.246]
+
+
+def the_youngest_winner(ask):
+    answer = ask(
+        "sql",
+        select="""SELECT driver, date, dob,
+                (julianday(date) - julianday(dob)) / 365.25 AS age
+            FROM race_results JOIN drivers USING (driverRef) WHERE isWinner ORDER BY age LIMIT 1""",
+    )
+    driver, date, dob, age = only(answer)
+    return (driver, date, dob, int(age)), ("Fernando Alonso", "2005-05-29", "1981-07-29", 23)
+
+
+def does_it_have_lap_times_before_1996(ask):
+    laps = ask("coverage")["coverage"]["lap_times"]
+    answer = ask("ask", address="/1957/2/laps")
+    return (laps["first"], answer["MRData"]["total"], answer["note"]), (
+        2021,
+        "0",
+        "No records match. The database has lap times of 2 of 4 races from 2021 to 2023.",
+    )
+
+
+def how_fresh_is_it(ask):
+    answer = ask("coverage")
+    (source,) = answer["sources"]
+    assert answer["now"] >= answer["builtAt"] >= source["readAt"]
+    waiting, *_ = answer["sinceThenWithoutResults"]
+    return (source["name"], answer["seasons"]["last"], waiting), (
+        "sample",
+        2023,
+        "2023-10-29: 2023/19 Mexico City Grand Prix",
+    )
+
+
+QUESTIONS = [
+    who_won_most_at_a_circuit,
+    poles_of_a_driver_in_a_season,
+    was_there_a_penalty_after_a_race_and_what_changed,
+    the_grid_of_the_last_race,
+    sprint_weekends_of_a_season,
+    head_to_head_of_team_mates,
+    the_fastest_pit_stop,
+    the_youngest_winner,
+    does_it_have_lap_times_before_1996,
+    how_fresh_is_it,
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
+def test_the_tools_answer_a_question_that_people_ask(url, described, question):
+    _, texts = described
+    answers = []
+
+    def ask(tool, **arguments):
+        if tool == "resource":
+            return texts[arguments["uri"]]
+        answers.append(asked(url, tool, **arguments))
+        return answers[-1]
+
+    answer, expected = question(ask)
+    assert answer == expected
+    assert all("builtAt" in each for each in answers)
+    assert {source["name"] for each in answers for source in each.get("sources", [])} <= {"sample"}
 
 
 CALLS = [
@@ -95,17 +239,19 @@ CALLS = [
     ("sql", {"select": "SELECT year, count(*) AS races FROM races GROUP BY year"}),
     ("sql", {"select": "DELETE FROM races"}),
     ("changes", {"since": "2020-01-01"}),
+    ("ask", {"address": "/2023/18/drivers/norris/results"}),
 ]
 
 
-def test_both_transports_give_the_same_answers_tools_and_resources(url, sample_database):
+def test_both_transports_give_the_same_answers_tools_and_resources(url, changed_database):
     both = []
-    for server in (url, over_stdio(sample_database)):
+    for server in (url, over_stdio(changed_database)):
         results, descriptions = talked(server, calling(*CALLS), describing)
         both.append(([(each.is_error, text_of(each)) for each in results], descriptions))
     assert both[0] == both[1]
     answers, _ = both[0]
-    assert [is_error for is_error, _ in answers] == [False, True, False, True, False]
+    assert [is_error for is_error, _ in answers] == [False, True, False, True, False, False]
+    assert "disputed" in json.loads(answers[-1][1])
 
 
 def test_the_tool_for_addresses_names_every_endpoint_and_parameter(described):
@@ -123,14 +269,69 @@ def test_there_are_four_tools_and_the_resources_that_they_name(described):
     assert sum(map(len, tools.values())) < 4000  # each conversation pays for them
 
 
-ENDLESS = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-    SELECT count(*) AS n FROM n"""
+def test_a_new_file_is_noticed_between_two_calls(database, other_database):
+    name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
+    with over_http(database, command=patient) as running:
+        assert only(asked(running.url, "sql", select=name)) == ["Leclerc"]
+        shutil.move(shutil.copy(other_database, f"{database}.new"), database)
+        assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
+        assert "Leclercq" in str(asked(running.url, "ask", address="/drivers/leclerc"))
+        damaged = database.with_name("damaged")
+        damaged.write_bytes(b"no database")
+        damaged.replace(database)
+        assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
+        said = asked(running.url, "coverage")["refused"]
+        assert said == "The database file is not an SQLite database."
 
 
-def test_a_statement_ends_after_two_seconds(sample_database):
-    with over_http(sample_database) as impatient:
-        said = refusal(impatient.url, "sql", select=ENDLESS)
-    assert said == "stopped after 2 seconds; expected a statement that reads less"
+# Statements of a client that means harm, and the beginning of what it is told.
+NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+
+
+def nested(levels):
+    """A short statement that names a view two to the power of `levels` times."""
+    steps = [
+        f"a{level} AS (SELECT x.* FROM a{level - 1} AS x JOIN a{level - 1} AS y)"
+        for level in range(1, levels + 1)
+    ]
+    first = "a0 AS (SELECT * FROM race_results)"
+    return f"WITH {first}, {', '.join(steps)} SELECT count(*) AS n FROM a{levels}"
+
+
+STOPPED = "stopped after 2 seconds; expected a statement that reads less"
+# Which limit comes first depends on the machine.
+SPENT = (STOPPED, "the statement needs too much memory")
+HARM = {
+    f"{NUMBERS} SELECT count(*) AS n FROM n": STOPPED,
+    "SELECT count(*) AS n FROM laps AS a, laps AS b, laps AS c": STOPPED,
+    "SELECT a.lap FROM laps AS a, laps AS b, laps AS c ORDER BY a.seconds * b.seconds": SPENT,
+    f"{NUMBERS} SELECT hex(randomblob(49999)) AS a, i FROM n": "the result has more than 100,000 ",
+    "SELECT zeroblob(1000000000) AS a": "string or blob too big",
+    "SELECT randomblob(1000000000) AS a": "string or blob too big",
+    nested(8): SPENT,
+    nested(16): "the statement needs too much memory; expected one that joins less",
+    nested(20): "the statement needs too much memory; expected one that joins less",
+}
+
+
+def goes_on(server):
+    """Whether the next statement is answered: on a busy machine, even that may take too long."""
+    call = "sql", {"select": "SELECT 1 AS one"}
+    ((result,),) = talked(server.url, calling(call))
+    return not result.is_error and only(json.loads(text_of(result))) == [1]
+
+
+@pytest.mark.long(25)
+def test_a_client_that_means_harm_gets_one_line_and_the_server_goes_on(server, impatient):
+    before = {each: own_memory(each.process) for each in (server, impatient)}
+    for sql, said in HARM.items():
+        asked = impatient if said in (STOPPED, SPENT) else server
+        text = refusal(asked.url, "sql", select=sql)
+        assert text.startswith(said) and "\n" not in text, (sql, text)
+        more = own_memory(asked.process) - before[asked]
+        print(f"{more:+5.0f} MB after {sql[:70]}")
+        assert more < 200, sql
+        until(lambda asked=asked: goes_on(asked))
 
 
 def post(port, body=b"{}", **headers):
@@ -169,9 +370,12 @@ HELLO = message("initialize", FIRST, id=1).encode()
         ({"Host": "[::1]:{port}"}, 200),
         ({"Origin": "http://localhost:{port}"}, 200),
         ({"Host": "attacker.example:{port}"}, 421),
+        ({"Host": "127.0.0.1.attacker.example:{port}"}, 421),
         ({"Host": "127.0.0.1"}, 421),
         ({"Host": ""}, 421),
         ({"Origin": "http://attacker.example"}, 403),
+        ({"Origin": "http://localhost.attacker.example:{port}"}, 403),
+        ({"Origin": "http://localhost:80"}, 403),
         ({"Origin": "null"}, 403),
     ],
     ids=str,
@@ -185,6 +389,35 @@ def test_at_port_80_clients_may_leave_it_out():
     security = security_of(["localhost"], 80)
     assert security.allowed_hosts == ["localhost:80", "localhost"]
     assert security.allowed_origins == ["http://localhost:80", "http://localhost"]
+
+
+ENDLESS = f"{NUMBERS} SELECT count(*) AS n FROM n"
+
+
+def test_no_question_waits_for_the_statements_of_other_clients(sample_database):
+    async def ask_meanwhile(url, process):
+        answers = []
+        async with Client(url) as other, Client(url) as asking, anyio.create_task_group() as group:
+
+            async def count():
+                answers.append(text_of(await other.call_tool("sql", {"select": ENDLESS})))
+
+            for _ in range(RUNNING):
+                group.start_soon(count)
+            with anyio.fail_after(60):
+                while len(statements_of(process)) < RUNNING:
+                    await anyio.lowlevel.checkpoint()
+                answers.append(text_of(await asking.call_tool("coverage", {})))
+            for statement in statements_of(process):
+                os.kill(statement, signal.SIGKILL)
+        return answers
+
+    with over_http(sample_database, command=patient) as running:
+        first, *others = anyio.run(ask_meanwhile, running.url, running.process)
+    assert json.loads(first)["seasons"]["count"] == 5
+    assert [other.partition(": ")[2] for other in others] == [
+        "the process for statements has ended; ask again"
+    ] * RUNNING
 
 
 def statements_of(process):
@@ -280,16 +513,16 @@ def test_it_says_on_stderr_where_it_listens_and_ends_with_a_signal(sample_databa
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("arguments", "environ", "said"),
     [
-        ("/none.db", "/none.db is missing; to build it, run: "),
-        ("", "RACEDATA_DATABASE='': expected the path of a file\n"),
+        (["--database", "/none.db"], {}, "/none.db is missing; to build it, run: "),
+        ([], {"RACEDATA_DATABASE": ""}, "RACEDATA_DATABASE='': expected the path of a file"),
     ],
 )
-def test_a_wrong_start_is_one_line(path, said):
-    ended = run_racedata("mcp", RACEDATA_DATABASE=path)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith(f"racedata mcp: {said}")
+def test_a_wrong_start_is_one_line(arguments, environ, said):
+    ended = run_racedata("mcp", *arguments, **environ)
+    assert ended.returncode != 0 and ended.stdout == ""
+    assert said in ended.stderr.splitlines()[-1]
 
 
 def test_without_the_package_it_says_how_to_install_it(sample_database):
@@ -303,3 +536,24 @@ def test_without_the_package_it_says_how_to_install_it(sample_database):
         "racedata mcp: the package mcp is not installed: "
         f"run {sys.executable} -m pip install 'racedata-f1[mcp]'\n"
     )
+
+
+def test_the_server_names_its_version(url):
+    async def version(client):
+        return client.server_info.name, client.server_info.version
+
+    assert talked(url, version) == [("racedata", __version__)]
+
+
+def test_questions_about_the_whole_history(dump, tmp_path):
+    database = built(dump, tmp_path / "racedata.db")
+    with over_http(database, command=patient) as running:
+        sql = """SELECT driver, count(DISTINCT date) AS wins FROM race_results
+            WHERE isWinner AND circuitRef = 'monza' GROUP BY driverRef ORDER BY wins DESC LIMIT 2"""
+        rows = asked(running.url, "sql", select=sql)["rows"]
+        assert {row["driver"] for row in rows} == {"Michael Schumacher", "Lewis Hamilton"}
+        assert {row["wins"] for row in rows} == {5}
+        sql = """SELECT driver, year FROM race_results JOIN drivers USING (driverRef)
+            WHERE isWinner ORDER BY julianday(date) - julianday(dob) LIMIT 1"""
+        assert only(asked(running.url, "sql", select=sql)) == ["Max Verstappen", 2016]
+    assert select(database, "SELECT count(*) FROM races")[0][0] > 1000

@@ -431,3 +431,11 @@ def test_each_cell_of_the_table_is_accepted_or_refused_alone_and_behind_season_a
             assert mark != "-" or (word in detail and endpoint in detail), detail
             if mark in "vV":
                 check(f"{start}/{endpoint}/{values[word]}", status)
+
+
+def test_titles_in_the_full_dump_agree_with_the_history_books(full):
+    seasons = full.table("/drivers/hamilton/driverstandings/1/seasons")[1]
+    titles = [2008, 2014, 2015, 2017, 2018, 2019, 2020]
+    assert [int(each["season"]) for each in seasons] == titles
+    assert full.total("/constructors/ferrari/constructorstandings/1/seasons") == 16
+    assert full.total("/driverstandings/1") == 75

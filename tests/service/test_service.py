@@ -4,12 +4,18 @@ databases.
 The environment variable SERVICE_SECONDS makes the floods longer.
 """
 
+import http.client
+import itertools
 import os
+import random
 import shutil
 import signal
+import socket
+from pathlib import Path
 
 import pytest
 from support.answers import bodies
+from support.hostile import GOOD_KEEP_ALIVE
 from support.processes import OFF, open_files, service, until
 from support.traffic import (
     ADDRESS,
@@ -41,6 +47,24 @@ def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_
     assert_limited(flood, quota=quota, per_second=per_second)
     assert flood.broken == 0
     assert_served(*good)
+
+
+@pytest.mark.long(7)
+def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(
+    sample_database, tmp_path
+):
+    flood = Client(ADDRESS, connections=64)
+    kills = 4 * int(SECONDS)
+    with (
+        service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running,
+        traffic(running.address, flood) as ended,
+    ):
+        for _ in range(kills):
+            ended.wait(0.5)
+            until(lambda: running.workers() != [])
+            os.kill(random.choice(running.workers()), signal.SIGKILL)
+    # Answers may be lost with the worker that made them, a token never.
+    assert_limited(flood, quota=4, per_second=4, lost=kills)
 
 
 @pytest.mark.parametrize("end_workers", ["HUP", "kill"])
@@ -95,6 +119,43 @@ def test_no_request_is_dropped_while_workers_are_replaced(
     assert_served(*clients, may_overtake=True)
 
 
+def is_read(connection):
+    """Whether the other end of a connection has read all bytes.
+
+    While other connections come and go, Linux may leave this one out of its list.
+    """
+    ends = f"0100007F:{connection.getpeername()[1]:04X} 0100007F:{connection.getsockname()[1]:04X} "
+    lines = Path("/proc/net/tcp").read_text().splitlines()
+    return any(line.split()[4].endswith(":00000000") for line in lines if ends in line)
+
+
+def next_status(connection):
+    """The status of the next answer on a connection, once it is complete."""
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    answer.read()
+    return answer.status
+
+
+def test_a_request_in_progress_is_answered_when_the_service_ends(sample_database, tmp_path):
+    with (
+        service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **OFF) as running,
+        socket.create_connection(running.address, timeout=20) as connection,
+    ):
+        connection.sendall(GOOD_KEEP_ALIVE)
+        assert next_status(connection) == 200
+        connection.sendall(GOOD_KEEP_ALIVE[:30])
+        until(lambda: is_read(connection))
+        (worker,) = running.workers()
+        os.kill(worker, signal.SIGSTOP)  # it would wait for the rest for only a second
+        running.process.send_signal(signal.SIGTERM)
+        until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
+        connection.sendall(GOOD_KEEP_ALIVE[30:])
+        os.kill(worker, signal.SIGCONT)
+        assert next_status(connection) == 200
+        assert running.process.wait(timeout=20) == 0
+
+
 def open_databases(worker):
     return len([name for name in open_files(worker) if "racedata.db" in name])
 
@@ -134,3 +195,33 @@ def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
             set().union(*(each.bodies for each in ended_clients if each.path == path))
             == expected[path]
         )
+
+
+@pytest.mark.long(5)
+def test_a_request_during_a_change_of_the_database_takes_one_token(
+    sample_database, other_database, tmp_path
+):
+    databases = [sample_database, other_database]
+    path = shutil.copy(sample_database, tmp_path / "racedata.db")
+    numbers = itertools.count()
+
+    def new_client():
+        number = next(numbers)
+        return [("X-Forwarded-For", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")]
+
+    settings = {
+        "WEB_CONCURRENCY": "2",
+        "RACEDATA_CACHE_SIZE": "0",
+        "RACEDATA_TRUSTED_PROXIES": "127.0.0.1",
+        "RACEDATA_BURST_LIMIT": "1/second",
+    }
+    clients = Client("/ergast/f1/2023/9/results.json", connections=8, headers=new_client)
+    with (
+        service(path, tmp_path / "log", **settings) as running,
+        traffic(running.address, clients) as ended,
+    ):
+        for swap in range(1, 10 * int(SECONDS + 1) + 2):
+            ended.wait(0.1)
+            os.replace(shutil.copy(databases[swap % 2], tmp_path / "new.db"), path)
+        until(lambda: len(clients.bodies) == 2)  # the last swap was to the other database
+    assert clients.statuses.keys() == {200}

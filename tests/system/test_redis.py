@@ -38,7 +38,7 @@ from racedata import settings
 from racedata.service import server
 from racedata.service.ratelimit.redis_store import RedisStore
 
-RedisStore.TIMEOUT = 60
+RedisStore.TIMEOUT = RedisStore.SLOW = 60
 arguments = settings.parse_arguments(sys.argv[1:])
 server.serve(arguments.settings, arguments.gunicorn_options)
 """
@@ -48,6 +48,7 @@ server.serve(arguments.settings, arguments.gunicorn_options)
 def patient(monkeypatch):
     """No store of a test takes a busy machine for an outage."""
     monkeypatch.setattr(RedisStore, "TIMEOUT", 60)
+    monkeypatch.setattr(RedisStore, "SLOW", 60)
 
 
 @pytest.fixture

@@ -1,11 +1,12 @@
 """The limit store for several machines: buckets in Redis or Valkey, with a fallback for outages.
 
 Imported only if the settings name one, because the `redis` package is an extra. A Redis that is
-stopped, restarted or full neither delays nor fails a request. The store trusts the replies,
+slow, stopped, restarted or full neither delays nor fails a request. The store trusts the replies,
 because the Redis is the operator's own.
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -52,16 +53,20 @@ class RedisStore:
     """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
 
     One call of SCRIPT per request. Connecting, and each wait for a reply, may take TIMEOUT; only
-    resolving a host name may take longer. If a call fails, an outage begins: `fallback` decides,
-    and a request tries Redis again RETRY seconds after the last attempt. An answer ends the outage.
-    Both are logged once.
+    resolving a host name may take longer. If a call fails, or if SLOW_ANSWERS in a row are slow, an
+    outage begins: `fallback` decides, and one request at a time tries Redis again, RETRY seconds
+    after the last attempt. A fast answer ends the outage. Both are logged once.
 
     `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns
     seconds. Raises ValueError if `url` cannot be used.
     """
 
     TIMEOUT = 0.4  # seconds; less would take a busy machine for an outage
-    RETRY = 1  # seconds between attempts during an outage: longer than one of them takes
+    SLOW = 0.15  # seconds after which an answer is slow
+    # This many slow answers in a row begin an outage: more than the threads of a worker, because
+    # one pause may delay all of them.
+    SLOW_ANSWERS = 5
+    RETRY = 1  # seconds between attempts during an outage
 
     def __init__(
         self,
@@ -92,19 +97,31 @@ class RedisStore:
                 "rediss://host (with TLS) or unix:///path?db=0, "
                 "with no options other than those of the redis package"
             ) from None
-        self._retry_at: float | None = None  # during an outage, a moment of `clock`
+        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
+        # during an outage, a moment of `clock`; infinity while a request tries Redis again
+        self._retry_at: float | None = None
         self._lock = threading.Lock()  # guards `_retry_at`
 
     def take(self, client: bytes) -> Decision:
-        if not self.should_try():
+        outage = self._retry_at is not None
+        if outage and not self.retry_is_due():
             return self.fallback.take(client)
+        began = self.clock()
         try:
             now, *full_at = self.run_script(client)
         except Exception as error:  # whatever it is, the request is answered
             self.begin_outage(f"{type(error).__name__}: {error}")
             return self.fallback.take(client)
-        if self._retry_at is not None:
-            self.end_outage()
+        if self.clock() - began < self.SLOW:
+            self._slow_answers = 0
+            if outage:
+                self.end_outage()
+        else:
+            self._slow_answers += 1
+            if self._retry_at is not None or self._slow_answers >= self.SLOW_ANSWERS:
+                self.begin_outage(
+                    f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
+                )
         return take(self.limits, full_at, now)[0]
 
     def run_script(self, client: bytes) -> list[int]:
@@ -115,15 +132,15 @@ class RedisStore:
         reply: list[int] = self._redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)
         return reply
 
-    def should_try(self) -> bool:
-        """Whether this thread should ask Redis: during an outage, only one does at a time."""
+    def retry_is_due(self) -> bool:
+        """Whether this thread should try Redis."""
         with self._lock:
-            if self._retry_at is None:
+            if self._retry_at is None:  # another thread has just ended the outage
                 return True
-            is_due = self.clock() >= self._retry_at
-            if is_due:
-                self._retry_at = self.clock() + self.RETRY
-            return is_due
+            if self.clock() < self._retry_at:
+                return False
+            self._retry_at = math.inf
+            return True
 
     def begin_outage(self, reason: str) -> None:
         """Begins an outage, or prolongs it."""
