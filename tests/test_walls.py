@@ -137,7 +137,11 @@ def test_only_the_service_imports_what_only_linux_has():
 
 
 # The modules of the loader that may import a package.
-LOADER_MAY_IMPORT = {"racedata.loader.store": {"orjson"}, "racedata.loader.exchange": {"urllib3"}}
+LOADER_MAY_IMPORT = {
+    "racedata.loader.exchange": {"urllib3"},
+    "racedata.loader.sources.api_client": {"orjson"},
+    "racedata.loader.store": {"orjson"},
+}
 
 
 def test_the_loader_and_the_command_need_few_packages():

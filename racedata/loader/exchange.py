@@ -12,14 +12,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from http.client import responses
-from socket import SHUT_RDWR
-from threading import Event, Thread, current_thread
-from typing import IO, Any
+from threading import Event, Thread
+from typing import IO
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3 import PoolManager, ProxyManager
 from urllib3.exceptions import HTTPError, IncompleteRead
 from urllib3.response import HTTPResponse
 from urllib3.util import Timeout, make_headers, parse_url
@@ -89,7 +87,8 @@ def target_of_redirect(url: str, location: str) -> str:
 
 class Exchange(Thread):
     """One request and its answer, in a thread of its own. So the program can give it up at any
-    moment, even while a name is looked up or a header arrives byte by byte.
+    moment, even while a name is looked up or a header arrives byte by byte. The thread then ends
+    with the next byte, or after IDLE_SECONDS.
     """
 
     def __init__(self, request: Request, url: str, file: IO[bytes]) -> None:
@@ -97,7 +96,6 @@ class Exchange(Thread):
         self.request, self.url, self.file = request, url, file
         self.received = 0
         self.done, self.is_given_up = Event(), False
-        self.socket: Any = None
         self.answer: Answer | None = None
         self.error: BaseException | None = None
 
@@ -119,7 +117,7 @@ class Exchange(Thread):
                 raise no_space_for_temporary_files() from None
             raise
         finally:
-            self.end()
+            self.is_given_up = True
         assert self.answer
         return self.answer
 
@@ -142,8 +140,7 @@ class Exchange(Thread):
         headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
         if request.known:
             headers["If-None-Match"] = ", ".join(request.known)
-        had_secret = request.secret is not None and is_for(request.secret, self.url)
-        if request.secret and had_secret:
+        if request.secret and is_for(request.secret, self.url):
             headers["Authorization"] = request.secret.value
         response = pool(proxy_of(self.url)).urlopen(
             request.method,
@@ -165,7 +162,7 @@ class Exchange(Thread):
                 return Answer(etag, True)
             if response.status != 200:
                 phrase = responses.get(response.status, "")
-                raise WrongStatus(request, response.status, phrase, response.headers, had_secret)
+                raise WrongStatus(request, response.status, phrase, response.headers)
             self.receive(response)
             return Answer(etag, False)
         finally:
@@ -175,6 +172,8 @@ class Exchange(Thread):
         size, too_large = self.request.size, response.length_remaining or 0
         # read1 returns what has arrived, so that a slow download shows progress too.
         while too_large <= size and (block := response.read1(1 << 16)):
+            if self.is_given_up:
+                return
             self.file.write(block)
             self.received = too_large = self.received + len(block)
         if too_large > size:
@@ -192,45 +191,6 @@ class Exchange(Thread):
             return f"the connection ended {error.expected:,} bytes before the answer did"
         text = " ".join(str(getattr(error, "strerror", None) or error).split())
         return text if isinstance(error, OSError) else f"{text}; expected {self.request.expected}"
-
-    def end(self) -> None:
-        """Gives it up, unless it is done."""
-        self.is_given_up = True
-        if not self.done.is_set() and self.socket:
-            with suppress(OSError, AttributeError):  # the latter for TLS inside TLS
-                self.socket.shutdown(SHUT_RDWR)
-            self.done.wait(1)  # so that it writes nothing more into the file
-
-
-# urllib3 does not say on which socket a request waits for its answer. So these connections tell the
-# Exchange, which can then shut the socket down. A pool makes connections of its `ConnectionCls`.
-class Http(HTTPConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 does
-        hold(self.sock)
-        return super().getresponse()
-
-
-class Https(HTTPSConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
-        hold(self.sock)
-        return super().getresponse()
-
-
-class HttpPool(HTTPConnectionPool):
-    ConnectionCls = Http
-
-
-class HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = Https
-
-
-def hold(socket: Any) -> None:
-    """Notes the socket on which the Exchange of this thread begins to read."""
-    exchange = current_thread()
-    assert isinstance(exchange, Exchange)
-    exchange.socket = socket
-    if exchange.is_given_up:
-        raise ConnectionAbortedError
 
 
 def is_for(secret: Secret, url: str) -> bool:
@@ -257,7 +217,6 @@ def pool(proxy: str | None) -> PoolManager:
         )
     else:
         connections = PoolManager(ssl_context=context)
-    connections.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
     return connections
 
 

@@ -63,14 +63,12 @@ class WrongStatus(NotFetched):
         status: int,
         phrase: str,  # what the status means; empty if no standard has it
         headers: Mapping[str, str],
-        had_secret: bool,
     ) -> None:
-        self.status, self.had_secret = status, had_secret
+        self.status = status
         self.type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         self.retry_after = headers.get("Retry-After")
-        self.place = request.place
         reason = f"{status} {phrase}".strip()
-        super().__init__(f"{self.place}: status {reason}; expected {request.expected}")
+        super().__init__(f"{request.place}: status {reason}; expected {request.expected}")
 
 
 class TooLarge(LoadError):

@@ -7,22 +7,17 @@ import io
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
-import zipfile
 from contextlib import closing
 
 import pytest
 from support import SAMPLE
 from support.loads import (
-    LOAD,
     assert_refused,
     built,
     edit,
     expected_lines,
     loader_settings,
     racedata,
-    refused,
     rows_of,
     run_loader,
 )
@@ -152,38 +147,6 @@ def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):
         assert_refused(
             path, database, f"{path}: neither a file nor a folder; expected a folder of CSV files"
         )
-
-
-def zip_of(path, status):
-    """A zip of the sample, whose status.csv has these blocks of bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for file in SAMPLE.iterdir():
-            with archive.open(file.name, "w") as member:
-                for block in status if file.stem == "status" else [file.read_bytes()]:
-                    member.write(block)
-    return path
-
-
-# Runs a command, prints the most memory it took in KB, and exits with its status.
-MEASURED = """
-import resource, subprocess, sys
-status = subprocess.run(sys.argv[1:]).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-sys.exit(status)
-"""
-
-
-def test_a_line_of_60_mb_is_refused_in_150_mb_of_memory(database, tmp_path):
-    source = zip_of(tmp_path / "data.zip", [b"statusId,status\n", *[b"," * 10**6] * 60])
-    with refused(database):
-        # A small process between this one and the loader: a child begins with the memory of its
-        # parent.
-        command = [sys.executable, "-c", MEASURED, *LOAD, source, "--database", database]
-        process = subprocess.run(command, capture_output=True, text=True)
-    assert int(process.stdout) * 1024 < 150_000_000
-    assert process.returncode == 1
-    said = "status.csv, line 2: longer than 1,000,000 characters; expected a row"
-    assert said in process.stderr and process.stderr.count("\n") == 1
 
 
 def test_without_a_source_the_database_is_built_from_the_same_source_again(

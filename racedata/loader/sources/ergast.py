@@ -3,11 +3,12 @@ columns by name.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from racedata.loader.correct import note_corrections
 from racedata.loader.corrections import CORRECTIONS, corrections_in
 from racedata.loader.errors import LoadError
-from racedata.loader.files.archives import Dump, files_of, first_line, not_read
+from racedata.loader.files.archives import Dump, files_of, first_line
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
 from racedata.loader.stage import SourceFacts, Stage, ids_of
@@ -76,7 +77,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     # Only what `racedata export` has written has this file, with all sessions.
     has_sessions = "sessions" in files
     corrections = dump.folder / CORRECTIONS.name
-    remarks = not_read(dump, paths)
+    remarks: list[str] = []
     if is_the_rest and has_sessions:
         stage.db.execute("DELETE FROM stage.sessions")  # the rest has every session
     for name, path in files.items():
@@ -86,8 +87,14 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
             *(SESSION_FIELDS if name == "races" and not has_sessions else []),
         ]
         file = CsvFile(path, fields, stage.progress)
+        stage.rows.setdefault(name, 0)
         # all rows of a table may be in the rest of an export; a build checks the whole
-        insert(stage, table, file, table.required and not is_export)
+        file.insert_into(
+            stage.db,
+            f"stage.{name}",
+            table.required and not is_export,
+            partial(insert, stage, table),
+        )
         remarks += file.remarks(RARE)
     if not is_the_rest:
         for kind in ("driver", "constructor", "circuit"):
@@ -122,23 +129,13 @@ def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
         yield Field(column.name, parse, column.required)
 
 
-def insert(stage: Stage, table: Table, file: CsvFile, is_required: bool) -> None:
-    """Inserts the rows of a file. Raises LoadError for a duplicate."""
-    names = table.names
-
-    def insert(batch: list[Sequence[Value]]) -> None:
-        stage.insert(table.name, names, batch[: len(names)])
-        if table.name == "races":
-            insert_sessions(stage, batch[0], batch[len(names) :])
-
-    stage.insert(table.name, names, [])
-    file.insert_into(stage.db, f"stage.{table.name}", is_required, insert)
-
-
-def insert_sessions(
-    stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]
-) -> None:
-    """Inserts the sessions of some races, whose dates and times are in SESSION_FIELDS."""
+def insert(stage: Stage, table: Table, batch: Sequence[Sequence[Value]]) -> None:
+    """Inserts some rows of a file, given as columns; after those of races, the columns of
+    SESSION_FIELDS.
+    """
+    count = len(table.names)
+    stage.insert(table.name, table.names, batch[:count])
+    race_ids, columns = batch[0], batch[count:]
     for session, dates, times in zip(WEEKEND, columns[::2], columns[1::2]):
         known = [
             (id, session.name, date, time)

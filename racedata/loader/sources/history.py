@@ -46,14 +46,6 @@ class OldDatabase(ExistingDatabase):
         ).fetchone()
         return max(to_fetch, 1) if races else RACES
 
-    def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
-        """The `(raceId, round, name)` of races of a season, by round."""
-        return self.db.execute(
-            """SELECT raceId, round, name FROM races
-               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
-            (season,),
-        ).fetchall()
-
     def count(self, table: Table, race_id: int | None) -> int:
         """How many rows of a table a race has."""
         (rows,) = self.db.execute(

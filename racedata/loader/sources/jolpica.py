@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import compress
 
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.files.archives import Dump, files_of, not_read
+from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources import sections
 from racedata.loader.sources.sections import run, sections_of, tables_in
@@ -87,8 +87,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     }
     files = files_of(dump, paths, REQUIRED_FILES)
     run(stage, SQL["tables"])
-    remarks = not_read(dump, paths)
-    remarks += [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
+    remarks = [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
     if without_race := db.execute(SQL["without_race"][0]).fetchone():
         year, round = without_race
         what = f"{year}/{round} has sessions with entries, but none of type R; expected a race"
