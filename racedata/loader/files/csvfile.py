@@ -112,9 +112,7 @@ class CsvFile:
                 yield values
                 self.progress(f"{self.path.name}: {counted(self.rows_read, 'row')}")
 
-    def insert_into(
-        self, db: sqlite3.Connection, table: str, needs_rows: bool, insert: Insert | None = None
-    ) -> None:
+    def insert_into(self, db: sqlite3.Connection, table: str, insert: Insert | None = None) -> None:
         """Inserts the rows into a table that has a column for each field. Raises LoadError for a
         duplicate.
 
@@ -132,8 +130,6 @@ class CsvFile:
             (after,) = db.execute(count).fetchone()
             number, names = after - before + 1, re.findall(r"\.(\w+)", str(error))
             raise self.duplicate(number, names) from None
-        if needs_rows and not self.rows_read:
-            raise LoadError(f"{self.path.name}: no rows; expected at least one")
 
     @contextmanager
     def open_rows(self) -> Iterator["Reader"]:

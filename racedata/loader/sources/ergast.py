@@ -88,13 +88,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         ]
         file = CsvFile(path, fields, stage.progress)
         stage.rows.setdefault(name, 0)
-        # all rows of a table may be in the rest of an export; a build checks the whole
-        file.insert_into(
-            stage.db,
-            f"stage.{name}",
-            table.required and not is_export,
-            partial(insert, stage, table),
-        )
+        file.insert_into(stage.db, f"stage.{name}", partial(insert, stage, table))
         remarks += file.remarks(RARE)
     if not is_the_rest:
         for kind in ("driver", "constructor", "circuit"):

@@ -10,7 +10,7 @@ fill.py gives a car the constructor of the results that count.
 import csv
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,11 +43,6 @@ KNOWN_UNTIL = 2025  # the last season whose ids were compared with Ergast's
 
 SQL = sections_of("f1db")
 TABLES = tables_in(SQL["tables"])
-# Files that need at least one row: without it, a release would be of no use.
-NEED_ROWS = (
-    *("f1db_countries", "f1db_grands_prix", "f1db_circuits", "f1db_constructors", "f1db_drivers"),
-    *("f1db_races", "f1db_races_race_results"),
-)
 
 # Parsers for columns other than whole numbers and plain text.
 PARSERS: dict[str, Parser] = {
@@ -113,7 +108,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         parsers = RACE_PARSERS if table == "f1db_races" else PARSERS
         fields = fields_of(db, table, parsers, lambda parent: parser_of_ids(db, parent))
         # A release has all columns. If one is absent, f1db has renamed it.
-        load(stage, table, files[table], fields, table in NEED_ROWS, needs_all_columns=True)
+        load(stage, table, files[table], fields, needs_all_columns=True)
     with IDS.open(newline="", encoding="utf-8") as file:
         rules = list(csv.DictReader(file))
     for kind, references in (
@@ -131,7 +126,6 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         address=dump.address,
         licence=LICENCE,
         checksum=dump.checksum(files.values()),
-        remarks=list(remarks(db, rules)),
     )
 
 
@@ -227,12 +221,3 @@ def rules_of_constructors(
         if id not in always
     ]
     return listed, others
-
-
-def remarks(db: sqlite3.Connection, rules: Iterable[IdRule]) -> Iterator[str]:
-    """Reports ids that are not in f1db_ids.csv: their references are guesses."""
-    listed = {rule["reference"] for rule in rules}
-    for name, query in zip(("circuits", "constructors", "drivers"), SQL["new"]):
-        new = [reference for (reference,) in db.execute(query, [KNOWN_UNTIL])]
-        if names := ", ".join(reference for reference in new if reference not in listed):
-            yield f"new {name}, with ids made from f1db's own: {names[:200]}"

@@ -410,21 +410,3 @@ GROUP BY f1db_drivers.rowid ORDER BY 2 DESC, 1;
 SELECT f1db.id, f1db.rowid, f1db.name, demonym
 FROM f1db_constructors AS f1db
     LEFT JOIN f1db_countries AS country ON country.rowid = countryId;
-
--- [new] Circuits, constructors and drivers that first appear after a season.
-
-SELECT circuitRef FROM stage.circuits WHERE circuitId IN (
-    SELECT circuitId FROM stage.races GROUP BY circuitId HAVING min(year) > ?)
-ORDER BY 1;
-
-SELECT constructorRef FROM stage.constructors WHERE constructorId IN (
-    SELECT constructorId FROM stage.results JOIN stage.races USING (raceId)
-    GROUP BY constructorId HAVING min(year) > ?)
-ORDER BY 1;
-
-SELECT driverRef FROM stage.drivers WHERE driverId IN (
-    SELECT driverId FROM (
-        SELECT driverId, raceId FROM stage.results
-        UNION ALL SELECT driverId, raceId FROM stage.practice)
-    JOIN stage.races USING (raceId) GROUP BY driverId HAVING min(year) > ?)
-ORDER BY 1;
