@@ -273,13 +273,7 @@ class SeasonFetch:
 
     def delivery(self, notes: Mapping[str, object]) -> Delivery:
         """What was fetched."""
-        now = timestamp(self.api.pace.time())
-        # The clock may be wrong: a fetch is never earlier than a race that has results.
-        dates = [
-            *(str(race.facts.get("date")).strip(" ") for race in self.completed),
-            self.old.newest(),
-        ]
-        fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
+        fetched_at = timestamp(self.api.pace.time())
         source = StoredSource(
             name=in_utf8(self.api.url),
             address=in_utf8(self.api.url),

@@ -88,11 +88,9 @@ def test_other_words_for_a_status_bring_no_details(
     assert bodies(before, results) == bodies(complete, results)
 
 
-# the latter is on the day of the latest race
-@pytest.mark.parametrize("now", [None, 1_698_000_000])
-def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tmp_path, now):
+def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tmp_path):
     database = with_a_penalty(finished, tmp_path, 9)
-    said, _ = refreshed(database, api.url, now=now)
+    said, _ = refreshed(database, api.url)
     assert "results                        165 rows, 1 changed" in said
     assert rows_of(database) == rows_of(complete)
 
@@ -225,12 +223,9 @@ def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
     ("number", "right", "wrong", "said"),
     [
         (0, '"season":"2021"', '"season":"20x1"', "expected years"),
-        (1, '"Austrian Gr', '"British Gr', "two races have the same raceName; expected different"),
         (1, '"round":"9"', '"round":"10"', "two races have the same round; expected different one"),
-        (1, '"round":"9"', '"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; exp"),
         (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season '2022'; expected '2023'"),
         (2, '"Austrian Gr', '"Styrian Gr', "'Styrian Grand Prix' in round '9'; expected a race of"),
-        (2, '"round":"9"', '"round":"8"', "'Austrian Grand Prix' in round '8'; expected a race"),
         (6, '"2023","round":"18","url"', '"2023","round":"8","url"', "round '8'; expected"),
     ],
 )
