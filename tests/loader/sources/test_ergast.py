@@ -8,7 +8,7 @@ import shutil
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built, csv_rows, race_ids, rows_of, run_loader, select
+from support.loads import csv_rows, race_ids, run_loader, select
 
 
 class Dump:
@@ -108,21 +108,6 @@ def test_a_sprint_weekend_without_dates_of_a_second_practice_has_no_session_in_i
     assert sessions(app, 2021, 10) == {"FirstPractice", "SecondPractice", "Qualifying", "Sprint"}
 
 
-def test_the_session_that_sets_the_grid_of_the_sprint_may_have_columns_of_its_own(dump):
-    def change(row):
-        moved = row["raceId"] == US_GRAND_PRIX
-        row.update(
-            sq_date=row["fp2_date"] if moved else "\\N", sq_time=row["fp2_time"] if moved else "\\N"
-        )
-        if moved:
-            row.update(fp2_date="\\N", fp2_time="\\N")
-
-    expected = client(dump.load() and dump.database).get("/ergast/f1/2023/18").text
-    dump.change("races", change)
-    _, app = dump.load()
-    assert app.get("/ergast/f1/2023/18").text == expected
-
-
 def test_a_second_practice_stays_one_next_to_columns_of_the_session_that_sets_the_sprint_grid(dump):
     dump.change("races", lambda row: row.update(sq_date=row["fp1_date"], sq_time=row["fp1_time"]))
     _, app = dump.load()
@@ -139,28 +124,16 @@ def test_rank_0_is_not_a_fastest_lap(dump, table):
     ) == [(None,) * 3]
 
 
-@pytest.mark.parametrize(
-    ("text", "licence"),
-    [("CC0 1.0\nand more\n", "CC0 1.0"), ("\n", None), (None, None)],
-)
+@pytest.mark.parametrize(("text", "licence"), [("CC0 1.0\nand more\n", "CC0 1.0"), ("\n", None)])
 def test_the_licence_is_the_first_line_of_a_file_in_the_dump(dump, text, licence):
-    (dump.folder / "licence.txt").unlink()
-    if text is not None:
-        (dump.folder / "licence.txt").write_text(text)
+    (dump.folder / "licence.txt").write_text(text)
     _, app = dump.load()
     (source,) = app.get("/healthz").json["sources"]
     assert (source["name"], source["licence"]) == ("source", licence)
     assert (licence or "not stated") in app.get("/data").text
 
 
-def test_files_with_kaggles_names_are_read(tmp_path):
-    source = shutil.copytree(SAMPLE, tmp_path / "source")
-    for old, new in (
-        ("driver_standings", "driverStandings"),
-        ("constructor_standings", "constructorStandings"),
-        ("lap_times", "lapTimes"),
-        ("pit_stops", "pitStops"),
-        ("sprint_results", "sprintResults"),
-    ):
-        (source / f"{old}.csv").rename(source / f"{new}.csv")
-    assert rows_of(built(source, tmp_path / "x.db")) == rows_of(built(SAMPLE, tmp_path / "y.db"))
+def test_files_with_kaggles_names_are_read(dump):
+    (dump.folder / "lap_times.csv").rename(dump.folder / "lapTimes.csv")
+    report, _ = dump.load()
+    assert ["lap_times", "1,034", "1,034"] in [line.split() for line in report.splitlines()]
