@@ -23,13 +23,12 @@ from urllib3.response import HTTPResponse
 from urllib3.util import Timeout, make_headers, parse_url
 
 from racedata import __version__
-from racedata.loader.errors import Progress, no_space_for_temporary_files
+from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 from racedata.loader.http import (
     Answer,
     NotFetched,
     Request,
     Secret,
-    TooLarge,
     WrongStatus,
     check_address,
     is_address,
@@ -48,9 +47,9 @@ def fetch(
 ) -> Answer:
     """Copies what is requested into `file`. `turn` surrounds each request: redirects are requests.
 
-    Raises NotFetched or TooLarge.
+    Raises LoadError: NotFetched, unless the answer is too large.
     """
-    check_address(request.url, "the URL of a source")
+    check_address(request.url)
     url, left = request.url, request.seconds
     for _ in range(REDIRECTS + 1):
         with turn():
@@ -103,7 +102,7 @@ class Exchange(Thread):
         """The answer, at the latest at the deadline, by time.monotonic."""
         request = self.request
         try:
-            self.begin()
+            self.start()
             while not self.done.wait(min(LOOK_SECONDS, max(0, deadline - time.monotonic()))):
                 progress(f"{request.place}: {self.received:,} bytes")
                 if time.monotonic() >= deadline:
@@ -120,12 +119,6 @@ class Exchange(Thread):
             self.is_given_up = True
         assert self.answer
         return self.answer
-
-    def begin(self) -> None:
-        try:
-            self.start()
-        except RuntimeError:  # the system has no room for another thread
-            raise MemoryError from None
 
     def run(self) -> None:
         try:
@@ -178,7 +171,7 @@ class Exchange(Thread):
             self.received = too_large = self.received + len(block)
         if too_large > size:
             what = f"more than {size:,} bytes; expected {self.request.expected}"
-            raise TooLarge(f"{self.request.place}: {what}")
+            raise LoadError(f"{self.request.place}: {what}")
 
     def reason_of(self, error: BaseException) -> str:
         """Why it failed, in one line and without `[Errno 111]`."""

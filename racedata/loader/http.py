@@ -71,10 +71,6 @@ class WrongStatus(NotFetched):
         super().__init__(f"{request.place}: status {reason}; expected {request.expected}")
 
 
-class TooLarge(LoadError):
-    """An answer with more bytes than the request allows."""
-
-
 def is_address(url: str) -> bool:
     """Whether a text is an http(s) address that can be requested, without a user or password."""
     if CREDENTIALS.match(url) or not HTTP.match(url):
@@ -91,13 +87,10 @@ def host_of(url: str) -> str:
     return urlsplit(url).hostname or "" if is_address(url) else ""
 
 
-def check_address(url: str, name: str) -> None:
-    """Raises LoadError, without any password, if `url` is not such an address.
-
-    `name` says what it is used for.
-    """
+def check_address(url: str) -> None:
+    """Raises LoadError, without any password, if `url` is not such an address."""
     if CREDENTIALS.match(url):
-        raise LoadError(f"{name} has a user or password in it; expected one without")
+        raise LoadError("the URL of a source has a user or password in it; expected one without")
     if not is_address(url):
         expected = "an http(s) URL with a host and, if any, a port from 1 to 65535"
-        raise LoadError(f"{url}: not {name}; expected {expected}")
+        raise LoadError(f"{url}: not the URL of a source; expected {expected}")

@@ -15,7 +15,7 @@ import orjson
 
 from racedata.formats import Json, counted
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.http import Request, WrongStatus, check_address
+from racedata.loader.http import Request, WrongStatus
 from racedata.loader.sources.pace import PACE, Pace
 from racedata.model import API_ENDPOINTS
 from racedata.values import whole_number
@@ -59,7 +59,6 @@ class Client:
     """A client of the API at `url`, which reports its progress."""
 
     def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
-        check_address(url, "the address of an API")
         self.url = url.rstrip("/")
         self.progress, self.pace = progress, pace
 

@@ -22,7 +22,7 @@ from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.sql import calendar
 from racedata.loader.store import StoredSource
 from racedata.model import KIND_BY_ENDPOINT, KINDS, STANDINGS, TABLE_BY_NAME, Table
-from racedata.values import Value, plain_text, whole_number
+from racedata.values import Value, plain_text
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
 
@@ -90,7 +90,6 @@ class SeasonFetch:
         # races whose places, points or drivers are not the stored ones
         self.reclassified: list[FetchedRace] = []
         self.not_served = {*not_served}  # endpoints that the API lacks
-        self.statuses: dict[Value, str] = {}  # ids of the API, by text, of new statuses
 
     def fetch(self) -> None:
         """Fetches the lists of the season, then the other records of the races that are chosen."""
@@ -114,7 +113,6 @@ class SeasonFetch:
         for race in self.chosen:
             if "results" in race.records:
                 self.fetch_details(race)
-        self.statuses = self.fetch_statuses()
 
     def choose(self) -> list[FetchedRace]:
         """The races whose records are stored, by what the lists have."""
@@ -252,25 +250,6 @@ class SeasonFetch:
         )
         return stored <= self.api.limit or stored_laps != laps_of_api
 
-    def fetch_statuses(self) -> dict[Value, str]:
-        """The ids of statuses that the database lacks, by text."""
-        used = {
-            row["statusId"]
-            for race in self.chosen
-            for endpoint in ("results", "sprint")
-            if endpoint in race.records
-            for row in self.rows(race, endpoint)
-        }
-        new = used - self.old.references("status") - {None}
-        if not new:
-            return {}
-        statuses = [status for (status,) in self.api.records(f"{self.year}/status")]
-        ids: dict[Value, str] = {
-            str(status.get("status")).replace("_", " "): str(status.get("statusId"))
-            for status in statuses
-        }
-        return {text: id for text, id in ids.items() if text in new}
-
     def delivery(self, notes: Mapping[str, object]) -> Delivery:
         """What was fetched."""
         fetched_at = timestamp(self.api.pace.time())
@@ -290,10 +269,6 @@ class SeasonFetch:
         (url,) = row_of(self.facts, TABLE_BY_NAME["seasons"], self.parts.place).values()
         lists: dict[str, Sequence[Row]] = {
             **{name: list(rows.values()) for name, rows in self.parts.lists.items()},
-            "status": [
-                {"statusId": int(id) if whole_number.fullmatch(id) else None, "status": text}
-                for text, id in self.statuses.items()
-            ],
             "seasons": [{"year": self.year, "url": url}],
         }
         parts = [(part, fetched_at) for part in self.parts.parts]
