@@ -4,10 +4,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
-from typing import NamedTuple
 
 from racedata.database import SCHEMA
-from racedata.formats import in_utf8
 from racedata.loader.errors import Progress
 from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
 from racedata.loader.same_bytes import SAMPLE_TIME
@@ -24,18 +22,6 @@ from racedata.model import (
     TABLES,
 )
 from racedata.values import Value
-
-
-class SourceFacts(NamedTuple):
-    """What the reader of a dump says about it."""
-
-    name: str  # see schema.sql
-    address: str  # folder, zip or URL, as given to the loader; the base address of an API
-    licence: str | None  # the data's; None if the source does not say
-    # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
-    checksum: str | None
-    remarks: Sequence[str] = ()  # lines for the report
-    has_ids: bool = False  # whether the ids of its rows are kept
 
 
 class Stage:
@@ -88,21 +74,17 @@ class Stage:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
-    def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool) -> None:
-        """Names the source of all rows that have none yet, and says when it was read: UTC,
-        YYYY-MM-DDTHH:MM:SSZ.
-        """
-        self.has_ids = facts.has_ids
+    def name_source(self, source: StoredSource) -> None:
+        """Names the source of all rows that have none yet."""
+        self.has_ids = source.has_ids
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
-        name, address = in_utf8(facts.name), in_utf8(facts.address)
-        source = StoredSource(name, address, facts.licence, facts.checksum, read_at)
-        self.add_source(id, source._replace(is_loaded=is_loaded))
-        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (name,))
+        self.add_source(id, source)
+        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (source.name,))
         for kind in ("races", *KINDS):
             self.db.execute(
                 f"""INSERT OR IGNORE INTO stage.origins
                     SELECT DISTINCT raceId, ?, ?, ? FROM {of_kind(kind, "stage")}""",
-                (kind, id, None if is_loaded else read_at),
+                (kind, id, None if source.is_loaded else source.read_at),
             )
 
     def add_source(self, number: int, source: StoredSource) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from racedata.formats import Json, counted, in_utf8, plural, timestamp
+from racedata.formats import Json, counted, plural, timestamp
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.http import host_of
@@ -254,8 +254,8 @@ class SeasonFetch:
         """What was fetched."""
         fetched_at = timestamp(self.api.pace.time())
         source = StoredSource(
-            name=in_utf8(self.api.url),
-            address=in_utf8(self.api.url),
+            name=self.api.url,
+            address=self.api.url,
             licence=licence_of(self.api.url),
             checksum=None,
             read_at=fetched_at,

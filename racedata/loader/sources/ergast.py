@@ -10,8 +10,10 @@ from racedata.loader.corrections import CORRECTIONS, corrections_in
 from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of, first_line
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.same_bytes import build_time
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
-from racedata.loader.stage import SourceFacts, Stage, ids_of
+from racedata.loader.stage import Stage, ids_of
+from racedata.loader.store import StoredSource
 from racedata.model import TABLE_BY_NAME, TABLES, WEEKEND, Table
 from racedata.values import Value, day, id_in, time_of_day
 
@@ -61,7 +63,7 @@ def title_of(dump: Dump) -> str:
     return first_line(dump.folder / "README.txt")
 
 
-def read(dump: Dump, stage: Stage) -> SourceFacts:
+def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     """Fills the stage from the CSV files of a dump. Raises LoadError.
 
     The rest of an export is read into the stage that has the rows of its dump.
@@ -103,14 +105,9 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = first_line(dump.folder / "licence.txt") or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
-    return SourceFacts(
-        name=name,
-        address=dump.address,
-        licence=licence,
-        checksum=dump.checksum(files.values()),
-        remarks=remarks,
-        has_ids=True,
-    )
+    checksum = dump.checksum(files.values())
+    source = StoredSource(name, dump.address, licence, checksum, build_time(), has_ids=True)
+    return source, remarks
 
 
 def fields_of(stage: Stage, table: Table) -> Iterator[Field]:

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from racedata.loader.files.archives import Dump, files_of
+from racedata.loader.same_bytes import build_time
 from racedata.loader.sources.sections import fields_of, load, run, sections_of, tables_in
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.sql import insertion
-from racedata.loader.stage import SourceFacts, Stage
+from racedata.loader.stage import Stage
+from racedata.loader.store import StoredSource
 from racedata.values import (
     Parser,
     day,
@@ -98,7 +100,7 @@ class Rule(NamedTuple):
         )
 
 
-def read(dump: Dump, stage: Stage) -> SourceFacts:
+def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     """Fills the stage from the files of a release. Raises LoadError."""
     db = stage.db
     paths = {table: dump.folder / file_name(table) for table in TABLES}
@@ -107,8 +109,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     for table in TABLES:
         parsers = RACE_PARSERS if table == "f1db_races" else PARSERS
         fields = fields_of(db, table, parsers, lambda parent: parser_of_ids(db, parent))
-        # A release has all columns. If one is absent, f1db has renamed it.
-        load(stage, table, files[table], fields, needs_all_columns=True)
+        load(stage, table, files[table], fields)
     with IDS.open(newline="", encoding="utf-8") as file:
         rules = list(csv.DictReader(file))
     for kind, references in (
@@ -121,12 +122,8 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     add_constructors(stage, rules)
     insert_statuses(stage, SQL["statuses"][0])
     run(stage, SQL["records"])
-    return SourceFacts(
-        name="f1db",
-        address=dump.address,
-        licence=LICENCE,
-        checksum=dump.checksum(files.values()),
-    )
+    checksum = dump.checksum(files.values())
+    return StoredSource("f1db", dump.address, LICENCE, checksum, build_time()), []
 
 
 def file_name(table: str) -> str:

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, Field
+from racedata.loader.same_bytes import build_time
 from racedata.loader.sources import sections
 from racedata.loader.sources.sections import run, sections_of, tables_in
 from racedata.loader.sources.statuses import insert_statuses
-from racedata.loader.stage import SourceFacts, Stage, ids_of
+from racedata.loader.stage import Stage, ids_of
+from racedata.loader.store import StoredSource
 from racedata.values import (
     Parser,
     clock_duration,
@@ -65,25 +67,17 @@ PARSERS: dict[str, dict[str, Parser]] = {
 }
 
 
-def read(dump: Dump, stage: Stage) -> SourceFacts:
+def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     """Fills the stage from the files of a dump. Raises LoadError."""
     files = files_of(dump, {name: dump.folder / f"formula_one_{name}.csv" for name in FILES}, FILES)
     run(stage, SQL["tables"])
-    remarks = [
-        remark
-        for name in FILES
-        for remark in sections.load(stage, name, files[name], fields_of(stage, name, files))
-    ]
+    for name in FILES:
+        sections.load(stage, name, files[name], fields_of(stage, name, files))
     run(stage, SQL["lists"])
     insert_statuses(stage, SQL["statuses"][0])
     run(stage, SQL["records"])
-    return SourceFacts(
-        name="jolpica",
-        address=dump.address,
-        licence=LICENCE,
-        checksum=dump.checksum(files.values()),
-        remarks=remarks,
-    )
+    checksum = dump.checksum(files.values())
+    return StoredSource("jolpica", dump.address, LICENCE, checksum, build_time()), []
 
 
 def fields_of(stage: Stage, name: str, files: dict[str, AnyPath]) -> Iterator[Field]:

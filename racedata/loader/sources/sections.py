@@ -63,14 +63,9 @@ def fields_of(
         yield Field(column, parse, bool(not_null or key))
 
 
-def load(
-    stage: Stage,
-    table: str,
-    path: AnyPath,
-    fields: Iterator[Field],
-    needs_all_columns: bool = False,
-) -> list[str]:
-    """Loads a file into its temporary table. Returns remarks."""
-    file = CsvFile(path, list(fields), stage.progress, needs_all_columns)
+def load(stage: Stage, table: str, path: AnyPath, fields: Iterator[Field]) -> None:
+    """Loads a file into its temporary table. A dump has all columns: one that is absent was
+    renamed.
+    """
+    file = CsvFile(path, list(fields), stage.progress, needs_all_columns=True)
     file.insert_into(stage.db, f"temp.{table}")
-    return file.remarks()
