@@ -4,7 +4,6 @@ races with new records.
 It decides what to fetch, by what the database has.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.sql import calendar
 from racedata.loader.store import StoredSource
 from racedata.model import KIND_BY_ENDPOINT, KINDS, STANDINGS, TABLE_BY_NAME, Table
-from racedata.values import Value, plain_text
+from racedata.values import Value
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
 
@@ -282,24 +281,12 @@ class SeasonFetch:
 
 def fetch_calendar(api: Api, year: int) -> list[Json]:
     """The races of a season, by round. Raises LoadError if two have the same name or round."""
-    path = f"{year}/races"
-    races = [race for (race,) in api.records(path)]
-    place = api.address(path)
+    place = api.address(f"{year}/races")
+    races = [race for (race,) in api.records(f"{year}/races")]
     for race in races:
-        name, round = race.get("raceName"), race.get("round")
-        if race.get("season") != str(year):
-            raise LoadError(
-                f"{place}: a race of season {shown(race.get('season'))}; expected {str(year)!r}"
-            )
-        is_named = isinstance(name, str) and plain_text.fullmatch(name)
-        if not (
-            is_named and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)
-        ):
-            what = f"a race named {shown(name)} in round {shown(round)}"
-            raise LoadError(
-                f"{place}: {what}; expected a name that is {plain_text.expected}, "
-                "in a round such as '18'"
-            )
+        season = row_of(race, TABLE_BY_NAME["races"], place)["year"]
+        if season != year:
+            raise LoadError(f"{place}: a race of season {season}; expected {year}")
     for key in ("raceName", "round"):
         if len({race[key] for race in races}) < len(races):
             raise LoadError(f"{place}: two races have the same {key}; expected different ones")

@@ -225,8 +225,9 @@ def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
     ("number", "right", "wrong", "said"),
     [
         (0, '"season":"2021"', '"season":"20x1"', "expected years"),
+        (1, '"round":"9"', '"round":"x"', "round: 'x'; expected a whole number from 1 to 99"),
         (1, '"round":"9"', '"round":"10"', "two races have the same round; expected different one"),
-        (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season '2022'; expected '2023'"),
+        (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season 2022; expected 2023"),
         (2, '"Austrian Gr', '"Styrian Gr', "'Styrian Grand Prix' in round '9'; expected a race of"),
         (6, '"2023","round":"18","url"', '"2023","round":"8","url"', "round '8'; expected"),
     ],
