@@ -67,21 +67,13 @@ def fetch(
 
 
 def target_of_redirect(url: str, location: str) -> str:
-    """Raises ValueError for any other target than http or https.
-
-    Its text has no more of the target than the scheme, because the rest may contain a key.
-    """
-    target = scheme = ""
+    """Raises ValueError, whose text has nothing of the target, because it may contain a key."""
     with suppress(ValueError):
         target = urljoin(url, location)
-        scheme = urlsplit(target).scheme
-    if scheme not in ("http", "https"):
-        raise ValueError(f"to {scheme[:20]!r}; expected http or https")
-    if not is_address(target):
-        raise ValueError("to an unusable address; expected one without user or password")
-    if urlsplit(url).scheme == "https" != scheme:
-        raise ValueError("from https to 'http'; expected https")
-    return target
+        is_less_safe = urlsplit(url).scheme == "https" != urlsplit(target).scheme
+        if is_address(target) and not is_less_safe:
+            return target
+    raise ValueError("to an unusable address; expected https, or http after http, and no password")
 
 
 class Exchange(Thread):

@@ -136,7 +136,7 @@ def test_a_redirect_to_another_kind_of_address_is_refused_without_showing_a_poss
 def test_a_redirect_from_https_to_http_is_refused():
     url, target = "https://127.0.0.1/data.zip", "//127.0.0.2/data.zip"
     assert target_of_redirect(url, target) == f"https:{target}"
-    with refused("from https to 'http'; expected https", fault=ValueError):
+    with refused("to an unusable address; expected https, or http after", fault=ValueError):
         target_of_redirect(url, f"http:{target}")
 
 
