@@ -15,7 +15,7 @@ import pytest
 
 from racedata.loader.errors import LoadError
 from racedata.loader.exchange import fetch, target_of_redirect
-from racedata.loader.http import NotFetched, Request, Secret
+from racedata.loader.http import NotFetched, Request
 
 REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
 REDIRECTS |= {"/port": "http://127.0.0.1:99999999999999999999/", "/user": "http://me@127.0.0.1/"}
@@ -214,14 +214,6 @@ def test_requests_to_one_host_share_a_connection(tmp_path):
     with serving(tmp_path) as (address, asked):
         assert (fetched(f"{address}/one"), fetched(f"{address}/two")) == (b"1", b"2")
     assert len({port for port, _, _ in asked}) == 1
-
-
-def test_a_secret_goes_only_to_its_own_host(tmp_path):
-    (tmp_path / "one").write_text("1")
-    with serving(tmp_path) as (address, asked), serving(tmp_path) as (other, asked_there):
-        for url in (address, other):
-            fetched(f"{url}/one", secret=Secret("Token x", address))
-    assert [secret for _, _, secret in asked + asked_there] == ["Token x", None]
 
 
 def test_a_proxy_is_asked_as_the_environment_says(tmp_path, monkeypatch):

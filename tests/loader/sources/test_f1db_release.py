@@ -84,19 +84,6 @@ def test_a_fault_at_any_download_changes_nothing_and_the_next_refresh_works(rele
     assert origins_of(behind, 18)["results"] == "f1db"
 
 
-def test_a_season_that_only_the_next_source_has_stays_if_that_source_fails(release, tmp_path):
-    """The sample ends in 2023."""
-    address = f"{release.url}/f1db-csv.zip"
-    database = built([SAMPLE, address], tmp_path / "racedata.db")
-    origins = """SELECT round, kind, sourceId FROM races JOIN origins USING (raceId)
-        WHERE year = 2025 ORDER BY round, kind"""
-    before = select(database, origins)
-    assert {round for round, *_ in before} == {20, 22}
-    release.answer = lambda path: (500, {}, b"")
-    built([SAMPLE, address], database)
-    assert select(database, origins) == before
-
-
 def test_a_release_that_a_load_has_read_is_no_news(release, tmp_path):
     address = f"{release.url}/f1db-csv.zip"
     database = built([SAMPLE, address], tmp_path / "racedata.db")

@@ -155,7 +155,6 @@ def test_the_fields_of_jolpicas_own_index_are_read_by_their_names(jolpica):
     "index",
     [
         b"<!doctype html><title>Down</title>",
-        b"\xff{}",
         b"[]",
         b'{"latest_dumps": {"csv": {}}}',
         b'{"delayed_dumps": "none"}',
