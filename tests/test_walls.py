@@ -165,7 +165,7 @@ IMPORTED = {
     "gunicorn": "service.server service.worker",
     "falcon": "service.answers service.app service.caching service.download service.health "
     "service.middleware service.pages.resources service.ratelimit.middleware",
-    "orjson": "assistants direct loader.store "
+    "orjson": "assistants direct loader.sources.api_client loader.store "
     "service.app service.health service.openapi service.serializers",
     "jinja2": "service.pages.rendering",
     "markupsafe": "service.pages.rendering",

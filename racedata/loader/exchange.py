@@ -12,26 +12,23 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from http.client import responses
-from socket import SHUT_RDWR
-from threading import Event, Thread, current_thread
-from typing import IO, Any
+from threading import Event, Thread
+from typing import IO
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3 import PoolManager, ProxyManager
 from urllib3.exceptions import HTTPError, IncompleteRead
 from urllib3.response import HTTPResponse
 from urllib3.util import Timeout, make_headers, parse_url
 
 from racedata import __version__
-from racedata.loader.errors import Progress, no_space_for_temporary_files
+from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 from racedata.loader.http import (
     Answer,
     NotFetched,
     Request,
     Secret,
-    TooLarge,
     WrongStatus,
     check_address,
     is_address,
@@ -50,9 +47,9 @@ def fetch(
 ) -> Answer:
     """Copies what is requested into `file`. `turn` surrounds each request: redirects are requests.
 
-    Raises NotFetched or TooLarge.
+    Raises LoadError: NotFetched, unless the answer is too large.
     """
-    check_address(request.url, "the URL of a source")
+    check_address(request.url)
     url, left = request.url, request.seconds
     for _ in range(REDIRECTS + 1):
         with turn():
@@ -70,26 +67,19 @@ def fetch(
 
 
 def target_of_redirect(url: str, location: str) -> str:
-    """Raises ValueError for any other target than http or https.
-
-    Its text has no more of the target than the scheme, because the rest may contain a key.
-    """
-    target = scheme = ""
+    """Raises ValueError, whose text has nothing of the target, because it may contain a key."""
     with suppress(ValueError):
         target = urljoin(url, location)
-        scheme = urlsplit(target).scheme
-    if scheme not in ("http", "https"):
-        raise ValueError(f"to {scheme[:20]!r}; expected http or https")
-    if not is_address(target):
-        raise ValueError("to an unusable address; expected one without user or password")
-    if urlsplit(url).scheme == "https" != scheme:
-        raise ValueError("from https to 'http'; expected https")
-    return target
+        is_less_safe = urlsplit(url).scheme == "https" != urlsplit(target).scheme
+        if is_address(target) and not is_less_safe:
+            return target
+    raise ValueError("to an unusable address; expected https, or http after http, and no password")
 
 
 class Exchange(Thread):
     """One request and its answer, in a thread of its own. So the program can give it up at any
-    moment, even while a name is looked up or a header arrives byte by byte.
+    moment, even while a name is looked up or a header arrives byte by byte. The thread then ends
+    with the next byte, or after IDLE_SECONDS.
     """
 
     def __init__(self, request: Request, url: str, file: IO[bytes]) -> None:
@@ -97,7 +87,6 @@ class Exchange(Thread):
         self.request, self.url, self.file = request, url, file
         self.received = 0
         self.done, self.is_given_up = Event(), False
-        self.socket: Any = None
         self.answer: Answer | None = None
         self.error: BaseException | None = None
 
@@ -105,7 +94,7 @@ class Exchange(Thread):
         """The answer, at the latest at the deadline, by time.monotonic."""
         request = self.request
         try:
-            self.begin()
+            self.start()
             while not self.done.wait(min(LOOK_SECONDS, max(0, deadline - time.monotonic()))):
                 progress(f"{request.place}: {self.received:,} bytes")
                 if time.monotonic() >= deadline:
@@ -119,15 +108,9 @@ class Exchange(Thread):
                 raise no_space_for_temporary_files() from None
             raise
         finally:
-            self.end()
+            self.is_given_up = True
         assert self.answer
         return self.answer
-
-    def begin(self) -> None:
-        try:
-            self.start()
-        except RuntimeError:  # the system has no room for another thread
-            raise MemoryError from None
 
     def run(self) -> None:
         try:
@@ -142,8 +125,7 @@ class Exchange(Thread):
         headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
         if request.known:
             headers["If-None-Match"] = ", ".join(request.known)
-        had_secret = request.secret is not None and is_for(request.secret, self.url)
-        if request.secret and had_secret:
+        if request.secret and is_for(request.secret, self.url):
             headers["Authorization"] = request.secret.value
         response = pool(proxy_of(self.url)).urlopen(
             request.method,
@@ -165,7 +147,7 @@ class Exchange(Thread):
                 return Answer(etag, True)
             if response.status != 200:
                 phrase = responses.get(response.status, "")
-                raise WrongStatus(request, response.status, phrase, response.headers, had_secret)
+                raise WrongStatus(request, response.status, phrase, response.headers)
             self.receive(response)
             return Answer(etag, False)
         finally:
@@ -175,11 +157,13 @@ class Exchange(Thread):
         size, too_large = self.request.size, response.length_remaining or 0
         # read1 returns what has arrived, so that a slow download shows progress too.
         while too_large <= size and (block := response.read1(1 << 16)):
+            if self.is_given_up:
+                return
             self.file.write(block)
             self.received = too_large = self.received + len(block)
         if too_large > size:
             what = f"more than {size:,} bytes; expected {self.request.expected}"
-            raise TooLarge(f"{self.request.place}: {what}")
+            raise LoadError(f"{self.request.place}: {what}")
 
     def reason_of(self, error: BaseException) -> str:
         """Why it failed, in one line and without `[Errno 111]`."""
@@ -192,45 +176,6 @@ class Exchange(Thread):
             return f"the connection ended {error.expected:,} bytes before the answer did"
         text = " ".join(str(getattr(error, "strerror", None) or error).split())
         return text if isinstance(error, OSError) else f"{text}; expected {self.request.expected}"
-
-    def end(self) -> None:
-        """Gives it up, unless it is done."""
-        self.is_given_up = True
-        if not self.done.is_set() and self.socket:
-            with suppress(OSError, AttributeError):  # the latter for TLS inside TLS
-                self.socket.shutdown(SHUT_RDWR)
-            self.done.wait(1)  # so that it writes nothing more into the file
-
-
-# urllib3 does not say on which socket a request waits for its answer. So these connections tell the
-# Exchange, which can then shut the socket down. A pool makes connections of its `ConnectionCls`.
-class Http(HTTPConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 does
-        hold(self.sock)
-        return super().getresponse()
-
-
-class Https(HTTPSConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
-        hold(self.sock)
-        return super().getresponse()
-
-
-class HttpPool(HTTPConnectionPool):
-    ConnectionCls = Http
-
-
-class HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = Https
-
-
-def hold(socket: Any) -> None:
-    """Notes the socket on which the Exchange of this thread begins to read."""
-    exchange = current_thread()
-    assert isinstance(exchange, Exchange)
-    exchange.socket = socket
-    if exchange.is_given_up:
-        raise ConnectionAbortedError
 
 
 def is_for(secret: Secret, url: str) -> bool:
@@ -257,7 +202,6 @@ def pool(proxy: str | None) -> PoolManager:
         )
     else:
         connections = PoolManager(ssl_context=context)
-    connections.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
     return connections
 
 

@@ -63,18 +63,12 @@ class WrongStatus(NotFetched):
         status: int,
         phrase: str,  # what the status means; empty if no standard has it
         headers: Mapping[str, str],
-        had_secret: bool,
     ) -> None:
-        self.status, self.had_secret = status, had_secret
+        self.status = status
         self.type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         self.retry_after = headers.get("Retry-After")
-        self.place = request.place
         reason = f"{status} {phrase}".strip()
-        super().__init__(f"{self.place}: status {reason}; expected {request.expected}")
-
-
-class TooLarge(LoadError):
-    """An answer with more bytes than the request allows."""
+        super().__init__(f"{request.place}: status {reason}; expected {request.expected}")
 
 
 def is_address(url: str) -> bool:
@@ -93,13 +87,10 @@ def host_of(url: str) -> str:
     return urlsplit(url).hostname or "" if is_address(url) else ""
 
 
-def check_address(url: str, name: str) -> None:
-    """Raises LoadError, without any password, if `url` is not such an address.
-
-    `name` says what it is used for.
-    """
+def check_address(url: str) -> None:
+    """Raises LoadError, without any password, if `url` is not such an address."""
     if CREDENTIALS.match(url):
-        raise LoadError(f"{name} has a user or password in it; expected one without")
+        raise LoadError("the URL of a source has a user or password in it; expected one without")
     if not is_address(url):
         expected = "an http(s) URL with a host and, if any, a port from 1 to 65535"
-        raise LoadError(f"{url}: not {name}; expected {expected}")
+        raise LoadError(f"{url}: not the URL of a source; expected {expected}")

@@ -4,11 +4,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
-from typing import NamedTuple
 
 from racedata.database import SCHEMA
-from racedata.formats import in_utf8
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import Progress
 from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
 from racedata.loader.same_bytes import SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
@@ -24,20 +22,6 @@ from racedata.model import (
     TABLES,
 )
 from racedata.values import Value
-
-MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
-
-
-class SourceFacts(NamedTuple):
-    """What the reader of a dump says about it."""
-
-    name: str  # see schema.sql
-    address: str  # folder, zip or URL, as given to the loader; the base address of an API
-    licence: str | None  # the data's; None if the source does not say
-    # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
-    checksum: str | None
-    remarks: Sequence[str] = ()  # lines for the report
-    has_ids: bool = False  # whether the ids of its rows are kept
 
 
 class Stage:
@@ -90,21 +74,17 @@ class Stage:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
-    def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool) -> None:
-        """Names the source of all rows that have none yet, and says when it was read: UTC,
-        YYYY-MM-DDTHH:MM:SSZ.
-        """
-        self.has_ids = facts.has_ids
+    def name_source(self, source: StoredSource) -> None:
+        """Names the source of all rows that have none yet."""
+        self.has_ids = source.has_ids
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
-        name, address = in_utf8(facts.name), in_utf8(facts.address)
-        source = StoredSource(name, address, facts.licence, facts.checksum, read_at)
-        self.add_source(id, source._replace(is_loaded=is_loaded))
-        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (name,))
+        self.add_source(id, source)
+        self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (source.name,))
         for kind in ("races", *KINDS):
             self.db.execute(
                 f"""INSERT OR IGNORE INTO stage.origins
                     SELECT DISTINCT raceId, ?, ?, ? FROM {of_kind(kind, "stage")}""",
-                (kind, id, None if is_loaded else read_at),
+                (kind, id, None if source.is_loaded else source.read_at),
             )
 
     def add_source(self, number: int, source: StoredSource) -> None:
@@ -214,11 +194,8 @@ def of_kind(kind: str, schema: str) -> str:
 
 
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:
-    """The ids to which other tables refer. Raises LoadError if there are very many."""
-    ids = {id for (id,) in db.execute(f"SELECT {column} FROM {table} LIMIT {MAX_IDS + 1}")}
-    if len(ids) > MAX_IDS:
-        raise LoadError(f"more than {MAX_IDS:,} rows of {table.rpartition('.')[2]}; expected fewer")
-    return ids
+    """The ids to which other tables refer."""
+    return {id for (id,) in db.execute(f"SELECT {column} FROM {table}")}
 
 
 # what reads a source into a Stage, and returns lines for the report

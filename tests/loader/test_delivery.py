@@ -45,9 +45,3 @@ def test_rows_have_ids_only_if_the_source_keeps_them(tables, has_ids):
     parts = delivery_of(a_source(has_ids=has_ids), tables, 1).parts
     of_results = [part for part, _ in parts if part.kind == "results"]
     assert {"resultId" in part.columns for part in of_results} == {has_ids}
-
-
-def test_news_are_of_some_seasons(tables):
-    delivery = delivery_of(a_source(), tables, 1, years=[2023])
-    assert {part.season for part, _ in delivery.parts} == {2023}
-    assert [calendar.season for calendar in delivery.calendars] == [2023]

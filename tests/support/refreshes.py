@@ -13,8 +13,6 @@ from support.loads import Row, built, edited, race_ids, racedata, select
 F1DB = EXPECTED / "f1db"  # a cut of a release
 # the time of a refresh, unless it is passed in; in seconds
 NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400
-# a race with another name, so that its other facts are compared
-RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"
 
 # As Jolpica-F1 answers (commit b5e43ca); test_api.py compares this with a recording.
 NOT_SERVED_BY_JOLPICA: Answer = (

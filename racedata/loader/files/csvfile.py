@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple
 
 from racedata.formats import counted
 from racedata.loader.errors import LoadError, Progress
@@ -28,7 +28,6 @@ AnyPath = Path | zipfile.Path
 Insert = Callable[[list[Sequence[Value]]], object]  # gets rows, column by column
 
 MISSING = frozenset(["", r"\N"])  # fields without a value
-LINE = 1_000_000  # characters, far above what any dump needs
 BATCH = 400  # rows read together, column by column: much faster than row by row
 # How Python shows a byte that is not UTF-8. No parser accepts it.
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -113,9 +112,7 @@ class CsvFile:
                 yield values
                 self.progress(f"{self.path.name}: {counted(self.rows_read, 'row')}")
 
-    def insert_into(
-        self, db: sqlite3.Connection, table: str, needs_rows: bool, insert: Insert | None = None
-    ) -> None:
+    def insert_into(self, db: sqlite3.Connection, table: str, insert: Insert | None = None) -> None:
         """Inserts the rows into a table that has a column for each field. Raises LoadError for a
         duplicate.
 
@@ -133,28 +130,17 @@ class CsvFile:
             (after,) = db.execute(count).fetchone()
             number, names = after - before + 1, re.findall(r"\.(\w+)", str(error))
             raise self.duplicate(number, names) from None
-        if needs_rows and not self.rows_read:
-            raise LoadError(f"{self.path.name}: no rows; expected at least one")
 
     @contextmanager
     def open_rows(self) -> Iterator["Reader"]:
         """A csv.reader of the file. Turns its errors into a LoadError that names the line."""
         with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-            reader = csv.reader(self.lines(text), strict=True)
+            reader = csv.reader(text, strict=True)
             try:
                 yield reader
             except csv.Error as error:
                 what = f"broken CSV ({error}); expected fields separated by commas"
                 raise self.fault(what, line=reader.line_num) from None
-
-    def lines(self, text: TextIO) -> Iterator[str]:
-        """The lines of the file. A zip of a few bytes may have one that fills the memory."""
-        number = 0
-        while line := text.readline(LINE):
-            number += 1
-            if len(line) == LINE:
-                raise self.fault(f"longer than {LINE:,} characters; expected a row", line=number)
-            yield line
 
     def check_header(self) -> None:
         if wrong := NOT_UTF8.search(",".join(self.header)):

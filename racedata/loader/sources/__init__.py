@@ -9,44 +9,26 @@ from collections.abc import Iterable, Sequence
 from racedata.formats import in_utf8, without_query
 from racedata.loader.errors import LoadError
 from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
+from racedata.loader.sources import ergast_files
 from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA_URL
 from racedata.loader.sources.database import DatabaseSource
-from racedata.loader.sources.dump import LAYOUTS, PUBLISHED, DumpSource
-from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
-from racedata.loader.sources.ergast_files import TITLES as EXPORT_TITLES
-from racedata.loader.sources.ergast_files import Add, write_dump
+from racedata.loader.sources.dump import LAYOUTS, DumpSource
+from racedata.loader.sources.dump import PUBLISHED as PUBLISHED
+from racedata.loader.sources.ergast_files import Add as Add
+from racedata.loader.sources.ergast_files import write_dump as write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
-from racedata.loader.sources.history import History, history_in, history_of
+from racedata.loader.sources.history import History as History
+from racedata.loader.sources.history import history_in as history_in
+from racedata.loader.sources.history import history_of as history_of
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
 from racedata.loader.sources.openf1 import OpenF1
-from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Source, Task
+from racedata.loader.sources.pace import Pace as Pace
+from racedata.loader.sources.source import Source as Source
+from racedata.loader.sources.source import Task as Task
 
-__all__ = [
-    "DEFAULT_LIST",
-    "EXPORT_LAYOUT",
-    "EXPORT_TITLES",
-    "NAMES",
-    "PUBLISHED",
-    "Add",
-    "History",
-    "Pace",
-    "Source",
-    "Task",
-    "addresses_in",
-    "each_once",
-    "family",
-    "history_in",
-    "history_of",
-    "second_opinion",
-    "source_at",
-    "sources_named",
-    "type_at",
-    "whole_database",
-    "write_dump",
-]
+EXPORT_LAYOUT, EXPORT_TITLES = ergast_files.LAYOUT, ergast_files.TITLES
 
 # The types of sources. The first that accepts an address is used.
 SOURCE_TYPES: tuple[type[Source], ...] = (

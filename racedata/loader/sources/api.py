@@ -2,7 +2,6 @@
 ask for.
 """
 
-import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -15,11 +14,13 @@ from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api, digest_of
 from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_changed, licence_of
-from racedata.loader.sources.history import RACES, History
+from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task, check_season
 from racedata.loader.stage import ReadInto
 from racedata.model import KINDS, RECORDS, TABLE_BY_NAME
+
+OF_SEASON = 350  # requests, with pages of 100 records
 
 
 class ApiSource(Source):
@@ -69,7 +70,9 @@ class ApiSource(Source):
         # A season that is fetched whole asks again: the API may have learned an endpoint.
         not_served = set() if task.season else {*task.history.notes.get("notServed", [])}
         years = [task.season] if task.season else [year for year in seasons if year >= first]
-        announce(api, years, task)
+        if len(years) > 2:  # in winter, there are two
+            what = f"{years[0]} to {years[-1]}: up to {OF_SEASON} requests for each season"
+            task.say(f"{what}; loading a dump first is quicker: {COMMAND} load SOURCE")
         calendars = 0
         for year in years:
             with task.history.database() as old:
@@ -97,29 +100,6 @@ class ApiSource(Source):
             raise LoadError(f"{api.url}: {what}")
         sent = counted(self.pace.requests - requests, "request")
         return f" after {sent} to {self.address}"
-
-
-def announce(api: Api, years: Sequence[int], task: Task) -> None:
-    """Announces the number of requests, if there are several seasons to bring."""
-    if len(years) < 2:
-        return
-    with task.history.database() as old:
-        of_race = sum(math.ceil(kind.per_race / api.limit) for kind in KINDS.values())
-        # The calendar and new statuses; results, qualifying and sprints of all races.
-        lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
-        filled_in = list(old.without_laps(also_from_apis=False).values())
-        today = api.pace.time().strftime("%Y-%m-%d")
-        races = {year: old.races_to_fetch(year, today) + filled_in.count(year) for year in years}
-        requests = sum(lists + of_race * count for count in races.values())
-    quota, seconds = api.pace.limits[-1]
-    hint = ""
-    # Without a limit for a longer time, a season takes minutes.
-    if seconds > 1 and api.pace.requests + requests > quota:
-        hint = (
-            f", at most {quota} in {seconds // 60} minutes; "
-            f"loading a dump first is quicker: {COMMAND} load SOURCE"
-        )
-    task.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
 
 
 def seen_before(history: History) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 from racedata.formats import Json
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LISTS, Calendar, Part, Row, as_parts
+from racedata.loader.sources.statuses import known_statuses
 from racedata.model import (
     KIND_BY_ENDPOINT,
     SHOOTOUT,
@@ -92,6 +93,7 @@ class SeasonParts:
         self.season, self.place, self.known = season, place, known
         self.lists: dict[str, dict[Value, Row]] = {name: {} for name in LISTS}
         self.parts: list[Part] = []
+        self.statuses = known_statuses()
 
     def calendar(self, races: Sequence[Json]) -> Calendar:
         """The calendar of the season."""
@@ -128,6 +130,9 @@ class SeasonParts:
                 raise LoadError(f"{place_of(place, table, number)}: {what}")
             keys.add(unique)
             rows.append(row)
+            if status := row.get("statusId"):
+                facts: Row = {"statusId": self.statuses.get(str(status)), "status": status}
+                self.lists["status"][status] = facts
         self.parts += as_parts(self.season, int(race["round"]), table.name, rows)
 
     def add_to_list(self, name: str, found: Any, place: str) -> Value:

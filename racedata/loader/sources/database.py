@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import IO
 
 from racedata.database import OLDEST_VERSION, is_replaceable
-from racedata.formats import HTTP, is_timestamp, timestamp, without_query
+from racedata.formats import HTTP, without_query
 from racedata.loader.copies import EXPECTED, Copy, Refused, check_copied
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.http import DOWNLOAD_SECONDS, Request, WrongStatus
-from racedata.loader.memory import remember
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
@@ -24,7 +23,6 @@ from racedata.loader.temporary import temporary_folder
 
 SUFFIX = ".db"
 QUESTION_SECONDS = 60
-IDLE = timedelta(hours=1)  # after a download of no use, at least
 
 
 class Unchanged(Exception):
@@ -117,23 +115,7 @@ class DatabaseSource(Source):
         found = [quoted(checksum_at_end(history.path)), noted, self.refused[0]]
         return list(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
 
-    def is_idle(self, history: History) -> bool:
-        """Whether the last download was of no use, within the hour: of a database that we have, or
-        that cannot be used. Servers without entity tags, or several with different ones, cause
-        such downloads.
-        """
-        since = history.remembered.get("uselessSince")
-        now = self.pace.time()
-        return is_timestamp(since) and timestamp(now - IDLE) < since <= timestamp(now)
-
-    def note_use(self, history: History, was_useful: bool) -> None:
-        if HTTP.match(self.address):
-            now = timestamp(self.pace.time())
-            remember(history.path, self.name, {"uselessSince": None if was_useful else now})
-
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
-        if self.is_idle(history):
-            return False
         try:
             self.fetch(io.BytesIO(), self.etags(history), progress, method="HEAD")
         except Unchanged:
@@ -144,19 +126,14 @@ class DatabaseSource(Source):
         place = without_query(self.address)
         if task.season:
             raise LoadError(f"{place}: a database is always copied whole; expected no --season")
-        if self.is_idle(task.history):
-            return f" at {place}: its last download, within the hour, was of no use"
-        before = checksum_at_end(task.history.path)
         try:
             with self.copied(task.progress, self.etags(task.history)) as copy:
                 task.replace_with(copy)
-            self.note_use(task.history, checksum_at_end(task.history.path) != before)
         except Unchanged as unchanged:
             if unchanged.etag and unchanged.etag == self.refused[0]:  # a 304 may have none
                 raise Refused(self.refused[1]) from None
         except Refused as error:
             self.refused = self.etag, str(error)
-            self.note_use(task.history, False)
             raise
         return f" at {place}"
 

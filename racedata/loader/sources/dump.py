@@ -14,12 +14,13 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, checksum_of, opened, unzipped
 from racedata.loader.http import Request, Secret
 from racedata.loader.parts import Tables
-from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME, build_time
+from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.history import History
 from racedata.loader.sources.source import Source, Task, check_season
-from racedata.loader.stage import ReadInto, SourceFacts, Stage, staged
+from racedata.loader.stage import ReadInto, Stage, staged
+from racedata.loader.store import StoredSource
 from racedata.model import RECORDS
 
 
@@ -27,7 +28,7 @@ class Layout(NamedTuple):
     """A layout of a dump."""
 
     recognised_by: str  # a file that only this layout has
-    read: Callable[[Dump, Stage], SourceFacts]  # fills the Stage
+    read: Callable[[Dump, Stage], tuple[StoredSource, list[str]]]  # see read_dump
     is_of_ergast: bool  # whether its facts descend from Ergast's
     name: str = ""  # the source of every dump in this layout; empty if there are several
 
@@ -153,7 +154,7 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
     """
     try:
         # If there is none, the last reader says which files it expects.
-        facts = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
+        source, remarks = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
     except LoadError as error:
         raise LoadError(f"{dump.address}: {error}") from None
     # for rows that several files make: `UNIQUE constraint failed: qualifying.…`
@@ -165,5 +166,5 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
             else str(error)
         )
         raise LoadError(f"{dump.address}: {fault}") from None
-    stage.name_source(facts, build_time(), is_loaded)
-    return list(facts.remarks)
+    stage.name_source(source._replace(is_loaded=is_loaded))
+    return remarks

@@ -3,14 +3,17 @@ columns by name.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from racedata.loader.correct import note_corrections
 from racedata.loader.corrections import CORRECTIONS, corrections_in
 from racedata.loader.errors import LoadError
-from racedata.loader.files.archives import Dump, files_of, first_line, not_read
+from racedata.loader.files.archives import Dump, files_of, first_line
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.same_bytes import build_time
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
-from racedata.loader.stage import SourceFacts, Stage, ids_of
+from racedata.loader.stage import Stage, ids_of
+from racedata.loader.store import StoredSource
 from racedata.model import TABLE_BY_NAME, TABLES, WEEKEND, Table
 from racedata.values import Value, day, id_in, time_of_day
 
@@ -60,7 +63,7 @@ def title_of(dump: Dump) -> str:
     return first_line(dump.folder / "README.txt")
 
 
-def read(dump: Dump, stage: Stage) -> SourceFacts:
+def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     """Fills the stage from the CSV files of a dump. Raises LoadError.
 
     The rest of an export is read into the stage that has the rows of its dump.
@@ -76,7 +79,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     # Only what `racedata export` has written has this file, with all sessions.
     has_sessions = "sessions" in files
     corrections = dump.folder / CORRECTIONS.name
-    remarks = not_read(dump, paths)
+    remarks: list[str] = []
     if is_the_rest and has_sessions:
         stage.db.execute("DELETE FROM stage.sessions")  # the rest has every session
     for name, path in files.items():
@@ -86,8 +89,8 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
             *(SESSION_FIELDS if name == "races" and not has_sessions else []),
         ]
         file = CsvFile(path, fields, stage.progress)
-        # all rows of a table may be in the rest of an export; a build checks the whole
-        insert(stage, table, file, table.required and not is_export)
+        stage.rows.setdefault(name, 0)
+        file.insert_into(stage.db, f"stage.{name}", partial(insert, stage, table))
         remarks += file.remarks(RARE)
     if not is_the_rest:
         for kind in ("driver", "constructor", "circuit"):
@@ -102,14 +105,9 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = first_line(dump.folder / "licence.txt") or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
-    return SourceFacts(
-        name=name,
-        address=dump.address,
-        licence=licence,
-        checksum=dump.checksum(files.values()),
-        remarks=remarks,
-        has_ids=True,
-    )
+    checksum = dump.checksum(files.values())
+    source = StoredSource(name, dump.address, licence, checksum, build_time(), has_ids=True)
+    return source, remarks
 
 
 def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
@@ -122,23 +120,13 @@ def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
         yield Field(column.name, parse, column.required)
 
 
-def insert(stage: Stage, table: Table, file: CsvFile, is_required: bool) -> None:
-    """Inserts the rows of a file. Raises LoadError for a duplicate."""
-    names = table.names
-
-    def insert(batch: list[Sequence[Value]]) -> None:
-        stage.insert(table.name, names, batch[: len(names)])
-        if table.name == "races":
-            insert_sessions(stage, batch[0], batch[len(names) :])
-
-    stage.insert(table.name, names, [])
-    file.insert_into(stage.db, f"stage.{table.name}", is_required, insert)
-
-
-def insert_sessions(
-    stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]
-) -> None:
-    """Inserts the sessions of some races, whose dates and times are in SESSION_FIELDS."""
+def insert(stage: Stage, table: Table, batch: Sequence[Sequence[Value]]) -> None:
+    """Inserts some rows of a file, given as columns; after those of races, the columns of
+    SESSION_FIELDS.
+    """
+    count = len(table.names)
+    stage.insert(table.name, table.names, batch[:count])
+    race_ids, columns = batch[0], batch[count:]
     for session, dates, times in zip(WEEKEND, columns[::2], columns[1::2]):
         known = [
             (id, session.name, date, time)

@@ -4,6 +4,7 @@ It maps the tables of the database to files and columns. ergast.py reads them ba
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -111,6 +112,7 @@ class Strict:
     """Knows which rows Ergast's tables can have."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        self.left_out = Counter[str]()  # how many other rows each file would have
         self.ids: dict[str, set[object]] = {}  # by column, of the rows that its tables can have
         for name, (id, unique) in PARENTS.items():
             cursor = db.execute(ERGAST[name])
@@ -150,8 +152,11 @@ def lines_of(
     are_numbers = [name in NUMBERS for name in names]
     is_kept = strict.rule(name, names) if strict else None
     while rows := cursor.fetchmany(BATCH):
-        if is_kept:
-            rows = [row for row in rows if is_kept(row) != is_rest]
+        if strict and is_kept:
+            kept = [row for row in rows if is_kept(row) != is_rest]
+            if not is_rest and len(kept) < len(rows):
+                strict.left_out[name] += len(rows) - len(kept)
+            rows = kept
         yield "".join(",".join(map(field, row, are_numbers)) + "\n" for row in rows)
 
 
@@ -160,16 +165,6 @@ def field(value: object, is_number: bool) -> str:
         return r"\N"
     text = str(value)
     return text if is_number or isinstance(value, int) else '"{}"'.format(text.replace('"', '""'))
-
-
-def left_out_of(db: sqlite3.Connection, strict: Strict) -> dict[str, int]:
-    """How many rows of each file Ergast's tables cannot have; only files with such rows."""
-    counts = {}
-    for name, sql in ERGAST.items():
-        found = db.execute(sql)
-        is_kept = strict.rule(name, [column for column, *_ in found.description])
-        counts[name] = sum(not is_kept(row) for row in found)
-    return {name: count for name, count in counts.items() if count}
 
 
 def write_dump(
@@ -182,27 +177,24 @@ def write_dump(
     db.create_function("finish_time", 2, finish_time, deterministic=True)
     add_milliseconds(db)
     strict = Strict(db)
-    counts = left_out_of(db, strict)
-    left_out = ", ".join(f"{count:,} of {name}" for name, count in counts.items())
-    add("README.txt", [readme(db, left_out)])
-    add("licence.txt", [licences(db)])
     lines = [
         written(add, f"{name}.csv", lines_of(db, name, sql, strict, False), progress)
         for name, sql in ERGAST.items()
     ]
+    left_out = ", ".join(f"{count:,} of {name}" for name, count in strict.left_out.items())
+    add("README.txt", [readme(db, left_out)])
+    add("licence.txt", [licences(db)])
     if left_out:
         what = "they lack a value that Ergast's tables require, or name a row that does"
         where = "" if add_more else "; --more MORE writes them"
         lines.append(f"left out: {left_out}: {what}{where}")
     if add_more:
         lines.append("more:")
-        lines += write_rest(db, add_more, strict, counts, progress)
+        lines += write_rest(db, add_more, strict, progress)
     return lines
 
 
-def write_rest(
-    db: sqlite3.Connection, add: Add, strict: Strict, left_out: dict[str, int], progress: Progress
-) -> list[str]:
+def write_rest(db: sqlite3.Connection, add: Add, strict: Strict, progress: Progress) -> list[str]:
     """Adds all files with what the dump does not have. Returns a line for the report for each."""
     others = {
         name: (what, sql)
@@ -211,7 +203,7 @@ def write_rest(
     }
     text = text_of("export_rest_readme").format(
         title=REST_TITLE,
-        left_out="\n".join(f"- {name}.csv" for name in left_out) or "(none)",
+        left_out="\n".join(f"- {name}.csv" for name in strict.left_out) or "(none)",
         others="\n".join(f"- {name}.csv: {what}" for name, (what, _) in others.items()) or "(none)",
     )
     add("README.txt", [text])
@@ -219,7 +211,7 @@ def write_rest(
     return [
         *(
             written(add, f"{name}.csv", lines_of(db, name, ERGAST[name], strict, True), progress)
-            for name in left_out
+            for name in strict.left_out
         ),
         *(
             written(add, f"{name}.csv", lines_of(db, name, sql, None, False), progress)

@@ -10,15 +10,17 @@ fill.py gives a car the constructor of the results that count.
 import csv
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from racedata.loader.files.archives import Dump, files_of
+from racedata.loader.same_bytes import build_time
 from racedata.loader.sources.sections import fields_of, load, run, sections_of, tables_in
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.sql import insertion
-from racedata.loader.stage import SourceFacts, Stage
+from racedata.loader.stage import Stage
+from racedata.loader.store import StoredSource
 from racedata.values import (
     Parser,
     day,
@@ -43,11 +45,6 @@ KNOWN_UNTIL = 2025  # the last season whose ids were compared with Ergast's
 
 SQL = sections_of("f1db")
 TABLES = tables_in(SQL["tables"])
-# Files that need at least one row: without it, a release would be of no use.
-NEED_ROWS = (
-    *("f1db_countries", "f1db_grands_prix", "f1db_circuits", "f1db_constructors", "f1db_drivers"),
-    *("f1db_races", "f1db_races_race_results"),
-)
 
 # Parsers for columns other than whole numbers and plain text.
 PARSERS: dict[str, Parser] = {
@@ -103,7 +100,7 @@ class Rule(NamedTuple):
         )
 
 
-def read(dump: Dump, stage: Stage) -> SourceFacts:
+def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     """Fills the stage from the files of a release. Raises LoadError."""
     db = stage.db
     paths = {table: dump.folder / file_name(table) for table in TABLES}
@@ -112,8 +109,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     for table in TABLES:
         parsers = RACE_PARSERS if table == "f1db_races" else PARSERS
         fields = fields_of(db, table, parsers, lambda parent: parser_of_ids(db, parent))
-        # A release has all columns. If one is absent, f1db has renamed it.
-        load(stage, table, files[table], fields, table in NEED_ROWS, needs_all_columns=True)
+        load(stage, table, files[table], fields)
     with IDS.open(newline="", encoding="utf-8") as file:
         rules = list(csv.DictReader(file))
     for kind, references in (
@@ -126,13 +122,8 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     add_constructors(stage, rules)
     insert_statuses(stage, SQL["statuses"][0])
     run(stage, SQL["records"])
-    return SourceFacts(
-        name="f1db",
-        address=dump.address,
-        licence=LICENCE,
-        checksum=dump.checksum(files.values()),
-        remarks=list(remarks(db, rules)),
-    )
+    checksum = dump.checksum(files.values())
+    return StoredSource("f1db", dump.address, LICENCE, checksum, build_time()), []
 
 
 def file_name(table: str) -> str:
@@ -227,12 +218,3 @@ def rules_of_constructors(
         if id not in always
     ]
     return listed, others
-
-
-def remarks(db: sqlite3.Connection, rules: Iterable[IdRule]) -> Iterator[str]:
-    """Reports ids that are not in f1db_ids.csv: their references are guesses."""
-    listed = {rule["reference"] for rule in rules}
-    for name, query in zip(("circuits", "constructors", "drivers"), SQL["new"]):
-        new = [reference for (reference,) in db.execute(query, [KNOWN_UNTIL])]
-        if names := ", ".join(reference for reference in new if reference not in listed):
-            yield f"new {name}, with ids made from f1db's own: {names[:200]}"

@@ -78,14 +78,6 @@ CREATE TEMP TABLE f1db_races_sprint_qualifying_results (
     time TEXT, q1 TEXT, q2 TEXT, q3 TEXT
 );
 
--- In a qualifying, a driver who was disqualified may have a second row that says only that, as in
--- 2023/10.
-CREATE UNIQUE INDEX temp.f1db_qualifying_driver
-ON f1db_races_qualifying_results (raceId, driverId) WHERE positionText <> 'DSQ';
-
-CREATE UNIQUE INDEX temp.f1db_sprint_qualifying_driver
-ON f1db_races_sprint_qualifying_results (raceId, driverId) WHERE positionText <> 'DSQ';
-
 CREATE TEMP TABLE f1db_races_free_practice_1_results (
     raceId INTEGER NOT NULL REFERENCES f1db_races, positionNumber INTEGER, driverNumber INTEGER,
     driverId INTEGER NOT NULL REFERENCES f1db_drivers,
@@ -143,18 +135,6 @@ CREATE TEMP TABLE f1db_races_constructor_standings (
 );
 
 -- [lists] What the Stage needs before the records.
-
-DELETE FROM temp.f1db_races_qualifying_results AS f1db
-WHERE positionText = 'DSQ' AND EXISTS (
-    SELECT 1 FROM f1db_races_qualifying_results AS other
-    WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId
-        AND other.positionText <> 'DSQ');
-
-DELETE FROM temp.f1db_races_sprint_qualifying_results AS f1db
-WHERE positionText = 'DSQ' AND EXISTS (
-    SELECT 1 FROM f1db_races_sprint_qualifying_results AS other
-    WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId
-        AND other.positionText <> 'DSQ');
 
 -- For a shared car, only the first driver's row has its laps and time.
 UPDATE temp.f1db_races_race_results AS f1db
@@ -277,19 +257,22 @@ SELECT id, raceId, driverId, team, driverNumber, ifnull(gridPositionNumber, 0), 
     positionDisplayOrder, ifnull(points, '0'), driven, timeMillis, statusId
 FROM f1db_results WHERE is_sprint;
 
-INSERT INTO stage.qualifying (
+-- A driver who was disqualified may have a second row that says only that, as in 2023/10.
+INSERT OR IGNORE INTO stage.qualifying (
     qualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3)
 SELECT f1db.rowid, raceId, driverId,
     constructor(constructorId, engineManufacturerId, year, round, driverId), driverNumber,
     positionDisplayOrder, ifnull(q1, f1db.time), q2, q3
-FROM f1db_races_qualifying_results AS f1db JOIN stage.races USING (raceId);
+FROM f1db_races_qualifying_results AS f1db JOIN stage.races USING (raceId)
+ORDER BY f1db.positionText = 'DSQ';
 
-INSERT INTO stage.sprint_qualifying (
+INSERT OR IGNORE INTO stage.sprint_qualifying (
     sprintQualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3)
 SELECT f1db.rowid, raceId, driverId,
     constructor(constructorId, engineManufacturerId, year, round, driverId), driverNumber,
     positionNumber, q1, q2, q3
-FROM f1db_races_sprint_qualifying_results AS f1db JOIN stage.races USING (raceId);
+FROM f1db_races_sprint_qualifying_results AS f1db JOIN stage.races USING (raceId)
+ORDER BY f1db.positionText = 'DSQ';
 
 INSERT INTO stage.practice (
     raceId, session, driverId, constructorId, number, position, laps, milliseconds)
@@ -410,21 +393,3 @@ GROUP BY f1db_drivers.rowid ORDER BY 2 DESC, 1;
 SELECT f1db.id, f1db.rowid, f1db.name, demonym
 FROM f1db_constructors AS f1db
     LEFT JOIN f1db_countries AS country ON country.rowid = countryId;
-
--- [new] Circuits, constructors and drivers that first appear after a season.
-
-SELECT circuitRef FROM stage.circuits WHERE circuitId IN (
-    SELECT circuitId FROM stage.races GROUP BY circuitId HAVING min(year) > ?)
-ORDER BY 1;
-
-SELECT constructorRef FROM stage.constructors WHERE constructorId IN (
-    SELECT constructorId FROM stage.results JOIN stage.races USING (raceId)
-    GROUP BY constructorId HAVING min(year) > ?)
-ORDER BY 1;
-
-SELECT driverRef FROM stage.drivers WHERE driverId IN (
-    SELECT driverId FROM (
-        SELECT driverId, raceId FROM stage.results
-        UNION ALL SELECT driverId, raceId FROM stage.practice)
-    JOIN stage.races USING (raceId) GROUP BY driverId HAVING min(year) > ?)
-ORDER BY 1;

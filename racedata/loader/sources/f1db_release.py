@@ -1,17 +1,14 @@
 """A release of f1db. Its SHA-256, a separate file, shows whether it is new. f1db.py reads it."""
 
 import io
-import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import NamedTuple
 
-from racedata.formats import HTTP, counted
-from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
+from racedata.formats import HTTP
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
-from racedata.loader.http import NotFetched, Request
+from racedata.loader.http import Request
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import f1db
 from racedata.loader.sources.dump import DumpSource
@@ -22,16 +19,6 @@ from racedata.loader.sources.source import Task
 FILE = "f1db-csv.zip"
 CHECKSUMS = "checksums_sha256.txt"
 CHECKSUMS_BYTES, CHECKSUMS_SECONDS = 100_000, 30
-# how long to wait before an unusable release is downloaded again
-FIRST_WAIT, LONGEST_WAIT = timedelta(hours=1), timedelta(hours=8)
-
-
-class Unusable(NamedTuple):
-    """A release that was downloaded and could not be used."""
-
-    release: str  # its SHA-256
-    failures: int
-    until: float  # when it may be downloaded again, by the clock of a Pace
 
 
 class F1dbRelease(DumpSource):
@@ -42,7 +29,6 @@ class F1dbRelease(DumpSource):
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)
         self.name = "f1db"
-        self.unusable = Unusable("", 0, 0)
 
     @classmethod
     def accepts(cls, address: str) -> bool:
@@ -55,26 +41,13 @@ class F1dbRelease(DumpSource):
             yield dump
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
-        release = self.release(progress)
-        return release != known_release(history) and not self.wait_for(release)
+        return self.release(progress) != known_release(history)
 
     def bring(self, task: Task) -> str:
         release = self.release(task.progress)
         if not (task.season or task.lacks_cancelled) and release == known_release(task.history):
             return f": no later release at {self.address}"
-        if wait := self.wait_for(release):
-            minutes = counted(math.ceil(wait / 60), "minute")
-            what = f"this release could not be used; next download in {minutes}"
-            raise LoadError(f"{self.address}: {what}; expected a newer release")
-        try:
-            return self.bring_dump(task)
-        except (NotFetched, NotYet):
-            raise
-        except FAULTS:
-            before = self.unusable.failures if self.unusable.release == release else 0
-            until = self.pace.clock() + wait_after(before + 1).total_seconds()
-            self.unusable = Unusable(release, before + 1, until)
-            raise
+        return self.bring_dump(task)
 
     def release(self, progress: Progress) -> str:
         """The SHA-256 of the release, from the file of checksums: one request tells whether it is
@@ -91,19 +64,6 @@ class F1dbRelease(DumpSource):
         if not line:
             raise LoadError(f"{address}: no line with the SHA-256 of {FILE}; expected one")
         return line[1].lower()
-
-    def wait_for(self, release: str) -> float:
-        """For how many seconds a release is not downloaded again, because it could not be used."""
-        if self.unusable.release == release:
-            return max(0.0, self.unusable.until - self.pace.clock())
-        return 0.0
-
-
-def wait_after(failures: int) -> timedelta:
-    """How long to wait after this many downloads of an unusable release: an hour, doubling up to
-    eight.
-    """
-    return min(FIRST_WAIT * (1 << min(failures - 1, 3)), LONGEST_WAIT)
 
 
 def known_release(history: History) -> str | None:

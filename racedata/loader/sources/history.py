@@ -16,8 +16,6 @@ from racedata.loader.store import Store, StoredSource
 from racedata.model import TABLE_BY_NAME, Table
 from racedata.values import Value
 
-RACES = 22  # assumed for a missing season, to estimate requests
-
 
 class OldDatabase(ExistingDatabase):
     """The database that a refresh may replace, as sources ask it."""
@@ -26,33 +24,6 @@ class OldDatabase(ExistingDatabase):
         """What other rows call those of a list, such as all driverRefs."""
         reference = REFERENCE[TABLE_BY_NAME[name].names[0]]
         return {text for (text,) in self.db.execute(f"SELECT {reference} FROM {name}")}
-
-    def newest(self) -> str:
-        """The date of the latest race with results."""
-        (date,) = self.db.execute(
-            "SELECT max(date) FROM results JOIN races USING (raceId)"
-        ).fetchone()
-        return date or ""
-
-    def races_to_fetch(self, season: int, today: str) -> int:
-        """About how many races of a season are fetched with their details: those without results
-        up to a day, YYYY-MM-DD, and the latest. If the calendar is missing, all races of a season.
-        """
-        races, to_fetch = self.db.execute(
-            """SELECT count(*), count(CASE WHEN date <= ? AND raceId NOT IN (
-                   SELECT raceId FROM results) THEN 1 END)
-               FROM races WHERE year = ?""",
-            (today, season),
-        ).fetchone()
-        return max(to_fetch, 1) if races else RACES
-
-    def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
-        """The `(raceId, round, name)` of races of a season, by round."""
-        return self.db.execute(
-            """SELECT raceId, round, name FROM races
-               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
-            (season,),
-        ).fetchall()
 
     def count(self, table: Table, race_id: int | None) -> int:
         """How many rows of a table a race has."""

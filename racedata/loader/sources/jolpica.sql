@@ -59,7 +59,7 @@ CREATE TEMP TABLE sessionentry (
     UNIQUE (session_id, round_entry_id)
 );
 
-CREATE TEMP TABLE lap (  -- only fastest laps, and those with a pit stop
+CREATE TEMP TABLE lap (
     id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry,
     number INTEGER, position INTEGER, time TEXT, average_speed TEXT,
     is_entry_fastest_lap INTEGER, is_deleted INTEGER
@@ -226,6 +226,19 @@ INSERT INTO stage.sprint_qualifying (
 SELECT round_entry_id, raceId, driverId, constructorId, car_number, position, q1, q2, q3
 FROM qualified WHERE kind = 'SQ';
 
+-- A fastest lap without a position is not from a list of all laps.
+CREATE TEMP VIEW listed AS
+SELECT raceId, driverId, lap.number, lap.position, lap.time
+FROM lap JOIN entry ON entry.id = session_entry_id
+WHERE type = 'R' AND lap.number NOT NULL
+    AND (lap.position NOT NULL OR is_entry_fastest_lap IS NOT 1);
+
+-- A race with only one lap per driver, unless it is lap 1, lacks the others.
+INSERT INTO stage.lap_times (raceId, driverId, lap, position, time)
+SELECT * FROM listed WHERE raceId IN (
+    SELECT raceId FROM listed GROUP BY raceId
+    HAVING count(*) > count(DISTINCT driverId) OR max(number) = 1);
+
 INSERT INTO stage.pit_stops (raceId, driverId, stop, lap, time, milliseconds)
 SELECT raceId, driverId, pitstop.number, lap.number, local_timestamp, duration
 FROM pitstop JOIN entry ON entry.id = pitstop.session_entry_id
@@ -251,44 +264,6 @@ SELECT id, raceId, constructorId, points, position,
 FROM teamchampionship JOIN stage.races ON raceId = round_id
 JOIN stage.constructors ON constructorId = team_id;
 
--- [omitted] What counts omitted rows. The comment of each query has the words for the report.
-
--- drivers without a reference, with all their records
-SELECT count(*) FROM driver WHERE reference IS NULL;
-
--- teams without a reference, with all their records
-SELECT count(*) FROM team WHERE reference IS NULL;
-
--- rounds that are cancelled, have no number, or have no race date
-SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races);
-
--- race and sprint results that have no position, or belong to skipped rows
-SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
-WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM stage.results)
-    OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM stage.sprint_results);
-
 -- [statuses] The texts of statuses, and numbers that order new ones.
 
 SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL;
-
--- [without_race] A round that would be left out with all its records, because it has no race.
-
-SELECT year, round.number FROM round JOIN season ON season.id = season_id
-WHERE is_cancelled IS NOT 1 AND round.number NOT NULL
-    AND round.id IN (SELECT round_id FROM session JOIN sessionentry ON session_id = session.id)
-    AND round.id NOT IN (SELECT round_id FROM session WHERE type = 'R')
-ORDER BY year, round.number LIMIT 1;
-
--- [single_laps] The laps of races with only one lap per driver, unless it is lap 1: these are not all
--- laps.
-
-DELETE FROM stage.lap_times WHERE raceId IN (
-    SELECT raceId FROM stage.lap_times GROUP BY raceId
-    HAVING count(*) = count(DISTINCT driverId) AND max(lap) > 1);
-
--- [unknown_sessions] What counts omitted sessions.
-
-SELECT type, count(*) FROM session
-WHERE type NOT IN (
-    'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3')
-GROUP BY type ORDER BY type;

@@ -5,11 +5,9 @@ jolpica.py reads it.
 import io
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from racedata.formats import HTTP
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request, Secret, WrongStatus
@@ -37,27 +35,22 @@ class JolpicaDump(DumpSource):
 
     @contextmanager
     def dump(self, progress: Progress) -> Iterator[Dump]:
-        """With a token the latest dump, else one 14 days old.
-
-        Raises LoadError, in which the token does not appear.
-        """
+        """With a token the latest dump, else one 14 days old. Raises LoadError."""
         token = LoaderSettings.read(os.environ).jolpica_token
         index = self.address.partition(":")[2] or INDEX
         secret = Secret(f"Token {token}", index) if token else None
         content = io.BytesIO()
+        request = Request(index, "Jolpica's index", size=INDEX_BYTES, secret=secret)
         try:
-            request = Request(index, "Jolpica's index", size=INDEX_BYTES, secret=secret)
             self.pace.fetch(request, content, progress)
-            name = "latest" if token else "delayed"
-            url, checksum = dump_in_index(content.getvalue(), name, index)
-            with self.downloaded(url, progress, (checksum, index), secret) as dump:
-                yield dump._replace(address=self.address)  # the URL is of this release only
-        except LoadError as error:
-            what = str(error)
-            if isinstance(error, WrongStatus) and error.had_secret and error.status in (401, 403):
-                what = f"{error.place}: does not accept JOLPICA_TOKEN ({error.status})"
-            error.args = (what.replace(token, "…") if token else what,)
-            raise
+        except WrongStatus as error:
+            if not (token and error.status in (401, 403)):
+                raise
+            what = f"does not accept JOLPICA_TOKEN ({error.status})"
+            raise LoadError(f"{index}: {what}") from None
+        url, checksum = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
+        with self.downloaded(url, progress, (checksum, index), secret) as dump:
+            yield dump._replace(address=self.address)  # the URL is of this release only
 
 
 def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
@@ -67,20 +60,8 @@ def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
     …}}, "delayed_dumps": …}`. An index may lack `delayed_dumps`.
     """
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        raise LoadError(f"{index}: not JSON; expected Jolpica's index") from None
-    entry = document
-    for key in (f"{name}_dumps", "csv"):
-        entry = entry.get(key) if isinstance(entry, dict) else None
-    if not isinstance(entry, dict):
-        raise LoadError(f"{index}: no {name}_dumps.csv; expected the {name} dump in CSV files")
-    url, checksum = entry.get("download_url"), entry.get("file_hash")
-    scheme = "https:" if index.lower().startswith("https:") else "http"
-    if not (isinstance(url, str) and HTTP.match(url) and url.lower().startswith(scheme)):
-        what = f"{name}_dumps.csv.download_url is {str(url)[:80]!r}"
-        raise LoadError(f"{index}: {what}; expected an {scheme.rstrip(':')} address")
-    if not (isinstance(checksum, str) and re.fullmatch("[0-9A-Fa-f]{64}", checksum)):
-        what = f"{name}_dumps.csv.file_hash is {str(checksum)[:80]!r}"
-        raise LoadError(f"{index}: {what}; expected a SHA-256 in hexadecimal")
-    return url, checksum.lower()
+        entry = json.loads(content)[f"{name}_dumps"]["csv"]
+        return str(entry["download_url"]), str(entry["file_hash"]).lower()
+    except (ValueError, LookupError, TypeError):
+        what = f"no {name}_dumps.csv with download_url and file_hash"
+        raise LoadError(f"{index}: {what}; expected Jolpica's index") from None

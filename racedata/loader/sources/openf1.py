@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
 
-from racedata.formats import counted
+from racedata.formats import counted, timestamp
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON
@@ -48,7 +48,6 @@ WEEKEND = timedelta(days=4)
 SESSIONS_HOLD = timedelta(hours=12)  # how long a season's list of sessions is used
 
 FIRST = 2023  # the first season that OpenF1 has
-OF_WEEKEND = 8  # maximum requests for a weekend: see Weekend
 
 
 class OpenF1(Source):
@@ -239,10 +238,6 @@ class OpenF1(Source):
         before = self.pace.requests
         races = self.races_to_ask(task.history, task)
         years = sorted({race.year for race in races})
-        requests = len(years) + OF_WEEKEND * len(races)
-        if requests > LIMITS[-1][0]:
-            minutes = round(requests * LIMITS[-1][1] / LIMITS[-1][0] / 60)
-            task.say(f"{NAME}: about {requests} requests, which take {counted(minutes, 'minute')}")
         last_asked = asked_before(task.history)
         faults: list[str] = []
         for year in years:
@@ -300,7 +295,7 @@ class OpenF1(Source):
             calendar, parts, lists = with_our_calendar(
                 old, year, of_rounds, {"circuit": CIRCUITS, "constructor": CONSTRUCTORS}
             )
-            at = max(f"{self.pace.time():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
+        at = timestamp(self.pace.time())
         source = StoredSource(
             name=NAME,
             address=self.address,

@@ -9,9 +9,8 @@ from functools import partial
 from typing import IO
 
 from racedata.formats import counted
-from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.errors import NotYet, Progress
 from racedata.loader.http import Answer, Request, WrongStatus
-from racedata.loader.memory import LONGEST_REFUSAL
 from racedata.values import whole_number
 
 # How many requests, in how many seconds. A source may set its own limits.
@@ -48,35 +47,26 @@ class Pace:
         """Copies what is requested into `file`, at the pace of the source. If it asks for a pause
         of up to ten minutes, tries again after that, up to `tries` times.
 
-        Raises LoadError: NotYet, with the seconds, if it asks for a longer pause.
+        Raises LoadError: NotYet, with the seconds, if it still asks for a pause.
         """
         from racedata.loader.exchange import fetch
 
-        place = request.place
-        for attempt in range(1, tries + 1):
+        while True:
+            tries -= 1
             try:
                 return fetch(request, file, progress, partial(self.turn, progress))
             except WrongStatus as error:
                 if error.status not in REFUSALS:
                     raise
-                refusal = error
-            status, header = refusal.status, refusal.retry_after
-            # 429 is a limit, which is not a failure
-            is_failure = status != 429 and header is None
-            seconds = self.retry_after(header)
-            if seconds is None:
-                what = f"status {status} with Retry-After {str(header)[:80]!r}"
-                raise LoadError(f"{place}: {what}; expected seconds or a date")
-            if is_failure and tries == 1:
-                raise refusal
-            if seconds > MAX_WAIT_SECONDS or tries == 1:
-                what = f"{place}: status {status}: try again in {seconds:,.0f} seconds"
-                raise LoadError(what) if is_failure else NotYet(what, seconds)
-            if attempt < tries:
-                progress(f"status {status}: waiting for {counted(round(seconds), 'second')}")
-                self.sleep(seconds)
-        what = f"{place}: status {status} on each of {tries} attempts; try again later"
-        raise NotYet(what) if status == 429 else LoadError(what)
+                seconds = self.retry_after(error.retry_after)
+                if not tries or seconds > MAX_WAIT_SECONDS:
+                    # 429 is a limit, which is not a failure
+                    if error.status != 429 and error.retry_after is None:
+                        raise
+                    what = f"status {error.status}: try again in {seconds:,.0f} seconds"
+                    raise NotYet(f"{request.place}: {what}", seconds) from None
+                progress(f"status {error.status}: waiting for {seconds:,.0f} seconds")
+            self.sleep(seconds)
 
     @contextmanager
     def turn(self, progress: Progress) -> Iterator[None]:
@@ -120,18 +110,15 @@ class Pace:
             # that run's clock may have been ahead
             self.ends = [min(end - self.now(), 0) + self.clock() for end in sorted(ends)]
 
-    def retry_after(self, header: str | None) -> float | None:
-        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
-        None if it has neither; at most a day. Without a header, a limit may refuse for as long as
-        it counts.
+    def retry_after(self, header: str | None) -> float:
+        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3).
+        Without a header that can be read, a limit may refuse for as long as it counts.
         """
-        if header is None:
-            return max(WAIT_SECONDS, *(seconds for _, seconds in self.limits))
-        if whole_number.fullmatch(header.strip()):
-            return min(int(header), LONGEST_REFUSAL.total_seconds())
+        if header and whole_number.fullmatch(header.strip()):
+            return int(header)
         try:
-            date = parsedate_to_datetime(header)
-        except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
-            return None
+            date = parsedate_to_datetime(header or "")
+        except ValueError:
+            return max(WAIT_SECONDS, *(seconds for _, seconds in self.limits))
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        return min(max(0.0, date.timestamp() - self.now()), LONGEST_REFUSAL.total_seconds())
+        return max(0.0, date.timestamp() - self.now())

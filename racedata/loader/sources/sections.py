@@ -7,14 +7,14 @@ its own, which is only a comment: `-- [name]`, and what the section does.
 
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Stage
 from racedata.values import Parser, plain_text, whole_number
 
-FILLED = re.compile(r"^INSERT INTO stage\.(\w+)", re.MULTILINE)
+FILLED = re.compile(r"^INSERT (?:OR IGNORE )?INTO stage\.(\w+)", re.MULTILINE)
 TITLE = re.compile(r"^-- \[(\w+)\].*\n(?:--.*\n)*\n", re.MULTILINE)
 CREATED = re.compile(r"^CREATE TEMP TABLE (\w+)", re.MULTILINE)
 
@@ -34,14 +34,11 @@ def tables_in(statements: Sequence[str]) -> list[str]:
     return [found[1] for each in statements if (found := CREATED.search(each))]
 
 
-def run(stage: Stage, statements: Sequence[str], absent: Collection[str] = ()) -> None:
-    """Executes statements, but for those that fill the `absent` tables of the Stage."""
+def run(stage: Stage, statements: Sequence[str]) -> None:
+    """Executes statements."""
     for statement in statements:
-        filled = FILLED.search(statement)
-        if filled and filled[1] in absent:
-            continue
         rows = stage.db.execute(statement).rowcount
-        if filled:
+        if filled := FILLED.search(statement):
             stage.rows[filled[1]] = rows
 
 
@@ -49,11 +46,11 @@ def fields_of(
     db: sqlite3.Connection,
     table: str,
     parsers: Mapping[str, Parser],
-    ids_of: Callable[[str], Parser | None],
+    ids_of: Callable[[str], Parser],
 ) -> Iterator[Field]:
     """How the columns of a file are read: by a parser, or as whole numbers or texts.
 
-    `ids_of` makes the parser of a column that refers to a table; None if it is read like others.
+    `ids_of` makes the parser of a column that refers to a table.
     """
     parents = {
         child: parent
@@ -61,20 +58,14 @@ def fields_of(
     }
     columns = db.execute(f"PRAGMA temp.table_info({table})").fetchall()
     for _, column, type, not_null, _, key in columns:
-        parse = ids_of(parents[column]) if column in parents else None
         usual = whole_number if type == "INTEGER" else plain_text
-        yield Field(column, parse or parsers.get(column, usual), bool(not_null or key))
+        parse = ids_of(parents[column]) if column in parents else parsers.get(column, usual)
+        yield Field(column, parse, bool(not_null or key))
 
 
-def load(
-    stage: Stage,
-    table: str,
-    path: AnyPath,
-    fields: Iterator[Field],
-    needs_rows: bool,
-    needs_all_columns: bool = False,
-) -> list[str]:
-    """Loads a file into its temporary table. Returns remarks."""
-    file = CsvFile(path, list(fields), stage.progress, needs_all_columns)
-    file.insert_into(stage.db, f"temp.{table}", needs_rows)
-    return file.remarks()
+def load(stage: Stage, table: str, path: AnyPath, fields: Iterator[Field]) -> None:
+    """Loads a file into its temporary table. A dump has all columns: one that is absent was
+    renamed.
+    """
+    file = CsvFile(path, list(fields), stage.progress, needs_all_columns=True)
+    file.insert_into(stage.db, f"temp.{table}")

@@ -3,10 +3,8 @@ API's limits obeyed.
 """
 
 import json
-import tracemalloc
 from email.utils import formatdate
 from http import HTTPStatus
-from itertools import chain
 
 import pytest
 from support.answers import client
@@ -15,8 +13,8 @@ from support.limits import Clock
 
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.sources.api import ApiSource
-from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api, parsed_json
-from racedata.loader.sources.pace import PACE, Pace
+from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api
+from racedata.loader.sources.pace import Pace
 
 
 def envelope(records, total=None, limit=100, offset=0, table="SeasonTable", name="Seasons", **echo):
@@ -67,7 +65,7 @@ def pages_of(records, limit):
     return answer
 
 
-@pytest.mark.parametrize(("limit", "requests"), [(2000, 1), (76, 1), (75, 2), (10, 8)])
+@pytest.mark.parametrize(("limit", "requests"), [(76, 1), (75, 2), (10, 8)])
 def test_pages_are_followed_to_the_end_however_small_they_are(limit, requests):
     with served(pages_of(SEASONS, limit)) as server:
         source = Time().api(server.url)
@@ -110,10 +108,7 @@ def test_requests_name_the_program_and_its_version():
 
 WRONG = {
     "HTML": (b"<!doctype html>", "b'<!doctype html>'; expected JSON"),
-    "nothing": (b"", "b''; expected JSON"),
-    "cut off": (envelope(SEASONS)[:-1], "expected JSON"),
     "not UTF-8": (b'{"MRData": "\xff"}', "expected JSON"),
-    "deep": (b"[" * 100_000, ""),
     "a list": (b"[]", "no object MRData; expected an answer in Ergast's format"),
     "no total": (b'{"MRData": {"limit": "1", "offset": "0"}}', "MRData.total is 'None'; expected"),
     "limit 0": (envelope([], limit=0), "MRData.limit is '0'; expected a string with a number, 1 "),
@@ -191,105 +186,40 @@ def test_requests_to_jolpica_keep_to_4_in_any_second_and_200_in_any_hour():
     assert times[-1] < 3600 + 30
 
 
-def test_a_slow_api_needs_no_pauses():
-    time = Time()
-
-    def answer(path):
-        time.clock.now += 0.3
-        return pages_of(SEASONS, 10)(path)
-
-    with served(answer) as server:
-        time.api(server.url).records("seasons")
-    assert all(seconds < 0.3 for seconds in time.slept)
-    assert sum(time.slept) < 1
-
-
-@pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
-    ("header", "seconds"),
+    ("status", "header", "pauses", "said"),
     [
-        ("7", 7),
-        ("0", 0),
-        ("600", 600),
-        (formatdate(1100, usegmt=True), 100),
-        (formatdate(100, usegmt=True), 0),
+        (429, "7", [7] * 4, "status 429: try again in 7 seconds"),
+        (503, "7", [7] * 4, "status 503: try again in 7 seconds"),
+        (429, None, [30] * 4, "try again in 30 seconds"),
+        (429, "soon", [30] * 4, "try again in 30 seconds"),
+        (503, None, [30] * 4, "status 503 Service Unavailable; expected an answer"),  # a failure
+        (429, "600", [600] * 4, "try again in 600 seconds"),
+        (429, "601", [], "try again in 601 seconds"),
+        (429, formatdate(1601, usegmt=True), [], "try again in 601 seconds"),
+        (429, formatdate(100, usegmt=True), [0, 0, 0, 0, 1], "try again in 0 seconds"),
     ],
 )
-def test_retry_after_is_obeyed(status, header, seconds):
+def test_an_api_that_refuses_is_asked_five_times_with_pauses_of_up_to_ten_minutes(
+    status, header, pauses, said
+):
     time = Time()
     time.clock.now = 1000
-    answers = chain(
-        [(status, {} if header is None else {"Retry-After": header}, b"")],
-        [(200, {}, envelope(SEASONS))],
-    )
+    message = refused(always(b"", status, **({"Retry-After": header} if header else {})), time)
+    assert said in message
+    assert time.slept == pauses
+
+
+def test_a_refusal_is_no_failure_and_after_it_the_api_is_asked_again():
+    answers = iter([(429, {}, b""), (200, {}, envelope(SEASONS))])
     with served(lambda path: next(answers)) as server:
-        source = time.api(server.url)
-        assert len(source.records("seasons")) == 76
-    assert sum(time.slept) == seconds
-    assert source.pace.requests == 2
+        assert len(Time().api(server.url).records("seasons")) == 76
+    with served(always(b"", 429)) as server, pytest.raises(NotYet):
+        Time().api(server.url).records("seasons")
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "soon",
-        "-5",
-        "Thu, 01 Jan 20260000000000 00:00:00 GMT",
-        "Thu, 01 Jan 2026 00:00:00 +99999999999999999999",
-    ],
-)
-def test_a_retry_after_that_cannot_be_read_ends_the_tries(header):
-    time = Time()
-    said = f"status 429 with Retry-After {header!r}; expected seconds or a date"
-    assert refused(always(b"", 429, **{"Retry-After": header}), time).endswith(said)
-    assert time.slept == []
-
-
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize(("limits", "seconds"), [(((4, 1),), 30), (((30, 60),), 60)])
-def test_without_retry_after_it_waits_as_long_as_the_limit_lasts(status, limits, seconds):
-    time = Time()
-    answers = chain([(status, {}, b"")], [(200, {}, envelope(SEASONS))])
-    with served(lambda path: next(answers)) as server:
-        api = time.api(server.url)
-        api.pace.limits = limits
-        api.records("seasons")
-    assert sum(time.slept) == seconds
-
-
-@pytest.mark.parametrize(
-    ("status", "headers", "limits", "said", "tries"),
-    [
-        (429, {"Retry-After": "601"}, PACE, "try again in 601 seconds", 1),
-        (503, {"Retry-After": "601"}, PACE, "try again in 601 seconds", 1),
-        (429, {}, JOLPICA_LIMITS, "try again in 3,600 seconds", 1),  # as Jolpica-F1 answers
-        (429, {}, PACE, "on each of 5 attempts; try again later", 5),
-    ],
-)
-def test_a_long_wait_is_left_to_the_caller_because_the_api_has_not_failed(
-    status, headers, limits, said, tries
-):
-    with served(always(b"", status, **headers)) as server:
-        api = Time().api(server.url)
-        api.pace.limits = limits
-        with pytest.raises(NotYet, match=f"status {status}.* {said}"):
-            api.records("seasons")
-        assert len(server.paths) == tries
-
-
-def test_an_api_that_always_says_later_is_given_up():
-    time = Time()
-    said = "status 503 on each of 5 attempts; try again later"
-    assert refused(always(b"", 503, **{"Retry-After": "9"}), time).endswith(said)
-    assert time.slept == [9] * 4
-
-
-def test_an_answer_of_many_tiny_values_is_refused_before_it_takes_much_memory():
-    body = b"[" + b"{}," * 1_000_000 + b"{}]"
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match="more than 500,000 values; expected the answer of an"):
-            parsed_json(body)
-        assert tracemalloc.get_traced_memory()[1] < 1_000_000
-    finally:
-        tracemalloc.stop()
+@pytest.mark.parametrize(("limits", "seconds"), [(((30, 60),), 60), (JOLPICA_LIMITS, 3600)])
+def test_without_retry_after_a_refusal_lasts_as_long_as_the_longest_limit(limits, seconds):
+    pace = Pace()
+    pace.limits = limits
+    assert pace.retry_after(None) == seconds

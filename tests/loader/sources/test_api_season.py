@@ -88,11 +88,9 @@ def test_other_words_for_a_status_bring_no_details(
     assert bodies(before, results) == bodies(complete, results)
 
 
-# the latter is on the day of the latest race
-@pytest.mark.parametrize("now", [None, 1_698_000_000])
-def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tmp_path, now):
+def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tmp_path):
     database = with_a_penalty(finished, tmp_path, 9)
-    said, _ = refreshed(database, api.url, now=now)
+    said, _ = refreshed(database, api.url)
     assert "results                        165 rows, 1 changed" in said
     assert rows_of(database) == rows_of(complete)
 
@@ -141,10 +139,12 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, 
     refreshed(behind, api.url)
     paths = [
         *(f"2023/{round}/{kind}" for round in (9, 18) for kind in KIND_BY_ENDPOINT),
-        *("2023/races", "2023/status", "2023/drivers", "2023/constructors", "2023/circuits"),
+        *("2023/races", "2023/drivers", "2023/constructors", "2023/circuits"),
     ]
     addresses = [f"/ergast/f1/{path}.json?limit=2000" for path in paths]
     assert bodies(behind, addresses) == bodies(complete, addresses)
+    statuses = "SELECT statusId FROM status WHERE status = 'Undertray'"
+    assert select(behind, statuses) == [(140,)]  # Ergast's
     for table in ("status", "seasons", "circuits"):
         assert len(rows_of(behind)[table]) == len(rows_of(complete)[table])
 
@@ -225,12 +225,10 @@ def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
     ("number", "right", "wrong", "said"),
     [
         (0, '"season":"2021"', '"season":"20x1"', "expected years"),
-        (1, '"Austrian Gr', '"British Gr', "two races have the same raceName; expected different"),
+        (1, '"round":"9"', '"round":"x"', "round: 'x'; expected a whole number from 1 to 99"),
         (1, '"round":"9"', '"round":"10"', "two races have the same round; expected different one"),
-        (1, '"round":"9"', '"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; exp"),
-        (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season '2022'; expected '2023'"),
+        (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season 2022; expected 2023"),
         (2, '"Austrian Gr', '"Styrian Gr', "'Styrian Grand Prix' in round '9'; expected a race of"),
-        (2, '"round":"9"', '"round":"8"', "'Austrian Grand Prix' in round '8'; expected a race"),
         (6, '"2023","round":"18","url"', '"2023","round":"8","url"', "round '8'; expected"),
     ],
 )

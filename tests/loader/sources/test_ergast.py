@@ -8,7 +8,7 @@ import shutil
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built, csv_rows, race_ids, rows_of, run_loader, select
+from support.loads import csv_rows, race_ids, run_loader, select
 
 
 class Dump:
@@ -50,74 +50,49 @@ def dump(tmp_path):
     return Dump(tmp_path)
 
 
-def test_a_race_whose_grid_is_unknown_is_loaded_and_served_without_it(dump):
-    dump.forget("results", "grid", race=US_GRAND_PRIX)
-    report, app = dump.load()
-    rows = app.get("/ergast/f1/2023/18/results").json["MRData"]["RaceTable"]["Races"][0]["Results"]
-    assert len(rows) == 20 and not any("grid" in row for row in rows)
-    assert all(
-        "grid" in row
-        for row in app.get("/ergast/f1/2023/9/results").json["MRData"]["RaceTable"]["Races"][0][
-            "Results"
-        ]
-    )
-    assert app.get("/ergast/f1/2023/18/grid/1/results").json["MRData"]["total"] == "0"
-    assert report.splitlines()[-2] == (
-        "unknown, so left out of answers: results.grid in 20 rows (the last: 2023/18)"
-    )
-
-
 def test_a_column_that_a_dump_lacks_is_named(dump):
     dump.change("sprint_results", lambda row: row.pop("rank"))
     report, _ = dump.load()
     assert "sprint_results.csv: no column rank, so it is unknown in all rows\n" in report
 
 
-def test_a_row_whose_status_is_unknown_is_served_without_it_and_is_in_no_count(dump):
-    for table in ("results", "sprint_results"):
-        dump.forget(table, "statusId", race=US_GRAND_PRIX)
-    report, app = dump.load()
-    for endpoint, key in [("results", "Results"), ("sprint", "SprintResults")]:
-        rows = app.get(f"/ergast/f1/2023/18/{endpoint}").json["MRData"]["RaceTable"]["Races"][0][
-            key
-        ]
-        assert len(rows) == 20 and not any("status" in row for row in rows)
-    assert app.get("/ergast/f1/2023/18/status").json["MRData"]["total"] == "0"
-    assert (
-        "results.statusId in 20 rows (the last: 2023/18), sprint_results.statusId in 20 rows"
-        in report
-    )
-
-
-@pytest.mark.parametrize(
-    ("table", "columns", "address", "record"),
-    [
-        (
-            "results",
-            ("positionText", "points", "laps"),
-            "results",
-            ("RaceTable", "Races", 0, "Results", 0),
-        ),
-        ("pit_stops", ("lap", "time"), "pitstops", ("RaceTable", "Races", 0, "PitStops", 0)),
-        *(
+# Columns that are forgotten, and where an answer would have them.
+UNKNOWN = {
+    "results": (
+        ("grid", "positionText", "points", "laps", "statusId"),
+        ("results", "RaceTable", "Races", 0, "Results"),
+    ),
+    "sprint_results": (("statusId",), ("sprint", "RaceTable", "Races", 0, "SprintResults")),
+    "pit_stops": (("lap", "time"), ("pitstops", "RaceTable", "Races", 0, "PitStops")),
+    **{
+        f"{name.lower()}_standings": (
+            ("positionText", "points", "wins"),
             (
-                f"{name.lower()}_standings",
-                ("positionText", "points", "wins"),
-                f"{name.lower()}standings",
-                ("StandingsTable", "StandingsLists", 0, f"{name}Standings", 0),
-            )
-            for name in ("Driver", "Constructor")
-        ),
-    ],
-)
-def test_unknown_values_are_left_out(dump, table, columns, address, record):
-    dump.forget(table, *columns)
+                *(f"{name.lower()}standings", "StandingsTable", "StandingsLists", 0),
+                f"{name}Standings",
+            ),
+        )
+        for name in ("Driver", "Constructor")
+    },
+}
+
+
+def test_unknown_values_are_left_out_of_answers_and_counted_in_the_report(dump):
+    for table, (columns, _) in UNKNOWN.items():
+        dump.forget(table, *columns, race=US_GRAND_PRIX)
     report, app = dump.load()
-    found = app.get(f"/ergast/f1/2023/18/{address}").json["MRData"]
-    for key in record:
-        found = found[key]
-    assert not set(columns) & set(found) and found
-    assert all(f"{table}.{column} in " in report for column in columns)
+    for table, (columns, (endpoint, *keys)) in UNKNOWN.items():
+        found = app.get(f"/ergast/f1/2023/18/{endpoint}").json["MRData"]
+        for key in keys:
+            found = found[key]
+        names = {"status", *columns}
+        assert found and not any(names & {*row} for row in found)
+        assert all(f"{table}.{column} in " in report for column in columns)
+    assert "results.statusId in 20 rows (the last: 2023/18)" in report
+    for path in ("18/grid/1/results", "18/status"):
+        assert app.get(f"/ergast/f1/2023/{path}").json["MRData"]["total"] == "0"
+    other = app.get("/ergast/f1/2023/9/results").json["MRData"]["RaceTable"]["Races"][0]
+    assert all("grid" in row for row in other["Results"])
 
 
 def sessions(app, year, round):
@@ -133,46 +108,11 @@ def test_a_sprint_weekend_without_dates_of_a_second_practice_has_no_session_in_i
     assert sessions(app, 2021, 10) == {"FirstPractice", "SecondPractice", "Qualifying", "Sprint"}
 
 
-def test_the_session_that_sets_the_grid_of_the_sprint_may_have_columns_of_its_own(dump):
-    def change(row):
-        moved = row["raceId"] == US_GRAND_PRIX
-        row.update(
-            sq_date=row["fp2_date"] if moved else "\\N", sq_time=row["fp2_time"] if moved else "\\N"
-        )
-        if moved:
-            row.update(fp2_date="\\N", fp2_time="\\N")
-
-    expected = client(dump.load() and dump.database).get("/ergast/f1/2023/18").text
-    dump.change("races", change)
-    _, app = dump.load()
-    assert app.get("/ergast/f1/2023/18").text == expected
-
-
 def test_a_second_practice_stays_one_next_to_columns_of_the_session_that_sets_the_sprint_grid(dump):
     dump.change("races", lambda row: row.update(sq_date=row["fp1_date"], sq_time=row["fp1_time"]))
     _, app = dump.load()
     both = {"SecondPractice", "SprintShootout"}
     assert sessions(app, 2023, 18) == {"FirstPractice", "Qualifying", "Sprint"} | both
-
-
-def test_a_status_is_found_by_its_number_whatever_its_number_is(dump):
-    for table in ("status", "results", "sprint_results"):
-        dump.change(
-            table, lambda row: row.update(statusId="142") if row["statusId"] == "1" else None
-        )
-    _, app = dump.load()
-    assert (
-        app.get("/ergast/f1/status/142").json["MRData"]["StatusTable"]["Status"][0]["statusId"]
-        == "142"
-    )
-
-
-def test_tables_and_columns_that_nothing_needs_are_ignored(dump):
-    (dump.folder / "weather.csv").write_text("raceId,rain\n1,yes\n")
-    (dump.folder / "README.md").write_text("About this dump")
-    dump.change("races", lambda row: row.update(weather="dry"))
-    _, app = dump.load()
-    assert app.get("/ergast/f1/2023").json["MRData"]["total"] == "22"
 
 
 @pytest.mark.parametrize("table", ["results", "sprint_results"])
@@ -184,28 +124,16 @@ def test_rank_0_is_not_a_fastest_lap(dump, table):
     ) == [(None,) * 3]
 
 
-@pytest.mark.parametrize(
-    ("text", "licence"),
-    [("CC0 1.0\nand more\n", "CC0 1.0"), ("\n", None), (None, None)],
-)
+@pytest.mark.parametrize(("text", "licence"), [("CC0 1.0\nand more\n", "CC0 1.0"), ("\n", None)])
 def test_the_licence_is_the_first_line_of_a_file_in_the_dump(dump, text, licence):
-    (dump.folder / "licence.txt").unlink()
-    if text is not None:
-        (dump.folder / "licence.txt").write_text(text)
+    (dump.folder / "licence.txt").write_text(text)
     _, app = dump.load()
     (source,) = app.get("/healthz").json["sources"]
     assert (source["name"], source["licence"]) == ("source", licence)
     assert (licence or "not stated") in app.get("/data").text
 
 
-def test_files_with_kaggles_names_are_read(tmp_path):
-    source = shutil.copytree(SAMPLE, tmp_path / "source")
-    for old, new in (
-        ("driver_standings", "driverStandings"),
-        ("constructor_standings", "constructorStandings"),
-        ("lap_times", "lapTimes"),
-        ("pit_stops", "pitStops"),
-        ("sprint_results", "sprintResults"),
-    ):
-        (source / f"{old}.csv").rename(source / f"{new}.csv")
-    assert rows_of(built(source, tmp_path / "x.db")) == rows_of(built(SAMPLE, tmp_path / "y.db"))
+def test_files_with_kaggles_names_are_read(dump):
+    (dump.folder / "lap_times.csv").rename(dump.folder / "lapTimes.csv")
+    report, _ = dump.load()
+    assert ["lap_times", "1,034", "1,034"] in [line.split() for line in report.splitlines()]

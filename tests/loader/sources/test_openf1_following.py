@@ -4,7 +4,6 @@ import shutil
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import pairwise
 
 import pytest
 from support.answers import client
@@ -194,27 +193,3 @@ def test_a_weekend_of_three_sources_is_known_within_half_an_hour_and_ends_with_t
     assert len(weekend.complaints) <= len(START)
     assert len(weekend.openf1.answered) < 60
     assert len(weekend.jolpica.answered) <= 300
-
-
-def test_401_for_a_day_is_one_line_and_it_asks_again_every_quarter_of_an_hour(weekend):
-    weekend.time.end = weekend.time.now + timedelta(days=1)
-    weekend.is_live = lambda: True  # type: ignore[method-assign]
-    refuse = LimitedApi(weekend.time, OpenF1Server({}, weekend.is_live).answer, LIMITS, TOO_MANY)
-    with served(refuse.answer) as openf1:
-        weekend.play(f"openf1:{openf1.url}")
-    assert len(weekend.complaints) == 1
-    times = [each.time for each in refuse.answered]
-    assert max(later - earlier for earlier, later in pairwise(times)) < HALF
-    assert len(times) < 100
-
-
-def test_its_limits_are_kept(lacking, rows):
-    time = SimulatedTime(START["race"] + WEEK, START["race"] + 2 * WEEK)
-    limited = LimitedApi(time, OpenF1Server(rows).answer, LIMITS, TOO_MANY)
-    new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
-    with served(limited.answer) as server:
-        refresh = Refresh(loader_settings(lacking), [f"openf1:{server.url}"], 2023, print, new_pace)
-        for _ in range(4):
-            refresh.run(print)
-    assert len(limited.answered) > 30
-    assert 429 not in {each.status for each in limited.answered}

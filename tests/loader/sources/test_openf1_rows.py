@@ -5,12 +5,10 @@ from datetime import UTC, datetime
 from time import tzset
 
 import pytest
-from support.loads import select
 from support.openf1 import (
     GIVEN,
     RACE,
     RECORDS,
-    OpenF1Server,
     facts,
     halve,
     in_austin,
@@ -38,62 +36,27 @@ def test_numbers_of_another_season_are_left_out(openf1, rows, database):
     assert 18 not in rounds_with(lacking, "results")
 
 
-def test_points_are_unknown_while_all_of_them_are_zero(openf1, rows, lacking, sample_database):
-    right = [row.get("points") for row in rows["session_result"]]
-    for row in rows["session_result"]:
-        if "points" in row and row["points"] is not None:
-            row["points"] = 0.0
-    refresh(lacking, openf1)
-    for kind in ("results", "sprint_results"):
-        assert {row[1] for row in facts(lacking, kind, "points", 9)} == {None}
-    for row, points in zip(rows["session_result"], right):
-        row["points"] = points
-    refresh(lacking, openf1)
-    assert facts(lacking, "results", "points", 9) == facts(sample_database, "results", "points", 9)
-
-
 @pytest.mark.parametrize(
     ("endpoint", "name", "value"),
-    [
-        ("sessions", "circuit_key", "americas"),
-        ("sessions", "date_start", "tomorrow"),
-        ("session_result", "meeting_key", 1),
-        ("session_result", "session_key", None),
-    ],
+    [("sessions", "date_start", "tomorrow"), ("session_result", "session_key", None)],
 )
 def test_a_wrong_key_or_date_of_a_session_is_one_line_that_names_it(
     openf1, rows, lacking, endpoint, name, value
 ):
-    found = rows[endpoint]
-    if name == "meeting_key":
-        openf1.answer = lambda path: OpenF1Server(
-            {**rows, endpoint: [{**row, name: value} for row in found]}
-        ).answer(path.replace("session_result?meeting_key=1213", "session_result?meeting_key=1"))
-    else:
-        found[-1][name] = value
-    with pytest.raises(LoadError) as error:
+    rows[endpoint][-1][name] = value
+    with pytest.raises(LoadError, match=rf"^[^\n]*/{endpoint}\?[^\n]*expected [^\n]*$"):
         refresh(lacking, openf1)
-    assert f"/{endpoint}?" in str(error.value)
-    assert "expected " in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("endpoint", "name", "value", "kinds"),
     [
         ("sessions", "gmt_offset", None, {"pit_stops"}),
-        ("sessions", "gmt_offset", "99999999999:00:00", {"pit_stops"}),
         ("drivers", "name_acronym", 7, {"results", "pit_stops"}),
         ("session_result", "position", "1", {"results"}),
-        ("session_result", "driver_number", [1], {"results"}),
-        ("session_result", "driver_number", "1", {"results"}),
-        ("session_result", "number_of_laps", 10**12, {"results"}),
-        ("pit", "date", 5, {"pit_stops"}),
         ("pit", "date", "9999-12-31T23:59:59+00:00", {"pit_stops"}),
-        ("pit", "date", "0001-01-01T00:00:00+00:00", {"pit_stops"}),
         ("pit", "lane_duration", "long", {"pit_stops"}),
         ("laps", "lap_duration", {}, {"lap_times"}),
-        ("laps", "lap_number", None, {"lap_times"}),
     ],
 )
 def test_a_wrong_value_leaves_out_its_kind_of_records_with_one_line_and_stores_the_others(
@@ -213,9 +176,7 @@ TIMES = "results (race) without the points, because they contradict the places; 
 LAPS = "laps and statuses, because they contradict the places or gaps"
 # a change, what is said, and the column that is then unknown for the whole race
 UNKNOWN = [
-    *((put(duration=value), TIMES, "milliseconds") for value in ("fast", -1.0, float("nan"))),
-    *((put(duration=value), TIMES, "milliseconds") for value in (0.5, 9000.0)),
-    (put_all(duration=10**400), TIMES, "milliseconds"),
+    *((put(duration=value), TIMES, "milliseconds") for value in ("fast", -1.0, 9000.0)),
     (put_all("starting_grid", position=1), "inconsistent places 1, 1, 1, 1, 1 and 15 more", "grid"),
     (lasting(1199.9), "without the times, because they contradict the gaps", "milliseconds"),
     (put_all(gap_to_leader="+1 LAP"), LAPS, "laps"),
@@ -232,28 +193,12 @@ def test_values_of_a_race_that_contradict_each_other_are_unknown_with_a_line(
     assert {row[1] for row in facts(lacking, "results", column, 18)} == {None}
 
 
-def test_a_race_takes_twenty_minutes_at_least(openf1, rows, lacking):
-    lasting(1200.0)(rows)
-    refresh(lacking, openf1)
-    assert 1_200_000 in {row[1] for row in facts(lacking, "results", "milliseconds", 18)}
-
-
 @pytest.mark.parametrize(("year", "is_known"), [(2023, True), (2028, True), (2029, False)])
 def test_a_driver_is_known_by_the_acronym_for_five_seasons_after_the_last_race(
     sample_database, year, is_known
 ):
     with closing(open_read_only(sample_database)) as db:
         assert bool(Entrants(db, year).drivers.get("NOR")) == is_known
-
-
-def test_a_driver_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
-    last = max(
-        (row for row in of_session(rows) if row["position"]), key=lambda row: row["position"]
-    )
-    last.update(gap_to_leader=f"+{'9' * 5000} LAPS", duration=None, number_of_laps=54)
-    refresh(lacking, openf1)
-    ids = "SELECT statusId FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
-    assert (None,) in select(lacking, ids)
 
 
 def test_a_driver_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):

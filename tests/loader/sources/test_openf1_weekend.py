@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from itertools import cycle
 from typing import NamedTuple
 
 import pytest
@@ -114,17 +115,17 @@ def compared(new, old, kind, year, rounds):
 
 # Practice and sprint qualifying are compared with f1db, everything else with Ergast's dump.
 DIFFERENCES = {
-    "2023 practice": Differences(1073, 0, 0, {}, {}),
+    "practice": Differences(1073, 0, 0, {}, {}),
     # OpenF1 lacks 2023/12. In 2023/10, Bottas was disqualified, so others moved up; Ergast and f1db
     # do not have that. 2023/4: De Vries had a time.
-    "2023 qualifying": Differences(420, 20, 0, {}, {"position": 6, "q1": 1}),
-    "2023 sprint_qualifying": Differences(120, 0, 0, {}, {}),
+    "qualifying": Differences(420, 20, 0, {}, {"position": 6, "q1": 1}),
+    "sprint_qualifying": Differences(120, 0, 0, {}, {}),
     # Ergast has the reasons for retirements. A driver who did not start is missing. The last three
     # places on a grid are unknown.
-    "2023 sprint_results": Differences(119, 1, 0, {"grid": 19}, {"status": 4}),
+    "sprint_results": Differences(119, 1, 0, {"grid": 19}, {"status": 4}),
     # One who did not start is missing. The points of 2023/2 and 2023/18 contradict the places.
     # Fastest laps are only known with the laps; some were deleted, so others have other ranks.
-    "2023 results": Differences(
+    "results": Differences(
         439,
         1,
         0,
@@ -132,66 +133,31 @@ DIFFERENCES = {
         {"status": 60, "fastestLap": 2, "fastestLapTime": 2, "rank": 4},
     ),
     # OpenF1 lacks the first six races. Durations have only tenths, up to 2024/18.
-    "2023 pit_stops": Differences(693, 219, 0, {}, {"milliseconds": 686}),
+    "pit_stops": Differences(693, 219, 0, {}, {"milliseconds": 686}),
     # The dump has laps of four races. Of these, only 2023/1 is whole, but for lap 1 of those who
     # were lapped. Four other races are extra.
-    "2023 lap_times": Differences(5298, 3150, 4252, {}, {}),
-    "2024 practice": Differences(1190, 0, 0, {}, {}),
-    # In 2024/8, two were disqualified, so others moved up; Ergast does not have that. One driver is
-    # missing in both OpenF1 and f1db; 2024/18 is as in f1db.
-    "2024 qualifying": Differences(478, 1, 0, {"q1": 1, "q2": 1}, {"position": 9, "q1": 1}),
-    "2024 sprint_qualifying": Differences(120, 0, 0, {}, {}),
-    # Three retired drivers have a place in Ergast.
-    "2024 sprint_results": Differences(120, 0, 0, {"grid": 18}, {"status": 1}),
-    # The total times of 2024/14 are wrong, so they are left out.
-    "2024 results": Differences(
-        479,
-        0,
-        0,
-        {
-            "grid": 74,
-            "milliseconds": 19,
-            "laps": 1,
-            "fastestLap": 323,
-            "fastestLapTime": 323,
-            "rank": 323,
-        },
-        {"status": 43, "fastestLap": 2, "fastestLapTime": 2, "rank": 15},
-    ),
-    "2024 pit_stops": Differences(825, 0, 0, {}, {"milliseconds": 667}),
-    "2024 lap_times": Differences(8326, 0, 8326, {}, {}),
+    "lap_times": Differences(5298, 3150, 4252, {}, {}),
 }
 
 
-@pytest.mark.long(60)
-def test_whole_seasons_have_the_facts_of_the_other_sources(
+@pytest.mark.long(30)
+def test_a_whole_season_has_the_facts_of_the_other_sources(
     openf1_recorded, full_database, tmp_path
 ):
     database = shutil.copy(full_database, tmp_path / "racedata.db")
-    ids = "SELECT raceId FROM races WHERE year IN (2023, 2024)"
+    ids = "SELECT raceId FROM races WHERE year = 2023"
     kept = "kind IN ('races', 'sessions')"
     changes = [f"DELETE FROM {kind} WHERE raceId IN ({ids})" for kind in (*RECORDS, "entries")]
     changed(database, *changes, f"DELETE FROM origins WHERE NOT {kept} AND raceId IN ({ids})")
-    found: dict[str, Differences] = {}
-    said: list[str] = []
-    for year, rounds in ((2023, 22), (2024, 24)):
-        rows = recorded_rows(openf1_recorded / str(year))
-        with served(OpenF1Server(rows).answer) as server:
-            url = f"openf1:{server.url}"
-            said += refreshed(database, url, season=year, now=SUNDAY + 800 * 86400)[0]
-            assert len(server.paths) <= 6 * rounds
-        for kind in COMPARED:
-            found[f"{year} {kind}"] = compared(database, full_database, kind, year, rounds)
-    print(*found.items(), sep="\n")
+    with served(OpenF1Server(recorded_rows(openf1_recorded / "2023")).answer) as server:
+        url = f"openf1:{server.url}"
+        said, _ = refreshed(database, url, season=2023, now=SUNDAY + 800 * 86400)
+        assert len(server.paths) <= 6 * 22
+    found = {kind: compared(database, full_database, kind, 2023, 22) for kind in COMPARED}
     assert found == DIFFERENCES
     refused = [line for line in said if "lap times" in line]
     holes = [line for line in refused if line.endswith("is missing")]
-    # Of 46 races. In the 34th, the total times are wrong.
-    assert (len(refused), len(holes)) == (34, 33)
-    assert {*refused} - {*holes} == {
-        "openf1: 2024/14 Belgian Grand Prix, lap times (race) left out: "
-        "the laps of car 44 are 4797.481 s off the total"
-    }
+    assert len(refused) == len(holes) == 17  # of 22 races
 
 
 def test_a_session_with_drivers_of_another_series_has_only_the_drivers_of_the_weekend(
@@ -230,9 +196,8 @@ def test_practice_with_an_unknown_driver_is_stored_without_that_row_and_with_a_l
     assert "practice (fp1) left out: inconsistent places" in "\n".join(said)
 
 
-@pytest.mark.parametrize("unknown", ["lane_duration", "lap_number", "date"])
-def test_a_race_without_a_usable_stop_is_stored_without_stops(openf1, rows, lacking, unknown):
-    for row in in_austin(rows, "pit"):
+def test_a_race_without_a_usable_stop_is_stored_without_stops(openf1, rows, lacking):
+    for unknown, row in zip(cycle(["lane_duration", "lap_number", "date"]), in_austin(rows, "pit")):
         row[unknown] = None
     refresh(lacking, openf1)
     assert len(facts(lacking, "results", "laps", 18)) == 20

@@ -7,7 +7,6 @@ from importlib.resources import files
 import pytest
 
 from racedata.loader.sources import ergast_files, f1db, jolpica
-from racedata.loader.sources.sections import tables_in
 
 FILES = {"ergast_files": ergast_files.SQL, "f1db": f1db.SQL, "jolpica": jolpica.SQL}
 
@@ -29,8 +28,3 @@ def test_no_paragraph_of_a_file_is_left_out(name, sections):
     assert len(titles) == len(sections)
     # The first paragraph says what the file is.
     assert [each for each in paragraphs[1:] if each not in titles] == statements
-
-
-def test_the_files_of_a_dump_are_the_tables_of_its_first_section():
-    assert tables_in(jolpica.SQL["tables"])[:2] == ["season", "circuit"]
-    assert len(f1db.TABLES) == 19

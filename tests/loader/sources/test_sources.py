@@ -13,7 +13,6 @@ from support.refreshes import F1DB
 
 from racedata.loader import sources
 from racedata.loader.delivery import delivery_of
-from racedata.loader.errors import LoadError
 from racedata.loader.load import load
 from racedata.loader.parts import Tables
 from racedata.loader.sources import (
@@ -24,7 +23,6 @@ from racedata.loader.sources import (
     history_of,
     source_at,
 )
-from racedata.loader.sources.source import check_season
 from racedata.loader.stage import staged
 
 INVENTED = "https://invented.example.org/"
@@ -106,17 +104,3 @@ def test_a_name_is_not_a_file_and_several_are_separated_by_spaces():
         "openf1",
         "openf1:http://example.org/v1",
     ]
-
-
-def test_openf1_is_the_last_that_is_asked_by_default():
-    assert [source_at(address).is_provisional for address in DEFAULT_LIST] == [
-        False,
-        False,
-        False,
-        True,
-    ]
-
-
-def test_a_source_without_races_has_no_season():
-    with pytest.raises(LoadError, match="x: no season 2023; it has no races"):
-        check_season(2023, [], "x")
