@@ -227,22 +227,6 @@ def anchor(section: str, caption: str) -> str:
     return "-".join(plain(f"{section} {caption}").split())
 
 
-def asked(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The rankings whose captions have words that begin with these: a text and a link for each."""
-    of_careers = [*(caption for caption, *_ in CAREERS), SPRINT_WINS]
-    captions = {
-        "Drivers": [*of_careers, *(caption for caption, *_ in AGES)],
-        "Constructors": of_careers,
-        "Races": [caption for caption, *_ in RACES],
-        "Seasons": [*(caption for caption, _ in LEADS), DIFFERENT_WINNERS],
-    }
-    needed = [f" {word}" for word in words]
-    for section, of_section in captions.items():
-        for caption in of_section:
-            if all(word in f" {plain(caption)}" for word in needed):
-                yield f"{caption} ({section.lower()})", f"records#{anchor(section, caption)}"
-
-
 def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[History]:
     races = ask.catalogue.races
     rows = career_queries.drives(ask.data, career.column)

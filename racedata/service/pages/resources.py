@@ -35,7 +35,6 @@ from racedata.service.pages import (
     home,
     interface,
     llms,
-    names,
     race,
     races,
     season,
@@ -235,7 +234,7 @@ class FindPage:
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages = pages
         # Not made at the first search: workers share what exists before they are forked.
-        self.page = page._replace(facts=partial(page.facts, names=names.AllNames(pages.ask)))
+        self.page = page._replace(facts=partial(page.facts, names=find.AllNames(pages.ask)))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         # HTML cannot have control characters

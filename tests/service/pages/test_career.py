@@ -127,12 +127,6 @@ def test_the_wins_of_a_constructor_in_a_season_are_by_drivers(database):
     assert "2023 Pérez : Austrian Verstappen : United States 2021 Verstappen : " in page
 
 
-def test_the_rest_of_a_score_is_explained_where_it_stands(sample):
-    said = "“7–13 of 24”: of 24 times together, the first was ahead 7 times"  # noqa: RUF001
-    assert said in words_of(sample.get("/find?q=hamilton+russell").text)
-    assert said not in words_of(sample.get("/find?q=hamilton").text)
-
-
 def test_a_team_mate_only_in_qualifying_is_on_the_page(database):
     app = client_after(
         database,

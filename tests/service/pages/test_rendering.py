@@ -9,7 +9,7 @@ from jinja2 import UndefinedError, meta
 from support.answers import asking, client, client_after, compressed_size, words_of
 
 from racedata.service.pages import rendering
-from racedata.service.pages.names import AllNames
+from racedata.service.pages.find import AllNames
 from racedata.service.pages.resources import PAGES, FindPage, FreshPage
 
 
@@ -116,7 +116,7 @@ def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
     if page.resource is FreshPage:
         parameters["shown_times"] = {}
     if page.resource is FindPage:
-        parameters |= {"names": AllNames(ask), "query": "hamilton vs russell"}
+        parameters |= {"names": AllNames(ask), "query": "alonzo"}
     facts = page.facts(ask, **parameters)
     source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, page.template)
     used = meta.find_undeclared_variables(rendering.TEMPLATES.parse(source))
