@@ -84,16 +84,14 @@ def winners(data: Snapshot) -> list[Row]:
 def won_races(data: Snapshot) -> list[Row]:
     """Each race with a winner, in order, and what the page at `/records` compares.
 
-    `(raceId, driverId, milliseconds, grid, gap, secondId, classified)`: the winner, the race time
-    and the place on the grid; the gap in milliseconds to the second, if both drove as many laps,
-    and who that was; how many cars had a place. Of two drivers who shared a car, the first in the
-    result counts: Brooks, not Moss, in Britain in 1957.
+    `(raceId, driverId, milliseconds, grid, gap, secondId)`: the winner, the race time and the place
+    on the grid; the gap in milliseconds to the second, if both drove as many laps, and who that
+    was. Of two drivers who shared a car, the first in the result counts: Brooks, not Moss, in
+    Britain in 1957.
     """
     return data.rows(
         """SELECT won.raceId, won.driverId, won.milliseconds, won.grid,
                second.milliseconds - won.milliseconds AS gap, second.driverId AS secondId,
-               (SELECT count(DISTINCT positionText) FROM results AS placed
-                WHERE placed.raceId = won.raceId AND placed.positionText < 'A') AS classified,
                min(coalesce(second.record, won.record))
            FROM (SELECT *, min(record) FROM results WHERE positionText = '1' GROUP BY raceId) AS won
                JOIN races USING (raceId)
