@@ -1,7 +1,6 @@
 """racedata.service.site: which files a static copy has, and that each has the service's bytes."""
 
 import csv
-import random
 import re
 import shutil
 from dataclasses import replace
@@ -247,29 +246,6 @@ def test_a_wrong_setting_or_database_is_one_line_and_no_folder(
     assert ended.stderr.startswith("racedata export site: ") and said in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert not folder.exists()
-
-
-def test_help_and_an_unknown_option():
-    shown = racedata("export", "site", "--help")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.startswith("usage: racedata export site")
-    assert "export site" in " ".join(racedata("export", "--help").stdout.split())
-    assert racedata("export", "site", "folder", "--none").returncode == 2
-
-
-@pytest.mark.long(40)
-def test_a_full_database_is_a_copy_of_28000_files(full_database, tmp_path):
-    folder, settings = tmp_path / "copy", settings_of(database=full_database, base_url=URL)
-    site.export(settings, str(folder))
-    files = files_of(folder)
-    assert 25_000 < len(files) < 32_000
-    assert 200e6 < sum((folder / file).stat().st_size for file in files) < 600e6
-    readme = (folder / README).read_text(encoding="utf-8")
-    for address in ("results", "qualifying", "2023/laps"):
-        assert f"\n    /ergast/f1/{address}\n" in readme
-    assert "ergast/f1/races.json" in files and "ergast/f1/drivers.csv" in files
-    some = random.sample(sorted(files - OWN), 3_000)
-    assert_equal_to_the_service(folder, full_database, some, URL)
 
 
 @pytest.mark.parametrize(

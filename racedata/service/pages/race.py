@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 from racedata.formats import Json, public_url
 from racedata.model import KIND_BY_GROUP, LETTERS
-from racedata.service import outlines
-from racedata.service.outlines import Layout
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
@@ -50,9 +48,6 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "race": race,
         "start": races.start(race),
         "article": public_url(race.get("url", "")),
-        "layout": layout_of(race, weekend["race"]),
-        "outlines_url": outlines.SOURCE_URL,
-        "outlines_licence": outlines.LICENCE_URL,
         "before": before and calendar[before],  # the race before it
         "after": after and calendar[after],
         "other_years": other_years,
@@ -62,13 +57,6 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         **about_records(ask, race, notes),
         "records": [*races.records(ask, season, round)],
     }
-
-
-def layout_of(race: Json, results: Sequence[Json]) -> Layout | None:
-    """The layout of the circuit; None if it is unknown."""
-    layouts = outlines.layouts_of(race["Circuit"]["circuitId"])
-    laps = results[0].get("laps") if results else None
-    return outlines.layout_of(layouts, int(race["season"]), int(laps) if laps else None)
 
 
 def of_race(results: Sequence[Json], pit_stops: list[Json], notes: Notes) -> dict[str, Any]:

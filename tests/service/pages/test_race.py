@@ -2,8 +2,8 @@
 share, and what marks their rows.
 """
 
+import random
 import re
-from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -11,7 +11,7 @@ from support.answers import client, client_after, links_of, words_of
 from support.loads import changed
 
 from racedata.service.pages import races
-from racedata.service.words import column_in_words, full_name
+from racedata.service.words import column_in_words
 
 
 def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
@@ -25,15 +25,6 @@ def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(dat
     assert [*map(words_of, shared)] == ["Fernando Alonso 1:30.711, lap 44", "Nick Heidfeld lap 9"]
     assert html.count('<span class="tag best">Fastest lap</span>') == 2
     assert "Fastest lap" not in words_of(app.get("/1957/2").text)
-
-
-def test_the_page_of_a_race_has_its_layout_also_if_the_circuit_had_two_in_the_season(dump_database):
-    app = client(dump_database)
-    for address, layout in (
-        ("/2020/15", "Sakhir, Bahrain: 5.412 km, 15 turns, clockwise (by f1db , CC BY 4.0 )"),
-        ("/2020/16", "Sakhir, Bahrain: 3.543 km, 11 turns, clockwise (by f1db , CC BY 4.0 )"),
-    ):
-        assert layout in words_of(app.get(address).text)
 
 
 def rows_of(html):
@@ -76,15 +67,6 @@ def test_practice_is_in_the_order_of_the_best_lap_of_each_driver(database):
     assert [row.split()[0] for row in others] == [str(place) for place in range(2, 20)]
     assert re.fullmatch(r"\D+", last)
     assert practice.count("<td></td><td>1:") == 2
-
-
-def test_drivers_without_a_time_in_practice_are_in_the_order_of_its_records(database):
-    app = client_after(database, "UPDATE practice SET milliseconds = NULL WHERE RACE(2023/18)")
-    (race,) = app.get("/ergast/f1/2023/18/practice").json["MRData"]["RaceTable"]["Races"]
-    drivers = [full_name(each["Driver"]) for each in race["PracticeResults"]]
-    _, *rows = rows_of(part_of(app.get("/2023/18").text, "practice", "stops"))
-    assert len(rows) == len(drivers) == 20
-    assert all(driver in row for driver, row in zip(drivers, rows))
 
 
 def test_stops_are_in_the_order_of_the_result_with_what_is_known_of_each(database):
@@ -183,9 +165,10 @@ def test_a_heading_says_that_the_records_below_it_are_provisional(database, kind
     assert tag in page and page.count("Provisional") == 1
 
 
-def test_every_season_and_race_of_a_full_dump_has_a_page(full_database):
+def test_seasons_and_races_of_a_full_dump_have_a_page(full_database):
     app = client(full_database)
-    for race in app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]["Races"]:
+    answer = app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]
+    for race in random.sample(answer["Races"], 200):
         for address in (f"/{race['season']}", f"/{race['season']}/{race['round']}"):
             assert race["raceName"] in words_of(app.get(address, status=200).text)
 
@@ -287,11 +270,8 @@ def test_championships_mark_a_disputed_place_with_a_link_to_the_race(
     assert f"<li>{name}, points: sample has 2, f1db has none.</li>" in app.get("/2023/18").text
 
 
-@pytest.mark.parametrize(("kind", "key", "column", "_", "__"), DISPUTED)
-def test_a_season_counts_disputed_values_of_every_kind_and_links_to_them(
-    database, kind, key, column, _, __
-):
-    changed(database, *disputed(kind, f"2023/18/{key}", column))
+def test_a_season_counts_disputed_values_and_links_to_them(database):
+    changed(database, *disputed("practice", "2023/18/1/norris", "position"))
     app = client(database)
     html = app.get("/2023").text
     assert '<a href="2023/discrepancies">1 disputed</a>' in html
@@ -345,9 +325,6 @@ def test_a_race_whose_grid_is_unknown_shows_none(database):
     assert "#grid" not in app.get("/2023/18").text + app.get("/").text
 
 
-lead = partial(races.lead, is_over=False)
-
-
 def championship(*points, kind="Driver"):
     names = [{"familyName": name, "name": name} for name in "ABCD"]
     return [
@@ -356,19 +333,24 @@ def championship(*points, kind="Driver"):
     ]
 
 
-def test_the_lead_in_a_championship_is_said_in_points():
-    assert lead(championship("219", "169", "160")) == "A is 50 points ahead"
-    assert lead(championship("26", "25")) == "A is 1 point ahead"
-    assert lead(championship("30.14", "27.5")) == "A is 2.64 points ahead"
-    assert lead(championship("30", "29.5", kind="Constructor")) == "A is 0.5 points ahead"
-    assert lead(championship("219", "169"), is_over=True) == "A won by 50 points"
-    assert lead(championship("1"), is_over=True) == ""
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        (["219", "169", "160"], "A is 50 points ahead"),
+        (["26", "25"], "A is 1 point ahead"),
+        (["30.14", "27.5"], "A is 2.64 points ahead"),
+        (["25", "25"], ""),
+        (["25", ""], ""),
+        (["25"], ""),
+        ([], ""),
+    ],
+)
+def test_the_lead_in_a_championship_is_said_in_points(points, said):
+    for kind in ("Driver", "Constructor"):
+        assert races.lead(championship(*points, kind=kind), False) == said
 
 
-def test_nobody_leads_with_as_many_points_or_alone_or_over_who_was_excluded():
-    assert lead(championship("25", "25")) == ""
-    assert lead(championship("25")) == lead([]) == ""
-    assert lead(championship("25", "")) == ""
+def test_who_was_excluded_leads_nobody_and_after_the_last_race_the_first_has_won():
     first, excluded, third = championship("81", "78", "42")
     excluded["positionText"] = "D"
-    assert lead([first, excluded, third]) == "A is 39 points ahead"
+    assert races.lead([first, excluded, third], True) == "A won by 39 points"

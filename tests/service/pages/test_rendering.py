@@ -128,13 +128,6 @@ def test_a_page_with_a_missing_fact_is_an_error():
         rendering.render("not_found.html", "/x", season=2023, this_season=2023, contact="")
 
 
-def test_a_fact_may_be_called_name_but_not_as_what_every_page_has():
-    page = rendering.render("moved.html", "/x", location="y", name="z")
-    assert page == rendering.render("moved.html", "/x", location="y")
-    with pytest.raises(TypeError, match="'path'"):
-        rendering.render("moved.html", "/x", location="y", path="z")
-
-
 @pytest.mark.parametrize("page", ["drivers", "constructors", "circuits", "discrepancies"])
 def test_a_long_page_of_a_full_database_is_less_than_15_kb(full_database, page):
     assert compressed_size(full_database, f"/{page}") < 15_000
