@@ -36,8 +36,7 @@ def texts(names, query):
     ("query", "kind", "text"),
     [
         ("alonso", "Drivers", "Fernando Alonso"),
-        ("ALONSO", "Drivers", "Fernando Alonso"),
-        ("fern alo", "Drivers", "Fernando Alonso"),
+        ("FERN alo", "Drivers", "Fernando Alonso"),
         ("perez", "Drivers", "Sergio Pérez"),
         ("Pérez", "Drivers", "Sergio Pérez"),
         ("checo", "Drivers", "Sergio Pérez"),
@@ -70,11 +69,10 @@ def test_any_part_of_a_name_finds_it_without_accents_and_in_any_case(names, quer
         ("ham", ["Lewis Hamilton", "Duncan Hamilton", "David Hampshire", "Graham Hill"]),
         ("hill", ["Graham Hill", "Damon Hill", "Phil Hill", "Heinz Schiller"]),
         ("max", ["Max Verstappen", "Max Chilton", "Massimiliano Papis"]),
-        ("monaco", ["Monaco Grand Prix 2025", "Monaco Grand Prix 2024"]),
     ],
 )
 def test_the_best_matches_are_first(full_names, query, first):
-    found = texts(full_names, query)["Races" if query == "monaco" else "Drivers"]
+    found = texts(full_names, query)["Drivers"]
     assert [name for name in found if name in first] == first
     assert found[0] == first[0]
 
