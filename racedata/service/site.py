@@ -21,10 +21,10 @@ from wsgiref.util import setup_testing_defaults
 from racedata import __version__
 from racedata.database import DatabaseError, default_path
 from racedata.model import TABLE_BY_NAME
-from racedata.service.addresses import CSV, ENDINGS, ICS, after_base
+from racedata.service.addresses import CSV, ENDINGS, ICS, JSON, after_base
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
-from racedata.service.endpoints import RULES
+from racedata.service.endpoints import ENDPOINTS
 from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.process_memory import collect_seldom, keep_what_exists
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
@@ -32,14 +32,8 @@ from racedata.service.snapshot import Snapshot
 from racedata.settings import SettingError, Settings, argument, matching
 
 LIMIT = 2000  # records; a longer list has no file
-WORDS = ("current", "current/last", "current/next")  # seasons and rounds that change
-# The endpoints that have a list for each circuit, constructor or driver, even if no page links to
-# it. docs/static.md promises these.
-BY_ID = {
-    "circuits": ("circuits", "races"),
-    "constructors": ("constructors",),
-    "drivers": ("drivers", "results"),
-}
+# Of each driver, constructor and circuit: the list with this one, and another.
+BY_ID = {"circuits": "races", "constructors": "", "drivers": "results"}
 # Clients spell these so, and a web server does not know that capitals do not matter (D1).
 IN_CAPITALS = {
     "driverstandings": "driverStandings",
@@ -108,24 +102,28 @@ class Site:
     # The endpoints.
 
     def lists(self) -> Iterator[str]:
-        """The addresses of the files of all endpoints, with their endings."""
+        """The addresses of the lists that a copy has even if no page links to them: in each format,
+        those of all seasons and of each; only as JSON, those of a race, a driver and so on.
+        """
         base, catalogue = self.settings.base_address, Catalogue(self.data)
-        fronts = ["", *(f"/{word}" for word in WORDS)]
-        for season, rounds in catalogue.rounds.items():
-            fronts += [f"/{season}", *(f"/{season}/{round}" for round in rounds)]
-        for name, rules in RULES.items():
-            for front in fronts:
-                if front or not rules.needs_season:
-                    yield from (f"{base}{front}/{name}{ending}" for ending in rules.endings)
-                if name == "races":  # the only endpoint that needs no name
-                    yield from (f"{base}{front}{ending}" for ending in rules.endings)
-        for kind, names in BY_ID.items():
+        seasons = ["", "/current", *(f"/{season}" for season in catalogue.rounds)]
+        races = ["/current/last", "/current/next"]
+        races += [f"/{season}/{round}" for season, of in catalogue.rounds.items() for round in of]
+        for endpoint in ENDPOINTS:
+            # the only endpoint that needs no name
+            for name in ("/races", "") if endpoint.name == "races" else (f"/{endpoint.name}",):
+                for season in seasons:
+                    if season or not endpoint.rules.needs_season:
+                        yield from (f"{base}{season}{name}{end}" for end in endpoint.rules.endings)
+                if not endpoint.has_one_path:
+                    yield from (f"{base}{race}{name}{JSON}" for race in races)
+        for kind, other in BY_ID.items():
             for each in catalogue.lists[kind].values():
-                id = each[TABLE_BY_NAME[kind].id_key]  # as in answers: it may have capitals
-                for name in names:
-                    rest = "" if name == kind else f"/{name}"
-                    for ending in RULES[name].endings:
-                        yield f"{base}/{kind}/{id}{rest}{ending}"
+                # as in answers: it may have capitals
+                address = f"{base}/{kind}/{each[TABLE_BY_NAME[kind].id_key]}"
+                yield f"{address}{JSON}"
+                if other:
+                    yield f"{address}/{other}{JSON}"
 
     # Everything else.
 
@@ -235,14 +233,12 @@ def path_of(address: str, link: str) -> str:
 
 
 def files_of(address: str, is_page: bool) -> list[str]:
-    """The files with the answer at an address.
-
-    A page has two, because its links are relative to an address without a slash at the end. Many
-    hosts have `2023.html` at `/2023`, and others can be told that it is in `2023/index.html`.
+    """The files with the answer at an address. The page at `/2023` is `2023.html`, because its
+    links are relative to an address without a slash at the end.
     """
     name = address.strip("/")
     if is_page:
-        return [f"{name}/index.html", f"{name}.html"] if name else ["index.html"]
+        return [f"{name or 'index'}.html"]
     return [name, *(name.replace(*each) for each in IN_CAPITALS.items() if each[0] in name)]
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,6 @@ from selenium.webdriver.support.ui import WebDriverWait
 from support import ROOT
 from support.apis import served
 from support.processes import OFF, nginx_with_copy, run_racedata, service
-
-from racedata.service.endpoints import ENDPOINTS
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +111,6 @@ def luminance(browser, selector, colour):
         ("constructors", ".letters", "Ferrari"),
         ("circuits", ".editions", "Circuit of the Americas"),
         ("find?q=a", ".found", "Alonso"),
-        ("find?q=alonso+americas", ".career", "Aston Martin"),
-        ("find?q=hamilton+russell", ".career", "2023"),
         ("2023/discrepancies", ".counts, main", "disagree"),
         ("discrepancies", ".counts, main", "disagree"),
         ("changes", "main", "changed"),
@@ -159,30 +154,6 @@ return broken
 """
 
 
-def test_the_start_of_each_session_of_a_sprint_weekend_is_on_one_line_of_a_phone(browser, site):
-    emulate(browser, 390)
-    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
-    browser.get(site + "2023/20")
-    starts = browser.find_elements(By.CSS_SELECTOR, "td:last-child > time")
-    assert len(starts) == 5
-    assert all(start.text[-2:] in ("AM", "PM") for start in starts)
-    lines = "return [...arguments[0]].map((start) => start.getClientRects().length)"
-    assert browser.execute_script(lines, starts) == [1] * 5
-
-
-@pytest.mark.parametrize("width", [320, 390, 1280])
-def test_the_longest_name_of_a_session_fits_its_column_even_if_it_is_next(browser, site, width):
-    emulate(browser, width)
-    with clock(browser, "2023-11-03T12:00:00Z"):
-        browser.get(site + "2023/20")
-    fits = browser.execute_script(
-        """const head = document.querySelector(".sessions tr.next th")
-        head.textContent = "Sprint Qualifying"
-        return head.scrollWidth <= head.clientWidth"""
-    )
-    assert fits
-
-
 @pytest.mark.parametrize(
     ("address", "selectors"),
     [
@@ -202,23 +173,6 @@ def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, address, se
         assert (ground > text) == (scheme == "light")
         contrast = (max(text, ground) + 0.05) / (min(text, ground) + 0.05)
         assert contrast >= 4.5, selector  # WCAG 2.2, AA
-
-
-@pytest.mark.parametrize(
-    ("address", "selector"), [("docs", "#results h4, #results ul"), ("", "#weekend > div")]
-)
-def test_what_is_side_by_side_on_a_desktop_is_one_below_the_other_on_a_phone(
-    browser, site, address, selector
-):
-    """The links next to the name of the endpoint, and the last result next to the next race."""
-    places = {}
-    for width in (390, 1280):
-        emulate(browser, width)
-        browser.get(site + address)
-        one, other = (found.rect for found in browser.find_elements(By.CSS_SELECTOR, selector)[:2])
-        is_below = other["y"] >= one["y"] + one["height"]
-        places[width] = is_below, other["x"] >= one["x"] + one["width"]
-    assert places == {390: (True, False), 1280: (False, True)}
 
 
 def test_long_tables_are_folded_on_a_phone_until_a_link_leads_to_them(browser, site):
@@ -293,19 +247,6 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
     assert [text[: len(start)] for text, start in zip([*found, link], shown, strict=True)] == shown
     assert bool(found[2]) == bool(shown[2])
     assert address == ("/" if off else site) + "ergast/f1/current.ics"
-
-
-def test_each_link_leads_to_an_answer(browser, site):
-    browser.get(site + "docs")
-    # a browser saves the others
-    found = browser.find_elements(By.CSS_SELECTOR, "a[href$=json], a[href$=healthz]")
-    links = [link.get_attribute("href") for link in found]
-    assert len(links) > 2 * len(ENDPOINTS)
-    for number, link in enumerate(links):
-        browser.get(site + "docs")
-        browser.find_elements(By.CSS_SELECTOR, "a[href$=json], a[href$=healthz]")[number].click()
-        wait_for(browser, url_to_be(link))
-        assert browser.find_element(By.TAG_NAME, "body").text.startswith("{")
 
 
 def test_the_page_says_how_long_ago_a_source_was_read_in_the_largest_unit(browser, site):
@@ -411,46 +352,10 @@ def test_without_scripts_pages_name_the_next_race_of_the_data_and_say_up_to_when
         browser.get(site)
         main = browser.find_element(By.ID, "main").text
         assert "Results up to the race of the United States Grand Prix, Sun 22 Oct 2023." in main
-
-
-def test_a_season_says_that_the_results_of_a_race_that_is_over_are_pending(browser, site):
-    browser.get(site + "2023")
-    assert browser.find_element(By.CSS_SELECTOR, "tr.next .tag").text.upper() == "RESULTS PENDING"
-
-
-TO_A_SEASON_AND_BACK = [
-    ("seasons and champions", "seasons"),
-    ("2023", "2023"),
-    ("United States Grand Prix", "2023/18"),
-    ("← Qatar Grand Prix", "2023/17"),
-    ("Season 2023", "2023"),
-    ("← 2021", "2021"),
-    ("racedata", ""),
-]
-TO_NAMES = [
-    ("Max Verstappen", "drivers/max_verstappen"),
-    ("Red Bull", "constructors/red_bull"),
-    ("Austrian", "2023/9"),
-    ("Red Bull Ring", "circuits/red_bull_ring"),
-]
-
-
-@pytest.mark.parametrize(
-    ("start", "links"), [("", TO_A_SEASON_AND_BACK), ("2023/18", TO_NAMES)], ids=["", "2023/18"]
-)
-def test_links_lead_from_page_to_page(browser, site, start, links):
-    browser.get(site + start)
-    for link, address in links:
-        browser.find_element(By.LINK_TEXT, link).click()
-        wait_for(browser, url_to_be(site + address))
-
-
-def test_all_drivers_of_the_championship_are_shown_on_demand(browser, site):
-    browser.get(site)
-    (last,) = browser.find_elements(By.XPATH, "//details[1]//tr[last()]/th[text()='22']")
-    assert not last.is_displayed()
-    browser.find_element(By.XPATH, "//summary[.='The other 17 drivers']").click()
-    assert last.is_displayed()
+        assert "Sessions, in UTC" in main and "Sat 28 Oct 2023, 21:00" in main
+        assert not browser.find_element(By.ID, "upcoming").is_displayed()
+        browser.find_element(By.LINK_TEXT, "Whole table: race").click()
+        wait_for(browser, url_to_be(site + "2023/18#race"))
 
 
 def test_the_script_for_developers_runs_in_a_browser(browser, site):
@@ -466,19 +371,10 @@ def test_the_script_for_developers_runs_in_a_browser(browser, site):
         assert browser.execute_async_script(shown) == 56
 
 
-@pytest.mark.parametrize(
-    ("zone", "practice", "race"),
-    [
-        ("Asia/Tokyo", "Sat, Oct 28, 2023, 03:30 AM", "Mon, Oct 30, 2023, 05:00 AM"),
-        ("America/New_York", "Fri, Oct 27, 2023, 02:30 PM", "Sun, Oct 29, 2023, 04:00 PM"),
-        ("Asia/Kolkata", "Sat, Oct 28, 2023, 12:00 AM", "Mon, Oct 30, 2023, 01:30 AM"),
-    ],
-)
-def test_the_page_says_in_how_long_each_session_begins_in_the_zone_of_the_reader(
-    browser, site, zone, practice, race
-):
-    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": zone})
+def test_the_page_says_in_how_long_each_session_begins_in_the_zone_of_the_reader(browser, site):
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
     browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
+    practice, race = "Sat, Oct 28, 2023, 12:00 AM", "Mon, Oct 30, 2023, 01:30 AM"
     for now, said, marked in [
         ("2023-10-24T18:30:00Z", f"Practice 1 in 3 days: {practice}", "Practice 1"),
         ("2023-10-26T16:30:01Z", f"Practice 1 in 1 day 2 hours: {practice}", "Practice 1"),
@@ -541,16 +437,6 @@ def test_a_result_comes_before_the_next_weekend_for_some_days(browser, site, now
         assert (first.get_attribute("id") == "newest") == is_first
 
 
-def test_without_scripts_nothing_is_said_that_only_a_script_knows(browser, site):
-    with scripts(browser, off=True):
-        browser.get(site)
-        assert not browser.find_element(By.ID, "upcoming").is_displayed()
-        weekend = browser.find_element(By.ID, "weekend").text
-        assert "Sessions, in UTC" in weekend and "Sat 28 Oct 2023, 21:00" in weekend
-        browser.find_element(By.LINK_TEXT, "Whole table: race").click()
-        wait_for(browser, url_to_be(site + "2023/18#race"))
-
-
 def focused(browser):
     return browser.switch_to.active_element
 
@@ -594,39 +480,9 @@ def test_on_a_phone_a_link_to_a_list_of_records_opens_it(browser, site):
 
     browser.get(site + "records")
     assert opened()[0] == "drivers-most-wins" and "drivers-oldest-winners" not in opened()
-    browser.get(site + "find?q=oldest+winner")
-    browser.find_element(By.LINK_TEXT, "Oldest winners (drivers)").click()
-    wait_for(browser, url_to_be(site + "records#drivers-oldest-winners"))
+    browser.get("about:blank")
+    browser.get(site + "records#drivers-oldest-winners")
     assert "drivers-oldest-winners" in opened() and "drivers-youngest-winners" not in opened()
-
-
-def test_the_columns_of_tables_below_each_other_are_aligned(browser, site):
-    for width in (390, 1280):
-        emulate(browser, width)
-        browser.get(site)
-        browser.execute_script("document.querySelectorAll('details').forEach((d) => d.open = true)")
-        edges = browser.execute_script(
-            """return [...document.querySelectorAll("details")].map((details) =>
-                [details.previousElementSibling, details.querySelector("table")].map((table) =>
-                    [...table.querySelectorAll("tr:first-child th")].map((head) =>
-                        Math.round(head.getBoundingClientRect().right))))"""
-        )
-        assert len(edges) == 2
-        for leaders, others in edges:
-            assert leaders == others
-            assert len(leaders) == 4
-
-
-def test_tables_beside_each_other_begin_at_the_same_height(browser, site):
-    emulate(browser, 1280)
-    browser.get(site + "2023/18")
-    tops = browser.execute_script(
-        """return [...document.querySelectorAll(".beside > div:has(table)")].map((part) =>
-            [part, part.querySelector("tr")].map((each) => each.getBoundingClientRect().top))"""
-    )
-    pairs = [pair for pair in pairwise(tops) if pair[0][0] == pair[1][0]]
-    assert len(pairs) == 3
-    assert all(one == other for one, other in pairs)
 
 
 @pytest.mark.parametrize("address", ["", "icon.svg", "manifest.webmanifest"])
@@ -654,16 +510,6 @@ def test_paper_has_only_the_content_but_all_columns(browser, site):
         assert not browser.find_element(By.CSS_SELECTOR, ".narrow").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-def test_nothing_on_a_page_moves_by_itself(browser, site):
-    """So a reader who wants less motion needs no style."""
-    browser.get(site)
-    moving = """const all = [...document.querySelectorAll("*")]
-        const styles = all.map((each) => getComputedStyle(each))
-        return styles.filter((style) => style.animationName !== "none" ||
-            parseFloat(style.transitionDuration) > 0 || style.scrollBehavior !== "auto").length"""
-    assert browser.execute_script(moving) == 0
 
 
 AXE = os.environ.get("AXE", "")  # the file axe.min.js of the npm package axe-core

@@ -18,7 +18,6 @@ from racedata.service.pages.ask import Ask
 from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
 from racedata.service.pages.names import plain
 from racedata.service.pages.races import ranked
-from racedata.service.request import ALL
 from racedata.service.words import place_in_words, points_in_words
 
 SHOWN = 5  # of a ranking, and all with the same number as the last of them
@@ -31,7 +30,7 @@ class Entry(NamedTuple):
     """A row of a ranking."""
 
     number: Amount
-    who: Json | None  # a driver or constructor; of a race, who won it; of a season, the champion
+    who: Json  # a driver or constructor; of a race, who won it; of a season, the champion
     races: Sequence[Json] = ()  # the race, or the first and the last in a row
     season: str = ""
     second: Json | None = None  # if the number is how far the first was ahead
@@ -51,75 +50,44 @@ class Drive(NamedTuple):
     """A race of a driver or constructor."""
 
     race: Json
-    is_start: bool
-    is_pole: bool
-    place: int | None  # the best of several cars
-    points: float
-
-
-Counts = Callable[[Drive], bool]
-
-
-def is_start(drive: Drive) -> bool:
-    return drive.is_start
-
-
-def is_pole(drive: Drive) -> bool:
-    return drive.is_pole
-
-
-def is_win(drive: Drive) -> bool:
-    return drive.place == 1
-
-
-def is_podium(drive: Drive) -> bool:
-    return drive.place in (1, 2, 3)
-
-
-def has_points(drive: Drive) -> bool:
-    return drive.points > 0
+    start: bool
+    pole: bool
+    win: bool
+    podium: bool
+    points: bool
 
 
 class History(NamedTuple):
     """All races of a driver or constructor, in order. Each method has the entries of a ranking, and
-    `counts` says which races count for it.
+    `what` names the field of the races that count for it.
     """
 
     who: Json
     drives: Sequence[Drive]
 
-    def total(self, counts: Counts) -> Iterator[Entry]:
-        if number := sum(map(counts, self.drives)):
-            yield Entry(number, self.who)
+    def races_with(self, what: str) -> list[Json]:
+        """The races that count."""
+        return [drive.race for drive in self.drives if getattr(drive, what)]
 
-    def total_without(self, lacks: Counts, counts: Counts) -> Iterator[Entry]:
-        """The total of those who never had what `lacks` counts."""
-        if not any(map(lacks, self.drives)):
-            yield from self.total(counts)
+    def total(self, what: str) -> Iterator[Entry]:
+        if races := self.races_with(what):
+            yield Entry(len(races), self.who)
 
-    def total_before(self, first: Counts) -> Iterator[Entry]:
-        """The starts before the first race that counts."""
-        starts = [*filter(is_start, self.drives)]
-        for number, drive in enumerate(starts):
-            if first(drive):
-                yield Entry(number, self.who, [drive.race])
-                return
-
-    def in_a_row(self, counts: Counts) -> Iterator[Entry]:
+    def in_a_row(self, what: str) -> Iterator[Entry]:
         """Starts that all count, one after the other: at least two."""
-        for does_count, drives in groupby(filter(is_start, self.drives), counts):
+        starts = (drive for drive in self.drives if drive.start)
+        for does_count, drives in groupby(starts, attrgetter(what)):
             races = [drive.race for drive in drives]
             if does_count and len(races) > 1:
                 yield Entry(len(races), self.who, [races[0], races[-1]])
 
-    def by_season(self, counts: Counts) -> Iterator[Entry]:
-        numbers = Counter(drive.race["season"] for drive in filter(counts, self.drives))
-        for season, number in numbers.items():
+    def by_season(self, what: str) -> Iterator[Entry]:
+        for season, number in Counter(race["season"] for race in self.races_with(what)).items():
             yield Entry(number, self.who, season=season)
 
-    def age_at(self, which: int, counts: Counts) -> Iterator[Entry]:
+    def age_at(self, which: int, what: str) -> Iterator[Entry]:
         """The age at the first race that counts, 0, or at the last one, -1."""
-        races = [drive.race for drive in filter(counts, self.drives)]
+        races = self.races_with(what)
         if races and "dateOfBirth" in self.who:
             race = races[which]
             yield Entry(age(self.who["dateOfBirth"], race["date"]), self.who, [race])
@@ -153,31 +121,23 @@ def grid_in_words(place: int) -> str:
 
 # Rankings of drivers and of constructors: the caption, the head of the numbers, each one's entries.
 CAREERS: Sequence[tuple[str, str, Callable[[History], Iterable[Entry]]]] = (
-    ("Most wins", "Wins", lambda one: one.total(is_win)),
-    ("Most starts", "Starts", lambda one: one.total(is_start)),
-    ("Most races with a podium", "Races", lambda one: one.total(is_podium)),
-    ("Most poles", "Poles", lambda one: one.total(is_pole)),
-    ("Most wins in a season", "Wins", lambda one: one.by_season(is_win)),
-    ("Most races with a podium in a season", "Races", lambda one: one.by_season(is_podium)),
-    ("Most poles in a season", "Poles", lambda one: one.by_season(is_pole)),
-    ("Most wins in a row", "Wins", lambda one: one.in_a_row(is_win)),
-    ("Most podiums in a row", "Races", lambda one: one.in_a_row(is_podium)),
-    ("Most races with points in a row", "Races", lambda one: one.in_a_row(has_points)),
-    ("Most starts before the first win", "Starts", lambda one: one.total_before(is_win)),
-    ("Most starts without a win", "Starts", lambda one: one.total_without(is_win, is_start)),
-    (
-        "Most races with a podium, but no win",
-        "Races",
-        lambda one: one.total_without(is_win, is_podium),
-    ),
+    ("Most wins", "Wins", lambda one: one.total("win")),
+    ("Most starts", "Starts", lambda one: one.total("start")),
+    ("Most races with a podium", "Races", lambda one: one.total("podium")),
+    ("Most poles", "Poles", lambda one: one.total("pole")),
+    ("Most wins in a season", "Wins", lambda one: one.by_season("win")),
+    ("Most races with a podium in a season", "Races", lambda one: one.by_season("podium")),
+    ("Most poles in a season", "Poles", lambda one: one.by_season("pole")),
+    ("Most wins in a row", "Wins", lambda one: one.in_a_row("win")),
+    ("Most podiums in a row", "Races", lambda one: one.in_a_row("podium")),
+    ("Most races with points in a row", "Races", lambda one: one.in_a_row("points")),
 )
-SPRINT_WINS = "Most sprint wins"  # of drivers and of constructors
 # Rankings of drivers by age: the caption, whether the oldest is first, each one's entries.
 AGES: Sequence[tuple[str, bool, Callable[[History], Iterable[Entry]]]] = (
-    ("Youngest winners", False, lambda one: one.age_at(0, is_win)),
-    ("Oldest winners", True, lambda one: one.age_at(-1, is_win)),
-    ("Youngest at the first start", False, lambda one: one.age_at(0, is_start)),
-    ("Oldest at the last start", True, lambda one: one.age_at(-1, is_start)),
+    ("Youngest winners", False, lambda one: one.age_at(0, "win")),
+    ("Oldest winners", True, lambda one: one.age_at(-1, "win")),
+    ("Youngest at the first start", False, lambda one: one.age_at(0, "start")),
+    ("Oldest at the last start", True, lambda one: one.age_at(-1, "start")),
 )
 # Rankings of races: the caption, the head of the numbers, their column in page_queries.won_races,
 # whether the most is first, and the words.
@@ -187,11 +147,9 @@ RACES: Sequence[tuple[str, str, str, bool, ToWords]] = (
     ("Shortest races", "Winner's time", "milliseconds", False, short_time),
     ("Longest races", "Winner's time", "milliseconds", True, short_time),
     ("Winners from furthest back", "Grid", "grid", True, grid_in_words),
-    ("Fewest cars with a place", "Cars", "classified", False, str),
 )
 # Rankings of seasons by how far champions were ahead: the caption, whether the most is first.
 LEADS = (("Closest championships", False), ("Largest leads", True))
-DIFFERENT_WINNERS = "Most different winners"  # of races in a season
 
 
 def facts(ask: Ask) -> dict[str, Any]:
@@ -200,17 +158,10 @@ def facts(ask: Ask) -> dict[str, Any]:
     constructors = histories(ask, CONSTRUCTOR, catalogue.constructors)
     won = page_queries.won_races(ask.data)
     rankings = {
-        "Drivers": [
-            *of_careers("Driver", drivers),
-            sprint_wins(ask, "Driver", DRIVER.column),
-            *of_ages(drivers),
-        ],
-        "Constructors": [
-            *of_careers("Constructor", constructors),
-            sprint_wins(ask, "Constructor", CONSTRUCTOR.column),
-        ],
+        "Drivers": [*of_careers("Driver", drivers), *of_ages(drivers)],
+        "Constructors": [*of_careers("Constructor", constructors)],
         "Races": [*of_races(ask, won)],
-        "Seasons": [*of_seasons(ask, drivers)],
+        "Seasons": [*of_seasons(ask)],
     }
     return {
         # by section and anchor
@@ -227,22 +178,6 @@ def anchor(section: str, caption: str) -> str:
     return "-".join(plain(f"{section} {caption}").split())
 
 
-def asked(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The rankings whose captions have words that begin with these: a text and a link for each."""
-    of_careers = [*(caption for caption, *_ in CAREERS), SPRINT_WINS]
-    captions = {
-        "Drivers": [*of_careers, *(caption for caption, *_ in AGES)],
-        "Constructors": of_careers,
-        "Races": [caption for caption, *_ in RACES],
-        "Seasons": [*(caption for caption, _ in LEADS), DIFFERENT_WINNERS],
-    }
-    needed = [f" {word}" for word in words]
-    for section, of_section in captions.items():
-        for caption in of_section:
-            if all(word in f" {plain(caption)}" for word in needed):
-                yield f"{caption} ({section.lower()})", f"records#{anchor(section, caption)}"
-
-
 def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[History]:
     races = ask.catalogue.races
     rows = career_queries.drives(ask.data, career.column)
@@ -250,8 +185,8 @@ def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[His
         History(
             objects[id],
             [
-                Drive(races[race], bool(is_start), bool(is_pole), place, points)
-                for _, race, is_start, is_pole, place, points in of_one
+                Drive(races[race], start > 0, pole == 1, place == 1, place in (1, 2, 3), points > 0)
+                for _, race, start, pole, place, points in of_one
             ],
         )
         for id, of_one in groupby(rows, key=lambda row: row["id"])
@@ -262,19 +197,6 @@ def of_careers(kind: str, histories: Sequence[History]) -> Iterator[Ranking]:
     for caption, head, entries in CAREERS:
         found = chain.from_iterable(map(entries, histories))
         yield Ranking(caption, kind, head, first_of(found), "{:,}".format)
-
-
-def sprint_wins(ask: Ask, kind: str, column: str) -> Ranking:
-    """Drivers or constructors by the sprints that they won."""
-    who: dict[str, Json] = {}
-    wins = Counter[str]()
-    for race in ask("sprint", ALL, None, None, sprint="1"):
-        for result in race["SprintResults"]:
-            id = result[kind][column]
-            who[id] = result[kind]
-            wins[id] += 1
-    found = [Entry(number, who[id]) for id, number in wins.items()]
-    return Ranking(SPRINT_WINS, kind, "Wins", first_of(found), str)
 
 
 def of_ages(drivers: Sequence[History]) -> Iterator[Ranking]:
@@ -299,7 +221,7 @@ def of_races(ask: Ask, won: Sequence[Row]) -> Iterator[Ranking]:
         yield Ranking(caption, "Race", head, first_of(found, is_most), in_words)
 
 
-def of_seasons(ask: Ask, drivers: Sequence[History]) -> Iterator[Ranking]:
+def of_seasons(ask: Ask) -> Iterator[Ranking]:
     standings, over = seasons.first_places(ask, "driverstandings", "DriverStandings")
     rows = [seasons.row_of(year, True, standings[year], ()) for year in sorted(over, reverse=True)]
     leads = [
@@ -314,13 +236,6 @@ def of_seasons(ask: Ask, drivers: Sequence[History]) -> Iterator[Ranking]:
     ]
     for caption, is_most in LEADS:
         yield Ranking(caption, "Season", "Points", first_of(leads, is_most), points_in_words)
-    winners = Counter(
-        season
-        for driver in drivers
-        for season in {drive.race["season"] for drive in filter(is_win, driver.drives)}
-    )
-    found = [Entry(number, None, season=season) for season, number in winners.items()]
-    yield Ranking(DIFFERENT_WINNERS, "Season", "Winners", first_of(found), str)
 
 
 def first_of(entries: Iterable[Entry], is_most: bool = True) -> list[Entry]:

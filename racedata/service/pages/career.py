@@ -14,7 +14,7 @@ from racedata.service.request import ALL
 
 COUNTED = ("starts", "wins", "poles", "podiums")
 # of a season with a place in the championship, but without results
-NOTHING = dict.fromkeys(("entered", *COUNTED), 0)
+NOTHING = dict.fromkeys(COUNTED, 0)
 
 
 class Career(NamedTuple):
@@ -80,7 +80,6 @@ def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
         ],
         "totals": {name: sum(row.counts[name] for row in seasons) for name in COUNTED},
         "points": number(career_queries.points(ask.data, career.column, id)),
-        "entered": sum(row.counts["entered"] for row in seasons),
         "titles": [row.year for row in seasons if row.is_champion],
         # the races of the first and the last start
         "first_and_last": [

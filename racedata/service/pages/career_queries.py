@@ -32,11 +32,11 @@ PODIUMS: Mapping[str, str] = {
 def seasons(data: Snapshot, column: str, id: int) -> list[Row]:
     """What a driver or constructor did in each season, counted; `column` says which it is.
 
-    `(year, entered, starts, wins, poles, podiums, first, last)`: the numbers are of races, and the
+    `(year, starts, wins, poles, podiums, first, last)`: the numbers are of races, and the
     last two are rounds, of the first and the last start; NULL without a start.
     """
     return data.rows(
-        f"""SELECT year, count(DISTINCT raceId) AS entered,
+        f"""SELECT year,
                 count(DISTINCT iif(isStart, raceId, NULL)) AS starts,
                 count(DISTINCT iif(positionText = '1', raceId, NULL)) AS wins,
                 count(DISTINCT iif(isPole, raceId, NULL)) AS poles,
@@ -49,16 +49,6 @@ def seasons(data: Snapshot, column: str, id: int) -> list[Row]:
             GROUP BY year ORDER BY year""",
         (id,),
     )
-
-
-def poles(data: Snapshot, driver: int) -> list[int]:
-    """The races in which a driver had the pole, in order: their raceIds."""
-    rows = data.rows(
-        f"""SELECT DISTINCT raceId, year, round FROM results JOIN races USING (raceId)
-            WHERE driverId = ? AND {IS_POLE} ORDER BY year, round""",
-        (driver,),
-    )
-    return [row["raceId"] for row in rows]
 
 
 def points(data: Snapshot, column: str, id: int) -> float:

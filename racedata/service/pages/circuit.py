@@ -10,8 +10,6 @@ from racedata.service.pages import career, career_queries, races
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
-FEW = 3  # how many may share the first place to be named at the top
-
 
 class Lap(NamedTuple):
     """The fastest lap of a race."""
@@ -50,7 +48,6 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
             if (race["season"], race["round"]) not in with_winner
         ],
         "most_drivers": most_drivers,
-        "champions": champions(most_drivers),
         "most_constructors": races.most(results[0]["Constructor"] for _, results in winners),
         "attribution": outlines.ATTRIBUTION,
         "outlines_url": outlines.SOURCE_URL,
@@ -61,12 +58,6 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
 
 def fault(ask: Ask, circuit: str) -> str:
     return career.unknown(ask, "circuits", "circuit", circuit)
-
-
-def champions(ranking: Sequence[tuple[Json, int]]) -> list[tuple[Json, int]]:
-    """Those of a ranking who won most often; nobody if that is true of many."""
-    first = [pair for pair in ranking if pair[1] == ranking[0][1]]
-    return first if len(first) <= FEW else []
 
 
 def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:

@@ -1,10 +1,9 @@
 """The page of a constructor, such as `/constructors/ferrari`: history, seasons, wins."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from racedata.colours import newest_colour
-from racedata.formats import Json, public_url
+from racedata.formats import public_url
 from racedata.service.pages import career
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
@@ -18,8 +17,6 @@ def facts(ask: Ask, constructor: str) -> dict[str, Any]:
         "constructor": who,
         "article": public_url(who.get("url", "")),
         "colour": newest_colour(who["constructorId"]),
-        # other constructors that a source counts as one with it, with their wins
-        "relatives": [*relatives(ask, constructor)],
         # the seasons in which its driver was champion
         "drivers_titles": [
             season["season"]
@@ -30,20 +27,6 @@ def facts(ask: Ask, constructor: str) -> dict[str, Any]:
             == [who["constructorId"]]
         ],
     }
-
-
-def relatives(ask: Ask, constructor: str) -> Iterator[tuple[Json, int]]:
-    """Constructors with this one's id in a source: f1db has one for several engines."""
-    own = {*ask.ids_of_sources.get(("constructor", constructor), ())}
-    for id, who in ask.catalogue.constructors.items():
-        other = who["constructorId"]
-        ids = ask.ids_of_sources.get(("constructor", other), ())
-        if other != constructor and not own.isdisjoint(ids):
-            wins = sum(
-                any(winner["constructorId"] == id for winner in winners)
-                for winners in ask.winners.values()
-            )
-            yield who, wins
 
 
 def fault(ask: Ask, constructor: str) -> str:

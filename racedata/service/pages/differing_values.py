@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from racedata.formats import Json, public_name
+from racedata.formats import Json
 from racedata.service import words
 from racedata.service.content import LIST_BY_KEY
 from racedata.service.news import by_subject, lines_of, title_of
@@ -55,9 +55,6 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
         by_kind.setdefault(count["kind"], Counter())[count["state"]] += number
         if count["state"] == "open" and "season" in count:
             open_by_season[count["season"]] += number
-    by_source: dict[str, Counter[str]] = {}
-    for row in page_queries.differing_sources(ask.data, season):
-        by_source.setdefault(public_name(row["source"]), Counter())[row["state"]] += row["count"]
     return {
         "season": season,
         "doubts": doubts,  # by what they are about, and what would settle them
@@ -66,8 +63,6 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
         "total": sum(counts.total() for counts in by_kind.values()),
         # how many there are in each state
         "by_kind": [(label, by_kind[kind]) for kind, label in in_order(by_kind)],
-        # how often each source has another value than this database
-        "by_source": by_source,
         "open_by_season": sorted(open_by_season.items()),
         "corrected": corrected(ask, season),
     }

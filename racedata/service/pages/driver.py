@@ -1,4 +1,4 @@
-"""The page of a driver, such as `/drivers/alonso`: career, seasons, wins, poles, team mates."""
+"""The page of a driver, such as `/drivers/alonso`: career, seasons, wins, team mates."""
 
 from itertools import groupby
 from sqlite3 import Row
@@ -29,16 +29,10 @@ class Mate(NamedTuple):
 def facts(ask: Ask, driver: str) -> dict[str, Any]:
     id = ask.catalogue.ids["drivers"][driver]
     who = ask.catalogue.drivers[id]
-    poles = [ask.catalogue.races[race] for race in career_queries.poles(ask.data, id)]
     return {
         **career.facts(ask, career.DRIVER, driver),
         "driver": who,
         "article": public_url(who.get("url", "")),
-        # by season, the latest first, each as one group without other drivers
-        "poles": [
-            (season, [([], [*races])])
-            for season, races in groupby(poles, lambda race: race["season"])
-        ][::-1],
         "mates": [
             (year, [mate for _, mate in of_year])
             for year, of_year in groupby(mates(ask, id), key=lambda pair: pair[0])

@@ -1,4 +1,4 @@
-"""Queries for the pages, about what no endpoint answers: leaders, winners, shortest pit stops,
+"""Queries for the pages, about what no endpoint answers: leaders, winners,
 sources, races with corrected values.
 
 Queries about the career of a driver or constructor, or about a circuit, are in career_queries.py.
@@ -8,19 +8,6 @@ from sqlite3 import Row
 
 from racedata.model import KINDS
 from racedata.service.snapshot import Snapshot
-
-
-def differing_sources(data: Snapshot, season: int | None) -> list[Row]:
-    """How often each source has another value than this database, by `state`: the most trusted
-    source first.
-    """
-    return data.rows(
-        """SELECT source, state, count(*) AS count
-           FROM discrepancies JOIN discrepancy_values AS said USING (record)
-           WHERE said.value IS NOT discrepancies.value AND (?1 IS NULL OR year = ?1)
-           GROUP BY source, state ORDER BY min(place)""",
-        (season,),
-    )
 
 
 def corrected_races(data: Snapshot, season: int | None) -> list[Row]:
@@ -84,16 +71,14 @@ def winners(data: Snapshot) -> list[Row]:
 def won_races(data: Snapshot) -> list[Row]:
     """Each race with a winner, in order, and what the page at `/records` compares.
 
-    `(raceId, driverId, milliseconds, grid, gap, secondId, classified)`: the winner, the race time
-    and the place on the grid; the gap in milliseconds to the second, if both drove as many laps,
-    and who that was; how many cars had a place. Of two drivers who shared a car, the first in the
-    result counts: Brooks, not Moss, in Britain in 1957.
+    `(raceId, driverId, milliseconds, grid, gap, secondId)`: the winner, the race time and the place
+    on the grid; the gap in milliseconds to the second, if both drove as many laps, and who that
+    was. Of two drivers who shared a car, the first in the result counts: Brooks, not Moss, in
+    Britain in 1957.
     """
     return data.rows(
         """SELECT won.raceId, won.driverId, won.milliseconds, won.grid,
                second.milliseconds - won.milliseconds AS gap, second.driverId AS secondId,
-               (SELECT count(DISTINCT positionText) FROM results AS placed
-                WHERE placed.raceId = won.raceId AND placed.positionText < 'A') AS classified,
                min(coalesce(second.record, won.record))
            FROM (SELECT *, min(record) FROM results WHERE positionText = '1' GROUP BY raceId) AS won
                JOIN races USING (raceId)
@@ -101,23 +86,4 @@ def won_races(data: Snapshot) -> list[Row]:
                    AND second.positionText = '2' AND second.laps = won.laps
                    AND second.milliseconds > won.milliseconds
            GROUP BY won.raceId ORDER BY year, round"""
-    )
-
-
-def shortest_stops(data: Snapshot, season: int) -> list[Row]:
-    """The shortest time in the pit lane of each race of a season, in order.
-
-    `(raceId, driverId, constructorId, milliseconds)`: several rows for a race if drivers share it,
-    and NULL as constructorId if the driver has no result.
-    """
-    return data.rows(
-        """SELECT raceId, driverId, milliseconds,
-               (SELECT min(constructorId) FROM results
-                WHERE results.raceId = timed.raceId AND results.driverId = timed.driverId)
-                   AS constructorId
-           FROM (SELECT raceId, round, record, driverId, milliseconds,
-                     min(milliseconds) OVER (PARTITION BY raceId) AS least
-                 FROM races CROSS JOIN pit_stops USING (raceId) WHERE year = ?) AS timed
-           WHERE milliseconds = least ORDER BY round, record""",
-        (season,),
     )

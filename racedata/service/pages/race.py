@@ -2,13 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
-from racedata.formats import Json, milliseconds, public_url
+from racedata.formats import Json, public_url
 from racedata.model import KIND_BY_GROUP, LETTERS
-from racedata.service import outlines
-from racedata.service.outlines import Layout
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
@@ -51,27 +48,15 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "race": race,
         "start": races.start(race),
         "article": public_url(race.get("url", "")),
-        "layout": layout_of(race, weekend["race"]),
-        "outlines_url": outlines.SOURCE_URL,
-        "outlines_licence": outlines.LICENCE_URL,
         "before": before and calendar[before],  # the race before it
         "after": after and calendar[after],
         "other_years": other_years,
-        # where those are, if this race is in another country
-        "usual_country": races.usual_country(ask, race),
         "sessions": races.sessions(race, weekend, notes),
         **of_race(weekend["race"], ask.records("pitstops", ALL, season, round), notes),
         **of_sessions_before(weekend, notes),
         **about_records(ask, race, notes),
         "records": [*races.records(ask, season, round)],
     }
-
-
-def layout_of(race: Json, results: Sequence[Json]) -> Layout | None:
-    """The layout of the circuit; None if it is unknown."""
-    layouts = outlines.layouts_of(race["Circuit"]["circuitId"])
-    laps = results[0].get("laps") if results else None
-    return outlines.layout_of(layouts, int(race["season"]), int(laps) if laps else None)
 
 
 def of_race(results: Sequence[Json], pit_stops: list[Json], notes: Notes) -> dict[str, Any]:
@@ -81,18 +66,9 @@ def of_race(results: Sequence[Json], pit_stops: list[Json], notes: Notes) -> dic
     return {
         "result": result,
         "podium": podium(places),
-        "climbers": climbers(places),
         "fastest_laps": notes.marked(fastest_laps(results), "fastest_laps"),
         "grid": grid(places, notes),
-        # those who raced without a place on it, such as from the pit lane
-        "off_grid": [
-            each["Driver"]
-            for each in places
-            if each["grid"] == "0" and each["laps"] not in ("", "0")
-        ],
         "stops": notes.marked(stops(pit_stops, places), "pit_stops"),
-        "fastest_stop": fastest_stop(pit_stops, places),
-        "has_long_stops": any(":" in stop.get("duration", "") for stop in pit_stops),
     }
 
 
@@ -162,16 +138,6 @@ def podium(places: Sequence[Json]) -> list[tuple[str, Json]]:
         for result in places
         if (place := result["positionText"]) in PODIUM
     ]
-
-
-def climbers(places: Sequence[Json]) -> list[tuple[int, list[Json]]]:
-    """Who gained most places, and how many: several cars if they gained as many; empty if nobody
-    did. A car that was shared has several drivers.
-    """
-    most = max(map(races.gained, places), default=0)
-    gained = [each for each in places if races.gained(each) == most > 0]
-    cars = groupby(gained, key=lambda each: each["positionText"])
-    return [(most, [*of_car]) for _, of_car in cars]
 
 
 def grid(places: Iterable[Json], notes: Notes) -> list[tuple[str, list[Json]]]:
@@ -245,14 +211,6 @@ def stops(stops: list[Json], places: Sequence[Json]) -> Iterator[Json]:
         made = of_drivers.pop(each["Driver"]["driverId"], None)
         if made:
             yield {**each, "stops": str(len(made)), "made": ", ".join(made)}
-
-
-def fastest_stop(stops: Sequence[Json], places: Sequence[Json]) -> Json | None:
-    """The stop with the shortest time in the pit lane, with its driver; None without times."""
-    drivers = {each["Driver"]["driverId"]: each["Driver"] for each in places}
-    timed = [stop for stop in stops if "duration" in stop and stop["driverId"] in drivers]
-    first = min(timed, key=lambda stop: milliseconds(stop["duration"]), default=None)
-    return first and {**first, "Driver": drivers[first["driverId"]]}
 
 
 def stop_in_words(stop: Json) -> str:

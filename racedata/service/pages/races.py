@@ -206,19 +206,6 @@ def records(ask: Ask, season: int, round: int | None = None) -> Iterator[LinkedR
                 yield LinkedRecords(endpoint.summary, total, link, query, shown)
 
 
-def usual_country(ask: Ask, race: Json) -> str:
-    """Where all other races of this name are, at least two, if this one is in another country:
-    Switzerland for the race at Dijon in 1982.
-    """
-    countries = {
-        each["date"]: each["Circuit"]["Location"].get("country", "")
-        for each in ask.races_of_name(race["raceName"])
-    }
-    own, others = countries.pop(race["date"]), [*countries.values()]
-    is_elsewhere = len(others) > 1 and len({*others}) == 1 and own not in ("", others[0])
-    return others[0] if is_elsewhere else ""
-
-
 def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | None]:
     """The numbers before and after one of a sorted list; None at its ends."""
     index = numbers.index(number)

@@ -35,7 +35,6 @@ from racedata.service.pages import (
     home,
     interface,
     llms,
-    names,
     race,
     races,
     season,
@@ -51,7 +50,6 @@ from racedata.values import ROUND, SEASON
 LEVEL = 6
 LONGEST_ID = 100
 IN_QUERIES = "!$%&'()*+,/:;=?@[]"  # what a query may have besides letters and digits
-LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 
 
 class Page(NamedTuple):
@@ -157,7 +155,7 @@ class Pages:
         location = "../" * slashes + quote(path.rpartition("/")[2])
         if req.query_string:  # as it is, but for what a header cannot have
             location += "?" + quote(req.query_string, IN_QUERIES, encoding="latin-1")
-        if slashes and len(location) < LONGEST:
+        if slashes:
             raise falcon.HTTPMovedPermanently(location)
         if path == download.PATH:
             self.send_not_found(req, resp, download.NOT_OFFERED, download.HOW_TO_OFFER)
@@ -235,7 +233,7 @@ class FindPage:
     def __init__(self, pages: Pages, page: Page) -> None:
         self.pages = pages
         # Not made at the first search: workers share what exists before they are forked.
-        self.page = page._replace(facts=partial(page.facts, names=names.AllNames(pages.ask)))
+        self.page = page._replace(facts=partial(page.facts, names=find.AllNames(pages.ask)))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         # HTML cannot have control characters

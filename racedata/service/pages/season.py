@@ -1,13 +1,11 @@
-"""The page of a season, such as `/2023`: its races, their winners, both championships, and the
-shortest pit stops.
-"""
+"""The page of a season, such as `/2023`: its races, their winners, both championships."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
-from racedata.formats import Json, public_url, short_time
-from racedata.service.pages import page_queries, races
+from racedata.formats import Json, public_url
+from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN
 from racedata.service.request import ALL
@@ -34,15 +32,10 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "article": public_url(about.get("url", "")),
         "before": before,  # the season before it
         "after": after,
-        # each race, who won it, who led the championship after it, and its usual country, if it was
-        # in another one; two drivers have won if they shared the car, as in Britain in 1957
+        # each race, who won it, and who led the championship after it; two drivers have won if they
+        # shared the car, as in Britain in 1957
         "races": [
-            (
-                race,
-                winners.get(race["round"], ()),
-                leaders.get(race["round"], ()),
-                races.usual_country(ask, race),
-            )
+            (race, winners.get(race["round"], ()), leaders.get(race["round"], ()))
             for race in calendar
         ],
         # the races after the last one with results, if they begin in this season: by round, with
@@ -55,7 +48,6 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "sprints": sprints,  # the winner of each, by round
         "last": next((race for race in reversed(calendar) if race["round"] in winners), None),
         "winners": most_wins(winners.values()),
-        "stops": [*shortest_stops(ask, season)],
         # of the results, and of the fastest laps in them
         "sources": dict.fromkeys(each["source"] for each in provenances),
         "lap_sources": dict.fromkeys(each["source"] for each in laps),
@@ -65,20 +57,6 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "championships": [*races.championships(ask, (season, None))],
         "records": [*races.records(ask, season)],
     }
-
-
-def shortest_stops(ask: Ask, season: int) -> Iterator[tuple[Json, Json, str]]:
-    """Each race with times of pit stops, who had the shortest time, and that time. If two drivers
-    had the same, the race is there twice.
-    """
-    catalogue = ask.catalogue
-    for row in page_queries.shortest_stops(ask.data, season):
-        team = catalogue.constructors.get(row["constructorId"])
-        who = {
-            "Driver": catalogue.drivers[row["driverId"]],
-            "Constructors": [team] if team else [],
-        }
-        yield catalogue.races[row["raceId"]], who, short_time(row["milliseconds"])
 
 
 def most_wins(winners: Iterable[list[Json]]) -> list[Json]:

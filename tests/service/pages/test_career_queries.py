@@ -28,7 +28,6 @@ def counted_by_views(database, column):
     podium = RACE if column == "driverId" else f"{RACE} || ' ' || position"
     found = defaultdict(dict)
     for name, what, condition in [
-        ("entered", f"count(DISTINCT {RACE})", "TRUE"),
         ("starts", f"count(DISTINCT {RACE})", "isStart"),
         ("wins", f"count(DISTINCT {RACE})", "isWinner"),
         ("poles", f"count(DISTINCT {RACE})", "TRUE"),
@@ -48,7 +47,7 @@ def test_the_seasons_of_a_career_are_those_of_the_views(any_database, column):
     data, views = Snapshot.read(str(any_database)), counted_by_views(any_database, column)
     for id, reference in ids_of(any_database, column):
         for row in career_queries.seasons(data, column, id):
-            expected = views.pop((reference, row["year"]))
+            expected = views.pop((reference, row["year"]), {})
             assert {**dict(row), "year": None} == {
                 "year": None,
                 **dict.fromkeys(("starts", "wins", "poles", "podiums"), 0),
@@ -56,20 +55,6 @@ def test_the_seasons_of_a_career_are_those_of_the_views(any_database, column):
                 **expected,
             }
     assert not views
-
-
-def test_the_poles_of_a_driver_are_those_of_the_view(any_database):
-    database, data = any_database, Snapshot.read(str(any_database))
-    rounds = {id: round for id, *round in select(database, "SELECT raceId, year, round FROM races")}
-    expected = defaultdict(list)
-    sql = "SELECT driverRef, year, round FROM poles ORDER BY year, round"
-    for driver, *round in select(database, sql):
-        expected[driver].append(round)
-    found = {
-        driver: [rounds[race] for race in career_queries.poles(data, id)]
-        for id, driver in ids_of(database, "driverId")
-    }
-    assert {driver: races for driver, races in found.items() if races} == expected
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -86,7 +71,6 @@ def test_the_races_of_all_are_those_of_each_however_many_results_a_statement_rea
     for id, _ in ids_of(sample_database, column):
         races = [row for row in drives if row["id"] == id]
         seasons = career_queries.seasons(data, column, id)
-        assert len(races) == sum(row["entered"] for row in seasons)
         assert sum(row["isStart"] for row in races) == sum(row["starts"] for row in seasons)
         assert sum(row["place"] == 1 for row in races) == sum(row["wins"] for row in seasons)
         assert sum(bool(row["isPole"]) for row in races) == sum(row["poles"] for row in seasons)
@@ -152,22 +136,6 @@ def test_nobody_is_ahead_in_a_shared_car_or_without_a_place(database):
     assert score("UPDATE results SET positionText = 'R' WHERE RACE(1957/5) AND DRIVER(brooks)") == [
         (together, ahead, behind)
     ]
-
-
-def test_the_fastest_lap_of_a_race_may_be_of_several_drivers(database):
-    ((circuit,),) = select(database, "SELECT circuitId FROM circuits WHERE circuitRef = 'americas'")
-
-    def laps():
-        data = Snapshot.read(str(database))
-        return [
-            (row["time"], row["winnerLaps"]) for row in career_queries.fastest_laps(data, circuit)
-        ]
-
-    assert laps() == [("1:38.139", 56)]
-    changed(database, "UPDATE results SET rank = 1 WHERE RACE(2023/18) AND DRIVER(alonso)")
-    assert {time for time, _ in laps()} > {"1:38.139"}
-    changed(database, "UPDATE results SET fastestLapTime = NULL WHERE RACE(2023/18)")
-    assert laps() == []
 
 
 def test_the_lists_for_finding_count_the_same_starts(sample_database):

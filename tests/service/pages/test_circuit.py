@@ -2,8 +2,8 @@
 
 import re
 
-from support.answers import asking, client, client_after, words_of
-from support.loads import changed, select
+from support.answers import asking, client_after, words_of
+from support.loads import select
 
 from racedata.formats import milliseconds
 from racedata.service.outlines import layouts_of
@@ -88,19 +88,3 @@ def test_the_facts_of_every_circuit_of_a_full_dump_are_those_of_the_views(full_d
     bahrain = circuit.facts(ask, "bahrain")["tracks"]
     records = [(track.layout.length, track.records[0].race["season"]) for track in bahrain]
     assert records == [("5.412", "2004"), ("3.543", "2020"), ("6.299", "2010")]
-
-
-def test_the_page_begins_with_who_won_most_often(database):
-    def facts_of_americas(database):
-        return words_of(client(database).get("/circuits/americas").text.partition("</dl>")[0])
-
-    assert "Most wins" not in facts_of_americas(database)  # everybody won there once
-    moved = """UPDATE races SET circuitId = (SELECT circuitId FROM races WHERE RACE(2023/18))
-               WHERE RACE(2023/9)"""
-    assert "Most wins Max Verstappen 2 First race" in facts_of_americas(changed(database, moved))
-
-
-def test_nobody_is_named_first_if_many_have_won_as_often():
-    ranking = [({"driverId": name}, 2) for name in "abcd"]
-    assert circuit.champions(ranking[:3]) == ranking[:3]
-    assert circuit.champions(ranking) == circuit.champions([]) == []

@@ -1,9 +1,8 @@
 """racedata.service.pages.data: the page at `/data`, with sources, licences and what is complete."""
 
 import pytest
-from support import SAMPLE
 from support.answers import client, client_after, links_of, words_of
-from support.loads import built, remember
+from support.loads import remember
 
 
 def test_the_page_has_each_source_with_its_own_licence_and_its_records(several_sources):
@@ -62,22 +61,6 @@ def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
         app = client_after(several_sources, statement)
         assert f"Licence of the whole: {licence}. Each" in words_of(app.get("/data").text)
         assert app.get("/healthz").json["licence"] == licence
-
-
-def test_the_page_says_how_many_values_were_corrected(tmp_path):
-    database = tmp_path / "racedata.db"
-    corrections = tmp_path / "corrections.csv"
-    for lines, said in [
-        ([], "Corrections: 0 Corrected values, with the source's value and the evidence."),
-        (
-            ["drivers,alonso,number,14,41,a test"],
-            "Corrections : 1 Corrected values, with the source's value and the evidence: JSON ,",
-        ),
-    ]:
-        header = "table,key,column,wrong,right,source"
-        corrections.write_text("\n".join([header, *lines, ""]), encoding="utf-8")
-        html = client(built(SAMPLE, database, corrections)).get("/data").text
-        assert said in words_of(html)
 
 
 LAST = "RACE(2023/18)"

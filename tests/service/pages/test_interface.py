@@ -1,12 +1,9 @@
 """racedata.service.pages.interface: the page at `/docs`."""
 
 import re
-import shutil
 
 import pytest
-from support import SAMPLE
-from support.answers import client, links_of, words_of
-from support.loads import built
+from support.answers import client, client_after, links_of, words_of
 
 from racedata.service.addresses import ENDINGS, FILTERS, JSON
 from racedata.service.endpoints import ENDPOINTS
@@ -64,21 +61,11 @@ def test_the_page_names_each_error_that_a_client_must_handle(sample):
 
 
 def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_only_its_qualifying(
-    tmp_path,
+    database,
 ):
-    source = shutil.copytree(SAMPLE, tmp_path / "source")
-    for optional in (
-        "sprint_results",
-        "lap_times",
-        "pit_stops",
-        "driver_standings",
-        "constructor_standings",
-    ):
-        (source / f"{optional}.csv").unlink()
-    head, *rows = (source / "results.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    of_1957 = [row for row in rows if row.split(",")[1] == "5"]
-    (source / "results.csv").write_text("".join([head, *of_1957]), encoding="utf-8")
-    app = client(built(source, tmp_path / "racedata.db"))
+    app = client_after(
+        database, "DELETE FROM results WHERE NOT RACE(1957/5)", "DELETE FROM pit_stops"
+    )
     assert f"{BASE}/1957/5/results.json" in links_of(app.get("/docs").text)
 
 
