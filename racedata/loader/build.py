@@ -92,7 +92,7 @@ def build_database(
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")  # only now: no database can be attached in a transaction
         filling = Filling(stage, store, choice, corrected, build_time())
-        for source in filling.sources:
+        for source in store.sources():
             check_licence(source.address, source.licence, only_open)
         applied = fill_and_correct(filling)
         copy_tables(stage)

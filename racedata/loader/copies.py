@@ -23,7 +23,7 @@ from racedata.licences import SOURCES
 from racedata.loader.allowed import check_licence
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase, checksum_at_end, open_read_only
-from racedata.loader.store import opened_store
+from racedata.loader.store import changed_store
 
 EXPECTED = f"an unmodified racedata database with schema version {SCHEMA_VERSION}"
 # In the header of an SQLite file: 1 and 1, or 2 and 2 with a write-ahead log. A database in memory
@@ -145,6 +145,6 @@ def clear_for_copy(database: Path, name: str, etag: str) -> None:
     that one is from.
     """
     facts = {"copied": checksum_at_end(database), "etag": etag}
-    with closing(opened_store(database)) as store, store.transaction():
+    with changed_store(database) as store:
         store.clear()
         store.remember(name, facts)

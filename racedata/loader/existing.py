@@ -51,9 +51,7 @@ def read_only_uri(path: Path) -> str:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Opens a database file. Raises LoadError for a FIFO, for which SQLite would wait."""
-    if path.exists() and not path.is_file():
-        raise LoadError(f"{path} is not a regular file; expected a database of racedata")
+    """Opens a database file."""
     return sqlite3.connect(read_only_uri(path), uri=True)
 
 
@@ -173,7 +171,6 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
 
 def checksum_at_end(path: Path) -> str:
     """The checksum at the end of a database file. Raises OSError if it cannot be read."""
-    # without O_NONBLOCK, a FIFO at the path would block
-    with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+    with path.open("rb") as file:
         file.seek(-database.CHECKSUM_BYTES, os.SEEK_END)
         return file.read().hex()

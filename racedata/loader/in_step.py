@@ -25,8 +25,8 @@ from racedata.settings import LoaderSettings
 def bring_into_step(
     settings: LoaderSettings, progress: Progress, loads_unread: bool = False
 ) -> str:
-    """Builds the database again if it is lost, of an earlier version, or behind its store. Returns
-    what it did, in one line.
+    """Builds the database again if it is of an earlier version, or behind its store. Returns what
+    it did, in one line.
 
     With `loads_unread`, `load_unread` comes first. If that does something, nothing more is needed.
     """
@@ -36,7 +36,7 @@ def bring_into_step(
     if condition is Condition.OLDER:
         # its sources may have tables that the earlier version of racedata did not load
         return load_or_rebuild(settings, progress)[-1]
-    if condition in (Condition.LOST, Condition.BEHIND):
+    if condition is Condition.BEHIND:
         return replace_from_store(settings, progress, condition.value)[-1]
     return ""
 
@@ -69,7 +69,7 @@ def unread_at(path: Path) -> tuple[list[str], bool]:
     """The dumps of the list, if one of them was never read whole; and whether the list is not the
     one by which the database was built.
     """
-    with store_of(path, may_write=True) as store:
+    with store_of(path) as store:
         addresses, known = wanted_list(store), store.known_sources()
         dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE_NAME}:  # which leaves the list when another dump is loaded
@@ -90,16 +90,3 @@ def load_or_rebuild(settings: LoaderSettings, progress: Progress) -> list[str]:
         if not can_be_built_again(path):
             raise
         return replace_from_store(settings, progress, f"its source failed: {error}")
-
-
-def replace_if_different(settings: LoaderSettings, progress: Progress) -> list[str]:
-    """Builds the database from its store, without a request, and replaces it if it differs."""
-    database = settings.database
-    condition = condition_at(Path(database))
-    if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
-        return replace_from_store(settings, progress, condition.value)
-    with new_database(settings) as new, new.store() as (store, corrected):
-        report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
-    if not report.differences:
-        return [*report.misfits, f"{database}: nothing new"]
-    return [*report.lines, *report.differences, f"{database}: {report.seasons}"]

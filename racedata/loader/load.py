@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from racedata.database import default_path, store_path
+from racedata.database import default_path
 from racedata.loader.copies import clear_for_copy, install_copy
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
@@ -27,7 +27,7 @@ from racedata.loader.source_list import (
     wanted_list,
 )
 from racedata.loader.sources import Source, whole_database
-from racedata.loader.store import opened_store
+from racedata.loader.store import store_to_read
 from racedata.settings import LoaderSettings
 
 
@@ -93,7 +93,7 @@ def load_whole(
         raise LoadError(f"{database}: is the database itself; expected another file")
     with source.copied(progress) as copy, new_database(settings, may_replace=replace) as new:
         existing = None if replace else new.existing
-        install_copy(copy, new.file.path, existing, settings.is_only_open)
+        install_copy(copy, new.path, existing, settings.is_only_open)
     clear_for_copy(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]
@@ -107,11 +107,8 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
         return dumps
     if existing:
         return existing.loaded_sources
-    if store_path(path).exists():  # only the database is lost
-        with closing(opened_store(path)) as store:
-            loaded = [source.address for source in store.sources() if source.is_loaded]
-        return loaded or [SAMPLE_NAME]
-    return [SAMPLE_NAME]
+    with closing(store_to_read(path)) as store:  # only the database is lost
+        return [source.address for source in store.sources() if source.is_loaded] or [SAMPLE_NAME]
 
 
 def make_default_folder(database: str) -> None:

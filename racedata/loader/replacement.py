@@ -10,7 +10,6 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from racedata.database import file_state, is_replaceable
@@ -23,18 +22,9 @@ from racedata.locks import lock, opened_folder
 LOOK_SECONDS = 0.1  # how often a locked folder is tried again
 
 
-@dataclass
-class NewFile:
-    """A file that is to replace another one."""
-
-    path: Path
-    is_wanted: bool = True  # if not, the other one stays
-
-
 @contextmanager
-def replacement(path: str, sleep: Sleep | None = None) -> Iterator[NewFile]:
-    """A new file, which replaces the file at `path`, unless the block raises, or no longer wants
-    it.
+def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
+    """A new file, which replaces the file at `path`, unless the block raises or deletes it.
 
     If another program or thread is replacing it, sleeps until that is done, or raises LoadError.
     """
@@ -47,9 +37,8 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[NewFile]:
         remove_left(f".{old.name}.", old.name, old.parent)  # by provide.py
         try:
             new.touch()  # its error names the missing permission; SQLite's does not
-            file = NewFile(new)
-            yield file
-            if file.is_wanted:
+            yield new
+            if new.exists():
                 replace_file(new, old)
         finally:
             new.unlink(missing_ok=True)

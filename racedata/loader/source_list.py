@@ -6,21 +6,20 @@ Otherwise, it is the default. The list has addresses: a source that was never re
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
 
 from racedata.loader.allowed import check_licence
-from racedata.loader.memory import ask_store
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.sources import (
     DEFAULT_LIST,
-    Source,
     addresses_in,
     each_once,
     source_at,
     type_at,
 )
-from racedata.loader.store import OF_NO_SOURCE, Store
+from racedata.loader.store import OF_NO_SOURCE, Store, store_to_read
 from racedata.settings import LoaderSettings
 
 
@@ -36,8 +35,9 @@ def is_changed(store: Store) -> bool:
 
 
 def is_new_list(database: Path) -> bool:
-    """Whether RACEDATA_SOURCES has changed, by the store of a database; true without a store."""
-    return ask_store(database, is_changed, True)
+    """Whether RACEDATA_SOURCES has changed, by the store of a database."""
+    with closing(store_to_read(database)) as store:
+        return is_changed(store)
 
 
 def wanted_list(store: Store) -> list[str]:
@@ -81,12 +81,6 @@ def names_at(store: Store, address: str) -> list[str]:
     """The names of the stored sources with an address."""
     names = [source.name for source in store.known_sources() if source.address == address]
     return names or [source_at(address).name]
-
-
-def stored_name(database: Path, source: Source) -> str:
-    """The name of a source in the store of a database: see Store.name_of."""
-    own = source.name
-    return ask_store(database, lambda store: store.name_of(own, source.address), own)
 
 
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:

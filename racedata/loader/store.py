@@ -4,6 +4,16 @@
 only timestamps from it: when each source was last asked, and since when it is followed. choose.py
 decides which parts count, and build.py makes the database from them. What a check of a source has
 to remember is here too.
+
+Four doors lead to the store of a database:
+
+| | as it is | of this database: if not, that is taken apart |
+|---|---|---|
+| to read: a copy in memory | `store_to_read` | `rebuild.store_of` |
+| to write: one transaction | `changed_store` | `rebuild.NewDatabase.store`: locks the folder |
+
+Only what writes makes a new file, or replaces a damaged one. Whoever reads gets an empty store
+instead.
 """
 
 import errno
@@ -14,7 +24,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,10 +57,7 @@ APPLICATION_ID = 0x52414353  # "RACS"
 IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
 STORE_VERSION = 3
-# SQLite's errors for a damaged file; and for one that must be written before it can be read,
-# because a program was killed while it committed
 DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-NOT_TO_READ = (*DAMAGED, sqlite3.SQLITE_READONLY_ROLLBACK)
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -96,8 +103,8 @@ class StoredPart(NamedTuple):
     entrants: int
 
 
-class NotAStore(Exception):
-    """A file that is damaged, or that must be written before it can be read."""
+class DamagedStore(Exception):
+    """A file that is damaged, or no database."""
 
 
 class UnknownStore(LoadError):
@@ -105,58 +112,31 @@ class UnknownStore(LoadError):
 
 
 class Store:
-    """An open store. Its functions raise sqlite3.Error. They take the names of sources.
+    """An open store, which is created if it is empty. Its functions raise sqlite3.Error. They take
+    the names of sources.
 
-    Raises UnknownStore for a database of another program, or a store of another version; NotAStore
-    for a damaged file. Only with `checks` does it find all damage. Without `may_write`, it only
-    reads a file that exists.
+    Raises what `check` does.
     """
 
-    def __init__(self, path: Path, checks: bool = True, may_write: bool = True) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        place = path if may_write else f"{path.as_uri()}?mode=ro"
-        self.db = sqlite3.connect(place, uri=not may_write, isolation_level=None, timeout=60)
+        self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
         try:
-            # Readers only wait while a transaction is committed.
-            self.db.execute("PRAGMA cache_spill = OFF")
-            self.db.execute("BEGIN")  # another program may create it between two of these reads
-            is_empty, version = self.is_empty(), self.version()
-            self.db.execute("COMMIT")
-            if version == (0, 0) and is_empty:
-                if not may_write:
-                    raise NotAStore(f"{path} is empty")
-                self.create()
-            elif version != (APPLICATION_ID, STORE_VERSION):
-                raise UnknownStore(
-                    f"{path}: exists and is not a store that this version of racedata can read; "
-                    "remove it, or name another database"
-                )
-            elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise NotAStore(f"{path} is damaged")
-        except sqlite3.DatabaseError as error:
-            self.close()
-            if error.sqlite_errorcode in (DAMAGED if may_write else NOT_TO_READ):
-                raise NotAStore(f"{path}: {error}") from None
-            raise
-        except (UnknownStore, NotAStore):
+            with damage_found(path):
+                # Readers only wait while a transaction is committed.
+                self.db.execute("PRAGMA cache_spill = OFF")
+                if not self.db.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                    self.create()
+                check(self.db, path)
+        except BaseException:
             self.close()
             raise
-
-    def is_empty(self) -> bool:
-        return not self.db.execute("SELECT 1 FROM sqlite_schema").fetchone()
-
-    def version(self) -> tuple[int, int]:
-        return tuple(
-            self.db.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("application_id", "user_version")
-        )
 
     def create(self) -> None:
         """Makes the tables of a new store, unless another program does so at the same time."""
-        id = secrets.token_hex(8)
         self.db.executescript(
             f"""BEGIN IMMEDIATE;{STORE}
-                INSERT INTO store SELECT '{id}', 0, 0 WHERE NOT EXISTS (SELECT 1 FROM store);
+                INSERT INTO store SELECT '{new_id()}', 0, 0 WHERE NOT EXISTS (SELECT 1 FROM store);
                 PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_VERSION};
                 COMMIT;"""
         )
@@ -379,7 +359,7 @@ class Store:
         """Forgets what all sources have said, and becomes another store."""
         for table in ("sources", "calendars", "parts", "lists", "status", "changes"):
             self.db.execute(f"DELETE FROM {table}")
-        self.state = secrets.token_hex(8), 0
+        self.db.execute("UPDATE store SET id = ?, revision = 0, readings = 0", (new_id(),))
 
     # What checks remember.
 
@@ -403,43 +383,78 @@ class Store:
                 )
 
 
-def opened_store(database: Path, checks: bool = True) -> Store:
-    """The store beside a database. If it is damaged, a new one replaces it, and stderr says so:
-    some of the commands that may find the damage print no report.
+@contextmanager
+def damage_found(path: Path) -> Iterator[None]:
+    """Raises DamagedStore if SQLite finds in the block that the file is damaged."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode in DAMAGED:
+            raise DamagedStore(f"{path}: {error}") from None
+        raise
+
+
+def check(db: sqlite3.Connection, path: Path) -> None:
+    """Raises UnknownStore for a database of another program, or a store of another version;
+    DamagedStore for a damaged one.
+    """
+    names = ("application_id", "user_version")
+    version = tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    if version != (APPLICATION_ID, STORE_VERSION):
+        raise UnknownStore(
+            f"{path}: exists and is not a store that this version of racedata can read; "
+            "remove it, or name another database"
+        )
+    if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise DamagedStore(f"{path} is damaged")
+
+
+def store_to_read(database: Path) -> Store:
+    """A copy in memory of the store of a database; an empty one if this version can read none."""
+    path, store = store_path(database), Store(IN_MEMORY)
+    if path.is_file():  # a FIFO would block
+        if not os.access(path, os.R_OK):
+            os.close(os.open(path, os.O_RDONLY))  # its error names the file; SQLite's does not
+        # If a program was killed while it committed, the file must be writable to be read.
+        with (
+            suppress(DamagedStore, UnknownStore),
+            closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=60)) as file,
+            damage_found(path),
+        ):
+            check(file, path)
+            file.backup(store.db)
+    return store
+
+
+@contextmanager
+def changed_store(database: Path) -> Iterator[Store]:
+    """The store of a database, in a transaction. If it is damaged, a new one replaces it, and
+    stderr says so: some of the commands that may find the damage print no report.
 
     The damaged one is deleted, not put aside: what counted in it is also in the database.
     """
     path = store_path(database)
     is_new = not path.exists()
-    if is_new and not os.access(path.parent, os.W_OK):
-        path.touch()  # its error names the missing permission; SQLite's does not
     if not is_new and (path.is_dir() or not os.access(path, os.R_OK | os.W_OK)):
         # Its error names the file; SQLite's does not. If the file could be opened, closing it would
         # unlock it for other threads.
         os.close(os.open(path, os.O_RDWR))
     try:
-        store = Store(path, checks)
-    except NotAStore as error:
+        store = Store(path)
+    except DamagedStore as error:
         path.unlink()
         store, is_new = Store(path), True
         what = "deleted, and replaced with a new store"
         print(f"racedata: {printable(str(error))}; {what}", file=sys.stderr, flush=True)
-    if is_new and database.exists():
-        copy_attributes(database, path)
-    return store
+    with closing(store):
+        if is_new and database.exists():
+            copy_attributes(database, path)
+        with store.transaction():
+            yield store
 
 
-def store_to_read(database: Path) -> Store:
-    """The store beside a database, only to be read. If this version can read none, an empty one in
-    memory.
-    """
-    path = store_path(database)
-    if path.is_file():  # a FIFO would block
-        if not os.access(path, os.R_OK):
-            os.close(os.open(path, os.O_RDONLY))  # its error names the file; SQLite's does not
-        with suppress(NotAStore, UnknownStore):
-            return Store(path, may_write=False)
-    return Store(IN_MEMORY)
+def new_id() -> str:
+    return secrets.token_hex(8)
 
 
 def packed(rows: Sequence[Sequence[Value]]) -> bytes:

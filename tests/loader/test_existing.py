@@ -7,7 +7,7 @@ The older database is one of this version, and the program that finds it is the 
 from contextlib import closing
 
 import pytest
-from support import SAMPLE, spoiling
+from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import (
@@ -23,19 +23,10 @@ from support.loads import (
 )
 
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
-from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import replace_from_store
 
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"
-
-
-@pytest.mark.parametrize("source", ["", SAMPLE])
-def test_a_load_refuses_a_fifo_in_place_of_the_database(database, source):
-    spoiling.fifo(database)
-    run = run_loader(source, database)
-    assert run.returncode == 1
-    assert "is not a racedata database" in run.stderr and run.stderr.count("\n") == 1
 
 
 def test_an_older_database_is_built_again_from_its_own_tables_row_by_row(old, program):
@@ -107,20 +98,6 @@ def test_a_database_from_before_the_oldest_version_is_refused_with_the_command_t
     assert f"{old} has {version}; to build a new one" in run.stderr
     assert run.stderr.endswith(f"load SOURCE --replace --database {old}; nothing was changed\n")
     assert run_loader(SAMPLE, old, "--replace").returncode == 0
-
-
-def test_it_says_how_it_was_built(database, old, old_files):
-    for path, source, is_sample in (
-        (database, "sample", True),
-        (old, old_files.parent / "dump", False),
-    ):
-        existing = ExistingDatabase(path)
-        existing.close()
-        assert existing.loaded_sources == [str(source)]
-        assert existing.is_sample == is_sample
-    spoiling.truncated(database)
-    with pytest.raises(LoadError, match="is damaged"):
-        ExistingDatabase(database)
 
 
 @pytest.mark.parametrize(("days", "first"), [(29, 2005), (31, 2023)])

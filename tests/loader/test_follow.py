@@ -33,7 +33,6 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import CheckLoop, FollowedSource
 from racedata.loader.replacement import locked
 from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
-from racedata.loader.signals import END_SIGNALS
 
 NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
 # the requests of a check take up to the latter
@@ -44,10 +43,8 @@ HALF_AN_HOUR, TWO_MINUTES = timedelta(minutes=30), timedelta(minutes=2)
 @pytest.mark.parametrize(
     ("names", "database", "year"),
     [
-        (("api",), "sample_database", 2023),
         (("f1db",), "sample_database", 2023),
         (("api", "f1db"), "dump_database", 2023),
-        (("api", "f1db"), "dump_database", 2025),
     ],
 )
 def test_a_season_is_soon_stored_with_few_requests(request, database, year, names):
@@ -270,8 +267,7 @@ def test_the_database_is_made_complete_until_that_succeeds_and_then_every_ten_mi
 # The command.
 
 
-@pytest.mark.parametrize("number", END_SIGNALS)
-def test_a_signal_ends_it_in_the_middle_of_a_refresh(database, number):
+def test_a_signal_ends_it_in_the_middle_of_a_refresh(database):
     before = database.read_bytes()
     with (
         hanging() as one,
@@ -279,8 +275,7 @@ def test_a_signal_ends_it_in_the_middle_of_a_refresh(database, number):
         following(database, "--from", one.url, "--from", two.url) as follow,
     ):
         until(lambda: one.paths and two.paths)
-        follow.send_signal(number)
-        assert (follow.communicate(timeout=20), follow.returncode) == (("", ""), 0)
+        assert_ends_at_once(follow)
     assert database.read_bytes() == before
 
 
@@ -324,17 +319,10 @@ def test_a_source_that_does_not_answer_delays_no_other(database, sample_database
     with hanging() as slow, served(answers_of(client(sample_database))) as api:
         asked = "--from", slow.url, "--from", api.url, "--from", "http://127.0.0.1:1/ergast/f1"
         with following(database, *asked) as follow:
-            assert "Connection refused" in follow.stderr.readline()
+            said = r"racedata refresh: http\S+: Connection refused; next try at \d\d:\d\d UTC\n"
+            assert re.fullmatch(said, follow.stderr.readline())
             until(lambda: "refreshedAt" in remembered(database).get(api.url, {}))
         assert len(slow.paths) == 1
-
-
-def test_a_failure_is_one_line_with_the_next_try(database):
-    with following(database, "--from", "http://127.0.0.1:1/ergast/f1") as follow:
-        line = follow.stderr.readline()
-        assert_ends_at_once(follow)
-    said = r"racedata refresh: http://127\S+: Connection refused; next try at \d\d:\d\d UTC\n"
-    assert re.fullmatch(said, line)
 
 
 def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
@@ -351,12 +339,12 @@ def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
         assert_ends_at_once(follow)
 
 
-@pytest.mark.parametrize("is_named", [True, False])
 @pytest.mark.parametrize(
-    ("spoil", "fault"),
+    ("spoil", "fault", "is_named"),
     [
-        (spoiling.fifo, "is not a regular file; "),
-        (spoiling.version(12), f"newer than this program's ({SCHEMA_VERSION}); "),
+        (spoiling.fifo, "is not a regular file; ", True),
+        (spoiling.text, "is not an SQLite database; ", False),
+        (spoiling.version(12), f"newer than this program's ({SCHEMA_VERSION}); ", False),
     ],
 )
 def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind, spoil, fault, is_named):
@@ -371,16 +359,12 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind, spoil, 
 
 
 @pytest.mark.long(20)
-@pytest.mark.parametrize(
-    "start", [datetime(2023, 10, 10, 12), datetime(2023, 10, 22, 12)], ids=["quiet", "race day"]
-)
-def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(
-    behind, behind_file, complete, start
-):
+def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(behind, behind_file, complete):
     """The results of round 18 are published three hours after its start; those of the rounds after
     it never.
     """
-    time = SimulatedTime(start.replace(tzinfo=UTC), datetime(2023, 11, 8, tzinfo=UTC))
+    start = datetime(2023, 10, 10, 12, tzinfo=UTC)
+    time = SimulatedTime(start, datetime(2023, 11, 8, tzinfo=UTC))
     published = datetime(2023, 10, 22, 22, tzinfo=UTC)
     before, after = like_jolpica(behind_file), like_jolpica(complete)
     limited = LimitedApi(time, lambda path: (after if time.now >= published else before)(path))
@@ -389,7 +373,7 @@ def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(
     refused = [each.path.partition(".json")[0] for each in limited.answered if each.status != 200]
     # what Jolpica-F1 does not have is asked once in all these weeks
     assert [path.rpartition("/")[2] for path in refused] == ["practice", "sprintqualifying"]
-    times = [start.replace(tzinfo=UTC), *(each.time for each in limited.answered), time.end]
+    times = [start, *(each.time for each in limited.answered), time.end]
     assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(
         hours=24, minutes=10
     )

@@ -221,12 +221,12 @@ def test_a_race_that_is_renamed_or_moved_is_not_missing_and_keeps_its_records(st
     ]
 
 
-@pytest.mark.parametrize("round", [2, 3])
-def test_a_race_with_another_name_and_date_in_another_source_is_not_missing(store, round):
+def test_a_race_with_another_name_and_date_in_another_source_is_not_missing(store):
     put(store, a_delivery(DUMP, *SAID))
-    changes = {"name": "Prix", "date": f"2023-{round:02}-16"}  # in UTC
-    races = [race | (changes if race["round"] == round else {}) for race in RACES]
-    assert news(store, a_delivery(API, a_calendar(*races))) == []
+    other = [
+        race | {"name": f"Prix {race['round']}", "date": f"{race['date'][:8]}16"} for race in RACES
+    ]
+    assert news(store, a_delivery(API, a_calendar(*other))) == []
     assert counting(store) == [1, 2, 3]
 
 
@@ -299,7 +299,6 @@ BEFORE = keyed([IMOLA, MONACO], [])
         {"round": 22},
         {"date": MONACO["date"]},
     ],
-    ids=["renamed", "without article", "renamed and moved", "moved", "renumbered", "exchanged"],
 )
 def test_a_race_keeps_its_key(changes):
     monaco = MONACO | {"round": 1, "date": IMOLA["date"]}
