@@ -1,8 +1,8 @@
 """Builds a new database from the store, and replaces the old one: what every command does that
 changes what the store has.
 
-It also finds in which condition both are, and takes the database apart if the store is lost.
-in_step.py decides what a condition needs.
+It also finds which of both is behind, and takes the database apart if the store is lost. in_step.py
+adds the list of sources.
 """
 
 import gc
@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
@@ -48,7 +47,7 @@ class NewDatabase:
     """A new database, and the one that it replaces, if there is one.
 
     The block of `store` ends first, and commits the store; then the block of `new_database` ends,
-    and puts the file in place. If the program is killed in between, the database is BEHIND its
+    and puts the file in place. If the program is killed in between, the database is behind its
     store, and the next command builds it again.
     """
 
@@ -150,7 +149,7 @@ def new_database(
         yield NewDatabase(new, settings, existing)
 
 
-def replace_from_store(settings: LoaderSettings, progress: Progress, reason: str = "") -> list[str]:
+def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str]:
     """Builds the database from its store, without a request, and replaces it if it differs. Returns
     a report.
     """
@@ -159,45 +158,31 @@ def replace_from_store(settings: LoaderSettings, progress: Progress, reason: str
         report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
     if not report.differences:
         return [*report.misfits, f"{database}: nothing new"]
-    because = reason and f", because {reason}"
-    last = f"{database}: {report.seasons} from its store{because}"
-    return [*report.lines, *report.differences, last]
+    return [*report.lines, *report.differences, f"{database}: {report.seasons} from its store"]
 
 
-# The condition of a database and its store.
+# Which of a database and its store is to be made from the other.
 
 
-class Condition(Enum):
-    """The condition of a database and its store, in words."""
-
-    MISSING = "there is no database, and nothing from which to build it"
-    OLDER = "an earlier version of racedata built the database"
-    APART = "the database was built from another store, or this is an older copy of its store"
-    # somebody has removed it, or a program was killed
-    BEHIND = "the database lacked what the store has"
-    IN_STEP = "the database was built from what the store has"
-
-
-def condition_at(database: Path) -> Condition:
-    """The condition of the files at a path. Raises LoadError or sqlite3.Error if one is damaged."""
+def is_behind(database: Path) -> bool:
+    """Whether a database lacks what its store has, because it was lost, an earlier version built
+    it, or a program was killed. Raises LoadError or sqlite3.Error if it is damaged.
+    """
     if is_older(database):
-        return Condition.OLDER
+        return True
     with closing(store_to_read(database)) as store:
         if is_missing(database):
-            return Condition.BEHIND if store.sources() else Condition.MISSING
+            return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
-            return condition_of(store, existing)
+            return is_behind_store(existing, store)
 
 
-def condition_of(store: Store, existing: ExistingDatabase) -> Condition:
-    id, revision = existing.state
-    if id == store.state[0]:
-        if revision == store.state[1]:
-            return Condition.IN_STEP
-        return Condition.BEHIND if revision < store.state[1] else Condition.APART
+def is_behind_store(existing: ExistingDatabase, store: Store) -> bool:
+    (id, revision), (store_id, newest) = existing.state, store.state
+    if id == store_id:
+        return revision < newest
     # The service builds the sample if the database is lost: it is not what the sources say.
-    has_more = any(not source.is_sample for source in store.known_sources())
-    return Condition.BEHIND if existing.is_sample and has_more else Condition.APART
+    return existing.is_sample and any(not source.is_sample for source in store.known_sources())
 
 
 @contextmanager
@@ -224,7 +209,7 @@ def store_of(database: Path) -> Iterator[Store]:
 
 def put_if_apart(existing: ExistingDatabase, store: Store) -> None:
     """Takes a database apart if the store is another one, or an older copy of its own."""
-    if condition_of(store, existing) is Condition.APART:
+    if existing.state != store.state and not is_behind_store(existing, store):
         take_apart(existing, store)
 
 

@@ -11,7 +11,6 @@ from support.loads import (
     built,
     changed,
     loader_settings,
-    next_version,
     racedata,
     refused,
     remembered,
@@ -21,11 +20,9 @@ from support.processes import following, until
 
 from racedata.database import file_state
 from racedata.loader.check import compare
-from racedata.loader.copies import clear_for_copy
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.follow import followed_source
-from racedata.loader.in_step import load_or_rebuild
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.sources import source_at
@@ -57,7 +54,7 @@ def test_a_database_is_loaded_byte_for_byte(tmp_path, other, source):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     other.write_bytes(built(source, tmp_path / "new.db").read_bytes())
     # It is what the next load without sources takes.
-    assert load_or_rebuild(loader_settings(database, CORRECTIONS), lambda text: None) == [report]
+    assert racedata("load", "--database", database).stdout == f"{report}\n"
     assert database.read_bytes() == other.read_bytes()
 
 
@@ -65,20 +62,9 @@ def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(databas
     loaded(other, database)
     refreshed(database, str(SAMPLE))
     assert database.read_bytes() != other.read_bytes()
-    report = load_or_rebuild(loader_settings(database, CORRECTIONS), lambda text: None)
-    assert report[-1].endswith(f" from {other.parent / 'dump'}")  # of which the other was built
-
-
-def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other_one_is_rebuilt(
-    database, other, tmp_path
-):
-    shutil.copy(other, database)
-    clear_for_copy(database, str(other), "")
-    run = racedata("load", "--database", database, cwd=next_version(tmp_path))
-    assert run.stdout.endswith(
-        f"from its store, because its source failed: {other} has schema version 11, which is older "
-        "than this program's (12); expected an unmodified racedata database with schema version "
-        "12\n"
+    # of which the other was built
+    assert racedata("load", "--database", database).stdout.endswith(
+        f" from {other.parent / 'dump'}\n"
     )
 
 
