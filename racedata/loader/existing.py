@@ -101,9 +101,6 @@ class ExistingDatabase:
         stage.db.execute(RESULTS_ARE_ENTRIES)
         return []
 
-    def unfinished(self) -> set[int]:
-        return unfinished_in(self.db)
-
     def first_season(self, listed: Sequence[int]) -> int:
         """The first season to bring, if a source lists these.
 
@@ -113,7 +110,7 @@ class ExistingDatabase:
         (latest,) = self.db.execute(LATEST).fetchone()
         # The sample lacks most seasons, even before its first.
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
-        return min([int(latest), *self.unfinished(), *missing])
+        return min([int(latest), *unfinished_in(self.db), *missing])
 
     @contextmanager
     def attached(self, path: Path) -> Iterator[sqlite3.Connection]:

@@ -22,7 +22,7 @@ from racedata.loader.source_list import (
     check_licences,
     configured,
     dumps_in,
-    is_new_list,
+    is_changed,
     put_source_list,
     wanted_list,
 )
@@ -103,11 +103,12 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
     """The dumps in RACEDATA_SOURCES if it has changed since they were read, or else those of the
     last load; the sample if there are none.
     """
-    if is_new_list(path) and (dumps := dumps_in(configured())):
-        return dumps
-    if existing:
-        return existing.loaded_sources
-    with closing(store_to_read(path)) as store:  # only the database is lost
+    with closing(store_to_read(path)) as store:
+        if is_changed(store) and (dumps := dumps_in(configured())):
+            return dumps
+        if existing:
+            return existing.loaded_sources
+        # the database is missing, perhaps lost
         return [source.address for source in store.sources() if source.is_loaded] or [SAMPLE_NAME]
 
 

@@ -7,10 +7,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import replace
+from shutil import disk_usage
+from tempfile import gettempdir
 
 from racedata.formats import printable, without_query
 from racedata.loader.errors import FAULTS, LoadError, Progress, no_space_for_temporary_files
-from racedata.loader.replacement import has_no_temporary_space, identity_of_file
+from racedata.loader.replacement import identity_of_file
 from racedata.loader.signals import interrupted_by_end_signals
 from racedata.settings import FILE, LoaderSettings, SettingError, argument
 
@@ -83,7 +85,9 @@ def run(
 def fault_text(error: Exception, database: str) -> str:
     """What one of FAULTS says, in one line."""
     folder = os.path.dirname(os.path.realpath(database))
-    if has_no_temporary_space(error, folder):
+    # SQLite has deleted its file by now. The disk that had no space is still the one with less.
+    is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    if is_full and disk_usage(gettempdir()).free < disk_usage(folder).free:
         error = no_space_for_temporary_files()
     match error:
         case MemoryError():

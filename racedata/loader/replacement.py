@@ -4,10 +4,7 @@ The lock of its folder belongs here. The content of the new file does not.
 """
 
 import os
-import shutil
-import sqlite3
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,16 +39,6 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
                 replace_file(new, old)
         finally:
             new.unlink(missing_ok=True)
-
-
-def has_no_temporary_space(error: Exception, folder: str | Path) -> bool:
-    """Whether an error says that the disk of temporary files is full, and not the one of `folder`.
-
-    SQLite has deleted the file by then. The disk that had no space is still the one that has less.
-    """
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL and (
-        shutil.disk_usage(tempfile.gettempdir()).free < shutil.disk_usage(folder).free
-    )
 
 
 def replace_file(new: Path, old: Path) -> None:

@@ -6,9 +6,7 @@ Otherwise, it is the default. The list has addresses: a source that was never re
 
 import os
 from collections.abc import Sequence
-from contextlib import closing
 from itertools import takewhile
-from pathlib import Path
 
 from racedata.loader.allowed import check_licence
 from racedata.loader.same_bytes import SAMPLE_NAME
@@ -19,7 +17,7 @@ from racedata.loader.sources import (
     source_at,
     type_at,
 )
-from racedata.loader.store import OF_NO_SOURCE, Store, store_to_read
+from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 
 
@@ -32,12 +30,6 @@ def is_changed(store: Store) -> bool:
     """Whether RACEDATA_SOURCES has changed since a command read the dumps in it."""
     own = configured()
     return bool(own) and own != store.recalled(OF_NO_SOURCE).get("configured")
-
-
-def is_new_list(database: Path) -> bool:
-    """Whether RACEDATA_SOURCES has changed, by the store of a database."""
-    with closing(store_to_read(database)) as store:
-        return is_changed(store)
 
 
 def wanted_list(store: Store) -> list[str]:

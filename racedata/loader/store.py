@@ -16,7 +16,6 @@ Only what writes makes a new file, or replaces a damaged one. Whoever reads gets
 instead.
 """
 
-import errno
 import json
 import os
 import secrets
@@ -40,10 +39,7 @@ from racedata.values import Value
 
 STORE = Path(__file__).with_name("store.sql").read_text(encoding="utf-8")
 PUT_PART = """
-    INSERT INTO parts (source, season, race, kind, fetchedAt, confirmedAt, reading, entrants,
-        columns, rows)
-    VALUES (:source, :season, :race, :kind, :fetchedAt, :confirmedAt, :reading, :entrants,
-        :columns, :rows)
+    INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET
         fetchedAt = iif(columns = excluded.columns AND rows = excluded.rows,
             fetchedAt, excluded.fetchedAt),
@@ -147,16 +143,13 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commits what the block writes, unless it raises."""
+        self.db.execute("BEGIN IMMEDIATE")
         try:
-            self.db.execute("BEGIN IMMEDIATE")
             yield
             self.db.execute("COMMIT")
-        except BaseException as error:
-            if self.db.in_transaction:
+        except BaseException:
+            if self.db.in_transaction:  # not if SQLite has rolled back, on a full disk
                 self.db.execute("ROLLBACK")
-            # SQLite has rolled back: there is no space for the store, or for its journal
-            elif getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path)) from None
             raise
 
     # The state.
@@ -282,24 +275,10 @@ class Store:
         has not changed is only confirmed.
         """
         reading = self.readings
-        self.db.executemany(
-            PUT_PART,
-            (
-                {
-                    "source": name,
-                    "season": part.season,
-                    "race": race,
-                    "kind": part.kind,
-                    "fetchedAt": fetched_at,
-                    "confirmedAt": fetched_at or read_at,
-                    "reading": reading,
-                    "entrants": part.entrants,
-                    "columns": " ".join(part.columns),
-                    "rows": packed(part.rows),
-                }
-                for race, part, fetched_at in parts
-            ),
-        )
+        for race, part, fetched_at in parts:
+            facts = name, part.season, race, part.kind, fetched_at, fetched_at or read_at, reading
+            content = part.entrants, " ".join(part.columns), packed(part.rows)
+            self.db.execute(PUT_PART, (*facts, *content))
 
     # Lists.
 

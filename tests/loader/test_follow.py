@@ -5,7 +5,6 @@ ends it.
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from statistics import median
 from time import sleep
 
@@ -16,7 +15,7 @@ from support.apis import answers_of, hanging, served
 from support.files import served_file
 from support.loads import remembered, rows_of
 from support.processes import following, until
-from support.refreshes import F1DB, assert_ends_at_once, like_jolpica, state
+from support.refreshes import F1DB, assert_ends_at_once, state
 from support.season import (
     LimitedApi,
     Season,
@@ -356,30 +355,6 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind, spoil, 
         assert fault in line and "; next try at " in line
         assert_ends_at_once(follow)
     assert (state(behind.parent), api.paths) == (before, [])
-
-
-@pytest.mark.long(20)
-def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(behind, behind_file, complete):
-    """The results of round 18 are published three hours after its start; those of the rounds after
-    it never.
-    """
-    start = datetime(2023, 10, 10, 12, tzinfo=UTC)
-    time = SimulatedTime(start, datetime(2023, 11, 8, tzinfo=UTC))
-    published = datetime(2023, 10, 22, 22, tzinfo=UTC)
-    before, after = like_jolpica(behind_file), like_jolpica(complete)
-    limited = LimitedApi(time, lambda path: (after if time.now >= published else before)(path))
-    with served(limited.answer) as server:
-        assert follow_source(behind, server.url, time) == []
-    refused = [each.path.partition(".json")[0] for each in limited.answered if each.status != 200]
-    # what Jolpica-F1 does not have is asked once in all these weeks
-    assert [path.rpartition("/")[2] for path in refused] == ["practice", "sprintqualifying"]
-    times = [start, *(each.time for each in limited.answered), time.end]
-    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(
-        hours=24, minutes=10
-    )
-    laps = [each.time for each in limited.answered if "/2023/18/laps" in each.path]
-    assert laps[0] - published < timedelta(minutes=25)
-    assert rows_of(behind)["lap_times"] == rows_of(complete)["lap_times"]
 
 
 def test_a_followed_api_that_allows_two_requests_per_second_is_asked_at_its_pace(behind, complete):

@@ -1,11 +1,8 @@
 """racedata.loader.memory: what refreshes remember of a source outlives the next refresh."""
 
-import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from functools import partial
 
-import pytest
 from support import SAMPLE
 from support.apis import refreshed
 from support.loads import (
@@ -23,7 +20,6 @@ from racedata.loader import memory
 from racedata.loader.existing import checksum_at_end
 from racedata.loader.memory import remember_followed
 from racedata.loader.sources import history_of
-from racedata.loader.store import Store
 
 # names and addresses
 ONE, TWO = ("one", "https://one.example.org"), ("two", "https://two.example.org")
@@ -81,17 +77,6 @@ def test_a_store_that_cannot_be_opened_is_named(database):
     path = store_path(database)
     path.mkdir()
     assert_refused(SAMPLE, database, f"racedata load: {path}: Is a directory; nothing")
-
-
-def test_a_store_without_space_is_named(database):
-    memory.remember(database, ONE[0], {"release": 3})
-    with closing(Store(store_path(database))) as store:
-        (pages,) = store.db.execute("PRAGMA page_count").fetchone()
-        store.db.execute(f"PRAGMA max_page_count = {pages}")
-        full = re.escape(f"No space left on device: '{store.path}'")
-        with pytest.raises(OSError, match=full), store.transaction():
-            store.remember(ONE[0], {"release": "3" * 10_000})
-    assert history(database).remembered == {"release": 3}
 
 
 def test_an_older_copy_of_the_store_loses_no_records(api, finished, tmp_path):

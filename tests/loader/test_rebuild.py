@@ -25,7 +25,7 @@ from support.loads import (
     without,
 )
 from support.refreshes import F1DB
-from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, put, results
+from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.database import store_path
 from racedata.loader.build import build_database
@@ -153,17 +153,6 @@ def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_o
         build_database(database.with_name("again.db"), store, CorrectedRows([]), lambda text: None)
     after = rows_of(database.with_name("again.db"))
     assert [name for name in before if after[name] != before[name]] == []
-
-
-def test_a_store_of_another_database_forgets_what_it_had(database):
-    changed(database, "UPDATE build SET isSample = 0")
-    with changed_store(database) as store:
-        put(store, a_delivery(DUMP, *SAID))
-        store.remember("api", {"refreshedAt": READ_AT})
-    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        put_if_apart(existing, store)
-        assert store.source("dump") is None and [*store.parts("dump")] == []
-        assert store.recalled("api") == {"refreshedAt": READ_AT}
 
 
 def test_a_new_store_is_removed_if_it_cannot_be_filled_and_an_old_one_stays_as_it_was(database):

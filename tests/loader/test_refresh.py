@@ -130,21 +130,20 @@ def next_race(database):
 
 @pytest.mark.long(8)
 @pytest.mark.parametrize(
-    ("rounds", "is_alone"),
-    [([18], True), (range(10, 23), False)],
-    ids=["the weekend", "all to come, another source"],
+    ("rounds", "is_alone"), [([18, 20], True), ([19], False)], ids=["alone", "another source"]
 )
-def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(
-    lacking, weekend, rounds, is_alone
+def test_races_that_a_calendar_lacks_for_an_hour_stay_and_cancelled_ones_are_gone_after_half_a_day(
+    lacking, weekend, tmp_path, rounds, is_alone
 ):
-    complete, incomplete = lacking(), lacking(*rounds)
+    complete, lacks = lacking(), lacking(*rounds)
+    gone = rows_of(tmp_path / f"{'-'.join(map(str, rounds))}.db")
     with served(complete) as server, served(complete) as other:
         addresses = [server.url] if is_alone else [server.url, other.url]
         refreshed(weekend, *addresses)
         before = rows_of(weekend)
         # the second time counts as the first, because it was complete meanwhile
         for now in (NOW + HOUR, NOW + DAY):
-            server.answer = incomplete
+            server.answer = lacks
             for minutes in (0, 40):
                 said, _ = refreshed(weekend, *addresses, now=now + 60 * minutes)
                 assert any("missing for 12 hours" in line for line in said)
@@ -152,26 +151,12 @@ def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(
                 assert next_race(weekend) == "British Grand Prix"
             server.answer = complete
             refreshed(weekend, *addresses, now=now + HOUR)
-            assert rows_of(weekend) == before
-            assert lacked(weekend, server.url) == {}
-
-
-@pytest.mark.long(4)
-@pytest.mark.parametrize(("rounds", "is_alone"), [([18, 20], True), ([19], False)], ids=str)
-def test_a_cancelled_race_is_gone_at_the_next_daily_check(
-    lacking, weekend, tmp_path, rounds, is_alone
-):
-    complete, cancelled = lacking(), lacking(*rounds)
-    gone = rows_of(tmp_path / f"{'-'.join(map(str, rounds))}.db")
-    with served(complete) as server, served(complete) as other:
-        addresses = [server.url] if is_alone else [server.url, other.url]
-        refreshed(weekend, *addresses)
-        before = rows_of(weekend)
-        server.answer = cancelled
+            assert (rows_of(weekend), lacked(weekend, server.url)) == (before, {})
+        server.answer = lacks
         for hours in (0, 11.9):
-            refreshed(weekend, *addresses, now=NOW + DAY + hours * HOUR)
+            refreshed(weekend, *addresses, now=NOW + 2 * DAY + hours * HOUR)
             assert rows_of(weekend) == before
-        for days in (2, 3):  # another source does not bring it back
+        for days in (3, 4):  # another source does not bring it back
             refreshed(weekend, *addresses, now=NOW + days * DAY)
             found = rows_of(weekend)
             assert (found["races"], found["qualifying"]) == (gone["races"], gone["qualifying"])

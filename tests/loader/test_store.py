@@ -2,8 +2,6 @@
 becomes of a file that is damaged or used twice at once.
 """
 
-import json
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -274,26 +272,3 @@ def test_a_store_of_another_version_or_program_is_refused_and_stays_as_it_is(
     with pytest.raises(LoadError, match="exists and is not a store that this version of racedata"):
         Store(path)
     assert path.read_bytes() == before
-
-
-# What people read.
-
-
-@pytest.mark.skipif(not shutil.which("sqlite3"), reason="needs the program sqlite3")
-def test_the_sqlite3_program_shows_what_each_source_says(path, store):
-    put(store, results(1, "clark", "hill"))
-    put(store, results(1, "clark"), source="api")
-    store.put_calendar(stored_calendar("dump", a_race(1), a_race(2)))
-    store.order(["api", "dump"])
-
-    def shown(sql):
-        command = ["sqlite3", "-json", path, sql]
-        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-
-    assert shown("SELECT name FROM sources ORDER BY place") == [{"name": "api"}, {"name": "dump"}]
-    assert shown("SELECT source, race, kind, entrants FROM parts ORDER BY entrants") == [
-        {"source": "api", "race": "Grand Prix 1", "kind": "results", "entrants": 1},
-        {"source": "dump", "race": "Grand Prix 1", "kind": "results", "entrants": 2},
-    ]
-    races = "SELECT value ->> 'name' AS race FROM calendars, json_each(races)"
-    assert shown(races) == [{"race": "Grand Prix 1"}, {"race": "Grand Prix 2"}]

@@ -17,7 +17,6 @@ from support.stores import (
     in_order,
     put,
     results,
-    row_of,
 )
 
 from racedata.loader.correction_lines import Correction, Line
@@ -269,46 +268,11 @@ def test_a_correction_mends_a_wrong_calendar(store):
     assert news(store, a_delivery(API, wrong), corrections=[Line("x", correction)]) == []
 
 
-# Lists.
-
-
-def test_news_add_to_lists_and_replace_facts(store):
-    def drivers(*rows):
-        return a_delivery(API, CALENDAR, drivers=list(rows))
-
-    hill, clark = (row_of("drivers", 1, name) for name in ("hill", "clark"))
-    news(store, drivers(hill, clark))
-    news(store, drivers(hill | {"code": "HIL"}))
-    assert store.list_rows("api", "drivers") == [hill | {"code": "HIL"}, clark]
-
-
 # The keys of races.
 
 IMOLA = a_race(1, name="Imola", url="https://example.org/imola", circuitId="imola")
 MONACO = a_race(2, name="Monaco", url="https://example.org/monaco", circuitId="monaco")
 BEFORE = keyed([IMOLA, MONACO], [])
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"name": "Emilia-Romagna"},
-        {"name": "Emilia-Romagna", "url": None},
-        {"name": "Emilia-Romagna", "circuitId": "mugello", "date": "2023-09-01"},
-        {"circuitId": "mugello", "url": None, "date": "2023-09-01"},
-        {"round": 22},
-        {"date": MONACO["date"]},
-    ],
-)
-def test_a_race_keeps_its_key(changes):
-    monaco = MONACO | {"round": 1, "date": IMOLA["date"]}
-    races = keyed([monaco, IMOLA | changes], BEFORE)
-    assert [race["key"] for race in races] == ["Monaco", "Imola"]
-
-
-def test_if_two_races_exchange_their_names_the_keys_follow_the_names():
-    swapped = [IMOLA | {"name": "Monaco"}, MONACO | {"name": "Imola"}]
-    assert [race["key"] for race in keyed(swapped, BEFORE)] == ["Monaco", "Imola"]
 
 
 def test_a_key_stays_when_a_race_is_renamed_and_a_new_race_with_its_former_name_gets_its_own():
