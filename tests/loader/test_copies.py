@@ -135,23 +135,15 @@ def test_an_older_database_replaces_a_newer_one_only_on_request(database, other)
     assert database.read_bytes() == other.read_bytes()
 
 
-def test_an_older_database_replaces_the_sample_and_one_built_while_the_clock_was_ahead(
-    database, other
-):
-    changed(other, EARLIER)
-    loaded(other, database)
-    assert database.read_bytes() == other.read_bytes()
-    changed(database, LATER)
-    loaded(other, database)
-    assert database.read_bytes() == other.read_bytes()
-
-
-def test_the_sample_replaces_only_the_sample(tmp_path, database, other):
+def test_the_sample_replaces_only_the_sample_which_any_database_replaces(tmp_path, database, other):
     sample = shutil.copy(database, tmp_path / "sample.db")
     loaded(sample, database)
-    loaded(other, database)
+    loaded(changed(other, EARLIER), database)
     with pytest.raises(LoadError, match=f"{sample} is only the sample; expected the data itself"):
         loaded(sample, database)
+    changed(database, LATER)  # the clock was ahead
+    loaded(other, database)
+    assert database.read_bytes() == other.read_bytes()
 
 
 # Refreshing.
@@ -195,11 +187,6 @@ def test_a_database_at_a_url_is_compared(database, other):
         with pytest.raises(LoadError, match="is not an SQLite database"):
             compare(database, server.url, lambda text: None)
     assert lines
-
-
-def has_news(database, url):
-    refresh = Refresh(loader_settings(database), [url], None, lambda text: None, hurried)
-    return refresh.has_news(refresh.sources[0], [])
 
 
 def test_a_single_season_of_a_database_cannot_be_fetched(database, other):
@@ -247,6 +234,16 @@ def test_a_follower_downloads_an_unusable_database_only_once(database, other):
         server.publish(changed(other, "PRAGMA user_version = 11").read_bytes())
         assert "new data" in follower.check()
     assert database.read_bytes() == other.read_bytes()
+
+
+def test_a_server_without_entity_tags_has_no_news_between_the_daily_refreshes(database, other):
+    with served_file(other.read_bytes()) as server:
+        server.etag = ""
+        follower = FollowedServer(database, server)
+        assert "new data" in follower.followed.refresh()
+        assert follower.check() is None
+        assert follower.followed.refresh() == ""
+    assert server.asked == [("GET", 200), ("HEAD", 200), ("GET", 200)]
 
 
 def test_backends_with_different_entity_tags_cause_one_download_in_an_hour(database, other):

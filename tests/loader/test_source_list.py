@@ -33,6 +33,13 @@ from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.store import IN_MEMORY, Store, StoredSource
 
 JOLPICA, TRACINGINSIGHTS, RELEASE, OPENF1 = DEFAULT_LIST
+
+
+def unread(database):
+    """Loads the dumps of the list that were not read. Returns what it says."""
+    return load_unread(loader_settings(database), lambda text: None)
+
+
 OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
 
 
@@ -73,20 +80,20 @@ def test_a_new_api_joins_ahead_of_the_others_and_any_other_source_behind_them(be
 def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkeypatch):
     database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
 
-    def unread(*sources):
+    def loads(*sources):
         monkeypatch.setenv("RACEDATA_SOURCES", " ".join(map(str, sources)))
-        return load_unread(loader_settings(database), lambda text: None)
+        return unread(database)
 
-    assert unread(F1DB).endswith(f" from {F1DB}")
-    assert unread(F1DB) == ""
-    assert unread(dump, F1DB).endswith(f" from {dump} and {F1DB}")
-    assert "the list of sources has changed" in unread(F1DB, dump)  # both were read
-    assert unread(F1DB, dump) == ""
+    assert loads(F1DB).endswith(f" from {F1DB}")
+    assert loads(F1DB) == ""
+    assert loads(dump, F1DB).endswith(f" from {dump} and {F1DB}")
+    assert "the list of sources has changed" in loads(F1DB, dump)  # both were read
+    assert loads(F1DB, dump) == ""
     database.unlink()
-    assert "the list of sources has changed" in unread(dump, F1DB)
+    assert "the list of sources has changed" in loads(dump, F1DB)
     database.unlink()
     store_path(database).unlink()
-    assert unread(F1DB).endswith(f" from {F1DB}")
+    assert loads(F1DB).endswith(f" from {F1DB}")
 
 
 def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path, monkeypatch):
@@ -102,7 +109,7 @@ def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path,
             return found
 
         until_then.setattr(in_step, "wanted_list", then_loads)
-        assert load_unread(loader_settings(database), lambda text: None) == ""
+        assert unread(database) == ""
     with closing(Store(store_path(database))) as store:
         assert source_list.list_that_counts(store) == [str(dump)]
 
@@ -188,9 +195,9 @@ def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path,
 def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, monkeypatch):
     monkeypatch.setattr(source_list, "DEFAULT_LIST", [JOLPICA, str(F1DB), OPENF1])
     database = built(SAMPLE, tmp_path / "x.db")
-    assert load_unread(loader_settings(database), lambda text: None).endswith(f" from {F1DB}")
+    assert unread(database).endswith(f" from {F1DB}")
     assert select(database, "SELECT isSample FROM build") == [(0,)]
-    assert load_unread(loader_settings(database), lambda text: None) == ""
+    assert unread(database) == ""
 
 
 def test_the_dumps_of_the_default_list_are_loaded_once_the_service_has_begun_with_the_sample(
