@@ -58,8 +58,6 @@ CONSTRUCTORS_SO_FAR = (
 
 
 class Report(NamedTuple):
-    """The report of a build."""
-
     rows: Mapping[str, int]  # how many each table has
     lines: list[str]  # about all sources, with the misfits
     misfits: list[str]  # corrections that do not fit
@@ -223,7 +221,6 @@ def summary_of(applied: Sequence[Applied]) -> Iterator[str]:
 
 
 def copy_tables(stage: Stage) -> None:
-    """Copies all staged tables into the database, and adds the rows that follow from others."""
     db = stage.db
     for statement in CONSTRUCTORS_SO_FAR:
         db.execute(statement)

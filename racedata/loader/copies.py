@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from racedata import database
 from racedata.database import SCHEMA_VERSION
-from racedata.formats import utc_now, without_query
+from racedata.formats import without_query
 from racedata.hints import COMMAND
 from racedata.licences import SOURCES
 from racedata.loader.allowed import check_licence
@@ -68,8 +68,7 @@ def check_age(copy: Copy, existing: ExistingDatabase) -> None:
         return
     if is_sample > existing.is_sample:
         fault = "is only the sample; expected the data itself"
-    # If our clock was ahead, every database would be older for a long time.
-    elif built_at < existing.built_at <= utc_now():
+    elif built_at < existing.built_at:
         fault = (
             f"was built at {built_at}; the existing database is newer, built at {existing.built_at}"
         )

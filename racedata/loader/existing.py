@@ -51,7 +51,6 @@ def read_only_uri(path: Path) -> str:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Opens a database file."""
     return sqlite3.connect(read_only_uri(path), uri=True)
 
 

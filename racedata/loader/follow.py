@@ -170,7 +170,6 @@ class Follower:
         self.loop = CheckLoop(self.expected, utc, threads.sleep, say, self.complain)
 
     def run(self) -> None:
-        """Follows until the threads end, which leave the database intact."""
         work = partial(
             self.loop.keep_complete, self.make_complete, self.has_more_than_the_sample, self.begin
         )

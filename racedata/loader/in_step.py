@@ -24,9 +24,10 @@ def bring_into_step(
 
     With `loads_unread`, `load_unread` comes first. If that does something, nothing more is needed.
     """
+    must_build = is_behind(Path(settings.database))  # raises an error before anything is read
     if loads_unread and (line := load_unread(settings, progress)):
         return line
-    if is_behind(Path(settings.database)):
+    if must_build:
         return replace_from_store(settings, progress)[-1]
     return ""
 

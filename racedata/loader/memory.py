@@ -50,11 +50,6 @@ def refused_until(facts: Mapping[str, Any], now: datetime) -> str:
     return until if timestamp(now) < until <= timestamp(now + LONGEST_REFUSAL) else ""
 
 
-def remembered_requests(facts: Mapping[str, Any]) -> list[int]:
-    """When the latest requests to a source ended, in seconds since 1970. `facts` are as above."""
-    return list(facts.get("requests", []))
-
-
 def remember_followed(database: Path, sources: Sequence[tuple[str, str]]) -> None:
     """Remembers since when sources are followed, for monitors: by their names and addresses."""
     with suppress(OSError, sqlite3.Error, UnknownStore):

@@ -20,11 +20,11 @@ from racedata.loader.http import NotFetched
 from racedata.loader.load import load
 from racedata.loader.program import fault_text, run
 from racedata.loader.reading import put_all_read, read, sources_read_together
-from racedata.loader.rebuild import put_next_state, take_apart
+from racedata.loader.rebuild import put_next_state, store_of, take_apart
 from racedata.loader.replacement import identity_of_file, replace_file
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import check_licences, configured, put_source_list
-from racedata.loader.store import IN_MEMORY, Store, store_to_read
+from racedata.loader.store import IN_MEMORY, Store
 from racedata.loader.temporary import temporary_folder
 from racedata.settings import LoaderSettings
 
@@ -65,7 +65,7 @@ def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]
 
 def build_without_lock(path: Path, settings: LoaderSettings, progress: Progress) -> None:
     before, only_open = identity_of_file(str(path)), settings.is_only_open
-    with closing(store_to_read(path)) as store:
+    with store_of(path) as store:
         corrected = CorrectedRows(corrections_at(corrections_file(store, settings.corrections)))
     with (
         temporary_folder(f".{path.name}.", path.name, path.parent) as folder,

@@ -36,7 +36,14 @@ from racedata.loader.source_list import (
 )
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
-from racedata.loader.store import Store, changed_store, new_id, store_to_read
+from racedata.loader.store import (
+    IN_MEMORY,
+    Store,
+    UnknownStore,
+    changed_store,
+    new_id,
+    store_to_read,
+)
 from racedata.loader.threads import Sleep
 from racedata.loader.update import check_stored, put_whole
 from racedata.settings import LoaderSettings
@@ -166,7 +173,7 @@ def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str
 
 def is_behind(database: Path) -> bool:
     """Whether a database lacks what its store has, because it was lost, an earlier version built
-    it, or a program was killed. Raises LoadError or sqlite3.Error if it is damaged.
+    it, or a program was killed. Raises LoadError or sqlite3.Error if one of them cannot be used.
     """
     if is_older(database):
         return True
@@ -197,10 +204,14 @@ def without_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def store_of(database: Path) -> Iterator[Store]:
-    """A copy in memory of the store of a database. If that has none, or was built from another
-    one, it is taken apart.
+    """A copy in memory of the store of a database. If that has none, or one that this version
+    cannot read, or was built from another one, it is taken apart.
     """
-    with closing(store_to_read(database)) as store:
+    try:
+        store = store_to_read(database)
+    except UnknownStore:
+        store = Store(IN_MEMORY)
+    with closing(store):
         if not is_missing(database):
             with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
                 put_if_apart(existing, store)

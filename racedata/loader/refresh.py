@@ -20,7 +20,6 @@ from racedata.loader.memory import (
     refusal,
     refused_until,
     remember,
-    remembered_requests,
 )
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
@@ -105,7 +104,6 @@ class Refresh:
         return of_source.is_new
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
-        """Whether a source has new records or changed results."""
         history = self.recall(source)
         with self.limits_remembered(source, history):
             return source.has_news(expected, history, self.progress)
@@ -135,7 +133,7 @@ class Refresh:
             raise NotYet(
                 f"{without_query(source.address)}: refuses requests until {until}; try again then"
             )
-        source.pace.resume(remembered_requests(history.remembered))
+        source.pace.resume(history.remembered.get("requests", []))
         facts: dict[str, object] = {}
         try:
             yield facts

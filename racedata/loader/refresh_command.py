@@ -47,7 +47,6 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
 
 
 def listed_at(database: str) -> list[str]:
-    """The list of sources, without the sample."""
     try:
         with store_of(Path(database)) as store:
             addresses = wanted_list(store)

@@ -115,5 +115,4 @@ def check_licences(addresses: Sequence[str], only_open: bool) -> None:
 
 
 def dumps_in(addresses: Sequence[str]) -> list[str]:
-    """The dumps among these sources."""
     return [address for address in addresses if type_at(address).is_dump]

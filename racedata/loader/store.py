@@ -12,8 +12,8 @@ Four doors lead to the store of a database:
 | to read: a copy in memory | `store_to_read` | `rebuild.store_of` |
 | to write: one transaction | `changed_store` | `rebuild.NewDatabase.store`: locks the folder |
 
-Only what writes makes a new file, or replaces a damaged one. Whoever reads gets an empty store
-instead.
+Only what writes makes a new file, or replaces a damaged one; whoever reads gets an empty store
+instead. A store of another version stays as it is: only `store_of` does without it.
 """
 
 import json
@@ -204,7 +204,6 @@ class Store:
         return int(readings)
 
     def order(self, names: Sequence[str]) -> None:
-        """Sets the list of sources."""
         self.db.execute("UPDATE sources SET place = NULL")
         self.db.executemany(
             "UPDATE sources SET place = ? WHERE name = ?", list(enumerate(names, 1))
@@ -215,14 +214,12 @@ class Store:
         self.db.execute("UPDATE sources SET hasIds = 0 WHERE name = ?", (source,))
 
     def forget(self, name: str) -> None:
-        """Deletes what a source has said."""
         for table in ("calendars", "parts", "lists"):
             self.db.execute(f"DELETE FROM {table} WHERE source = ?", (name,))
 
     # Calendars.
 
     def calendars(self, name: str = "", season: int | None = None) -> list[StoredCalendar]:
-        """All calendars, or only a source's or a season's."""
         rows = self.db.execute(
             """SELECT * FROM calendars
                WHERE (?1 = '' OR source = ?1) AND (?2 IS NULL OR season = ?2)""",
@@ -237,7 +234,6 @@ class Store:
         return next(iter(self.calendars(name, season)), None)
 
     def put_calendar(self, calendar: StoredCalendar) -> None:
-        """Replaces a calendar."""
         *facts, races, counting, lacks = calendar
         counts = None if counting is None else as_json(counting)
         row = (*facts, as_json(races), counts, as_json(lacks))
@@ -256,7 +252,6 @@ class Store:
         return map(StoredPart._make, rows)
 
     def rows(self, part: StoredPart) -> tuple[list[str], list[list[Any]]]:
-        """The columns and the rows of a part."""
         columns, rows = self.content(part)
         return columns.split(), unpacked(rows)
 
@@ -389,14 +384,16 @@ def check(db: sqlite3.Connection, path: Path) -> None:
 
 
 def store_to_read(database: Path) -> Store:
-    """A copy in memory of the store of a database; an empty one if this version can read none."""
+    """A copy in memory of the store of a database; an empty one if there is none, or it is damaged.
+    Raises UnknownStore, because whatever a command then does, it could not be stored.
+    """
     path, store = store_path(database), Store(IN_MEMORY)
-    if path.is_file():  # a FIFO would block
+    if path.is_file() and path.stat().st_size:  # a FIFO would block
         if not os.access(path, os.R_OK):
             os.close(os.open(path, os.O_RDONLY))  # its error names the file; SQLite's does not
         # If a program was killed while it committed, the file must be writable to be read.
         with (
-            suppress(DamagedStore, UnknownStore),
+            suppress(DamagedStore),
             closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=60)) as file,
             damage_found(path),
         ):
@@ -437,7 +434,6 @@ def new_id() -> str:
 
 
 def packed(rows: Sequence[Sequence[Value]]) -> bytes:
-    """Rows as JSON, compressed if that is long."""
     text = orjson.dumps(rows)
     return zlib.compress(text, 1) if len(text) > LONG else text
 

@@ -10,6 +10,7 @@ from support.loads import (
     built,
     changed,
     facts_of,
+    racedata,
     remember,
     remembered,
     without,
@@ -17,7 +18,6 @@ from support.loads import (
 
 from racedata.database import store_path
 from racedata.loader import memory
-from racedata.loader.existing import checksum_at_end
 from racedata.loader.memory import remember_followed
 from racedata.loader.sources import history_of
 
@@ -62,13 +62,15 @@ def test_notes_count_until_the_database_is_from_another_store(tmp_path, source):
     assert remembered(database)[ONE[0]] == {"release": 3}
 
 
-def test_a_store_of_another_version_remembers_nothing_and_stays_as_it_is(database):
-    memory.remember(database, ONE[0], {"copied": checksum_at_end(database)})
+def test_a_store_of_another_version_stays_as_it_is_and_fails_before_anything_is_read(database):
+    memory.remember(database, ONE[0], {"release": 3})
     changed(store_path(database), "PRAGMA user_version = 2")
     before = store_path(database).read_bytes()
-    assert history(database).notes == history(database).remembered == {}
-    assert memory.copied_from(database) == []
-    memory.remember(database, ONE[0], {"release": 3})
+    said = "exists and is not a store that this version of racedata can read; remove it"
+    assert_refused("http://127.0.0.1:1/dump.zip", database, said)
+    refresh = racedata("refresh", "--from", "http://127.0.0.1:1/f1", "--database", database)
+    assert said in refresh.stderr
+    memory.remember(database, ONE[0], {"release": 4})
     remember_followed(database, [ONE])
     assert store_path(database).read_bytes() == before
 

@@ -7,7 +7,6 @@ import shutil
 import signal
 import time
 from contextlib import closing
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -17,12 +16,10 @@ from support.apis import FAULTS, answers_of, hurried, refreshed, served
 from support.loads import (
     RECORDS,
     built,
-    changed,
     edited,
     loader_settings,
     race_ids,
     racedata,
-    remember,
     remembered,
     rows_of,
     select,
@@ -39,7 +36,7 @@ from support.refreshes import (
     state,
     with_a_penalty,
 )
-from support.releases import answers_of_release, released, zip_of
+from support.releases import zip_of
 
 from racedata.database import store_path
 from racedata.hints import COMMAND
@@ -47,9 +44,7 @@ from racedata.loader import refresh_command
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.follow import Follower
-from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
-from racedata.loader.schedule import Expected
 from racedata.loader.sources import Pace
 from racedata.loader.store import Store
 from racedata.loader.threads import Threads
@@ -161,23 +156,6 @@ def test_races_that_a_calendar_lacks_for_an_hour_stay_and_cancelled_ones_are_gon
             found = rows_of(weekend)
             assert (found["races"], found["qualifying"]) == (gone["races"], gone["qualifying"])
         assert lacked(weekend, server.url) == {}
-
-
-def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_one(
-    behind, complete, finished, tmp_path
-):
-    edit = {"races": lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[10] else row}
-    incomplete = built(
-        edited(finished, tmp_path / "incomplete", **edit), tmp_path / "incomplete.db"
-    )
-    with served(answers_of(client(incomplete))) as server:
-        said, _ = refreshed(behind, server.url)
-    why = (
-        "missing from the source's calendar; that calendar is not used until every such race has "
-        "been missing for 12 hours"
-    )
-    assert f"2023 British Grand Prix: {why}" in said
-    assert rows_of(behind) == rows_of(complete)
 
 
 def lacked(database, source):
@@ -401,19 +379,6 @@ def test_the_requests_of_a_refresh_count_for_the_next_one(api, behind):
     assert waits[0] == 0 < waits[1]
 
 
-def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(
-    behind, complete, finished, tmp_path
-):
-    with served(answers_of(client(with_a_penalty(finished, tmp_path, 9)))) as server:
-        refreshed(behind, server.url, now=datetime(2099, 1, 1, tzinfo=UTC).timestamp())
-    assert rows_of(behind)["results"] != rows_of(complete)["results"]
-    load([str(finished)], loader_settings(behind, CORRECTIONS), lambda text: None)
-    assert rows_of(behind)["results"] == rows_of(complete)["results"]
-    assert "2099" not in str(
-        select(behind, "SELECT readAt FROM sources UNION ALL SELECT fetchedAt FROM origins")
-    )
-
-
 def test_a_missing_season_gets_its_calendar_from_f1db(behind, tmp_path):
     with pytest.raises(LoadError, match=f"^{F1DB}: no season 2030; it has 1957 to 2025$"):
         refreshed(behind, str(F1DB), season=2030)
@@ -427,31 +392,3 @@ def test_a_missing_season_gets_its_calendar_from_f1db(behind, tmp_path):
     found = select(behind, "SELECT round, name FROM races WHERE year = 2024 ORDER BY round")
     assert found == [(9, "Austrian Grand Prix"), (18, "United States Grand Prix")]
     assert origins_of(behind, 18).get("results") is None
-
-
-def expected(kind, is_stored):
-    """Records of 2023/18, as follow.py asks for them."""
-    return Expected(2023, 18, "race", kind, datetime(2023, 10, 22, 19, tzinfo=UTC), is_stored)
-
-
-def test_an_api_has_news_if_it_has_missing_records_or_other_results(api, behind, complete, threads):
-    """The preferred source is asked last, as in a refresh. A release has news if its checksum is
-    new.
-    """
-    with released(answers_of_release(F1DB)) as release:
-        file = f"{release.url}/f1db-csv.zip"
-        addresses = f"{api.url}/", file
-        f1db, source = Follower(loader_settings(behind), addresses, True, threads).sources()
-        assert "lap_times" not in f1db.source.kinds
-        assert {"results", "lap_times"} < {*source.source.kinds}
-        assert source.has_news([expected("results", False)])
-        assert "results 165 rows (+20)" in source.refresh()
-        assert rows_of(behind) == rows_of(complete)
-        assert not source.has_news([expected("results", True)])
-        changed(behind, "UPDATE results SET points = '99' WHERE raceId = 67")
-        remember(behind, {api.url: {"seen": None}})  # as if the API had changed them
-        assert source.has_news([expected("results", True)])
-        assert f1db.has_news([])
-        assert "new data" in f1db.refresh()
-        assert not f1db.has_news([])
-        assert f1db.refresh() == ""

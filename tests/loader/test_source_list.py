@@ -145,17 +145,11 @@ def test_a_dump_that_is_removed_or_loaded_later_counts_more_than_the_same_variab
     assert loaded("load").endswith(f" from {F1DB} and {dump}")
 
 
-def test_two_addresses_of_one_named_source_are_refused_and_the_same_one_twice_is_one(
-    tmp_path, monkeypatch
-):
+def test_two_addresses_of_one_named_source_are_refused_and_the_same_one_twice_is_one(tmp_path):
     database, copy = tmp_path / "x.db", shutil.copytree(F1DB, tmp_path / "copy")
     said = f"{F1DB} and {copy} are both f1db; expected one of them; nothing was changed"
     run = racedata("load", F1DB, copy, "--database", database)
     assert (run.returncode, run.stderr) == (1, f"racedata load: {said}\n")
-    monkeypatch.setenv("RACEDATA_SOURCES", f"{F1DB} {copy}")
-    run = racedata("refresh", "--database", built(SAMPLE, database))
-    assert (run.returncode, run.stderr) == (1, f"racedata refresh: {said}\n")
-    monkeypatch.delenv("RACEDATA_SOURCES")
     once = select(built(SAMPLE, database), "SELECT * FROM results")
     run = racedata("load", SAMPLE, SAMPLE, "--database", database)
     assert run.returncode == 0 and select(database, "SELECT * FROM results") == once
