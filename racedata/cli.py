@@ -72,7 +72,7 @@ def needed_at(path: str) -> str:
                 f"{'its sources' if is_open else 'the sample'}"
             )
         if can_be_built_again(Path(path)):
-            return "the database was built by an earlier version: rebuilding it from its own tables"
+            return "the database was built by an earlier version: rebuilding it"
     return ""
 
 

@@ -1,14 +1,14 @@
 """How texts are read and written, each way once.
 
-Both halves use most of the functions, but only the loader uses `is_timestamp` and `abridged`. A
-format that only the service needs is in the module that needs it.
+Both halves use most of the functions, but only the loader uses `abridged`. A format that only the
+service needs is in the module that needs it.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeGuard
+from typing import Any
 
 Json = dict[str, Any]  # an object of JSON
 
@@ -54,14 +54,6 @@ def timestamp(time: datetime) -> str:
 
 def utc_now() -> str:
     return timestamp(datetime.now(UTC))
-
-
-def is_timestamp(text: object) -> TypeGuard[str]:
-    """Whether this is a text in the form of `timestamp`, of a time that exists."""
-    try:
-        return isinstance(text, str) and text == timestamp(datetime.fromisoformat(text))
-    except ValueError:
-        return False
 
 
 def plural(noun: str, count: float) -> str:

@@ -16,8 +16,7 @@ COMMAND = shlex.quote(sys.argv[0]) if os.path.basename(sys.argv[0]) == "racedata
 
 # What to do about a file that cannot be used.
 BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"
-# from its sources, or from its own tables
-REBUILD = f"to rebuild it, run: {COMMAND} load --database FILE"
+REBUILD = f"to rebuild it, run: {COMMAND} build --database FILE"
 REPLACE = (
     "to build a new one (records added by refreshes are lost), run: "
     f"{COMMAND} load SOURCE --replace --database FILE"

@@ -42,15 +42,6 @@ def test_a_time_that_is_written_and_read_is_the_same(time):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["2023-02-30T00:00:00Z", "2023-07-02T24:00:00Z", "2023-07-02T13:00:00", "zzzz", "", None],
-)
-def test_a_text_is_a_timestamp_only_if_it_has_its_form(text):
-    assert formats.is_timestamp(formats.utc_now())
-    assert not formats.is_timestamp(text)
-
-
-@pytest.mark.parametrize(
     ("count", "said"), [(0, "0 races"), (1, "1 race"), (2, "2 races"), (1149, "1,149 races")]
 )
 def test_a_number_of_things_has_the_right_form(count, said):

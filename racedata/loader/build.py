@@ -58,8 +58,6 @@ CONSTRUCTORS_SO_FAR = (
 
 
 class Report(NamedTuple):
-    """The report of a build."""
-
     rows: Mapping[str, int]  # how many each table has
     lines: list[str]  # about all sources, with the misfits
     misfits: list[str]  # corrections that do not fit
@@ -92,7 +90,7 @@ def build_database(
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")  # only now: no database can be attached in a transaction
         filling = Filling(stage, store, choice, corrected, build_time())
-        for source in filling.sources:
+        for source in store.sources():
             check_licence(source.address, source.licence, only_open)
         applied = fill_and_correct(filling)
         copy_tables(stage)
@@ -223,7 +221,6 @@ def summary_of(applied: Sequence[Applied]) -> Iterator[str]:
 
 
 def copy_tables(stage: Stage) -> None:
-    """Copies all staged tables into the database, and adds the rows that follow from others."""
     db = stage.db
     for statement in CONSTRUCTORS_SO_FAR:
         db.execute(statement)

@@ -38,7 +38,7 @@ from racedata.loader.reading import ReadSources, put_all_read, read
 from racedata.loader.rebuild import store_of
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
-from racedata.loader.store import IN_MEMORY, Store
+from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
 from racedata.model import KINDS, TABLE_BY_NAME, TABLE_OF
 from racedata.settings import LoaderSettings
@@ -145,8 +145,9 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     sqlite3.Error or OSError.
     """
     source = second_opinion(address)
+    ExistingDatabase(path).close()  # raises LoadError if it is missing, or of an earlier version
     with (
-        closing(copy_of_store(path)) as store,
+        store_of(path) as store,
         temporary_folder("racedata-", path.name) as folder,
     ):
         with read([source], progress) as group, store.transaction():
@@ -160,15 +161,6 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
             found = differences_from(db, [public_name(name) for name in names])
     compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]
     return found, [*built.remarks, *compared]
-
-
-def copy_of_store(path: Path) -> Store:
-    """A copy in memory of the store of a database; of one without a store, what it has."""
-    ExistingDatabase(path).close()  # raises LoadError if it is missing, or of an earlier version
-    store = Store(IN_MEMORY)
-    with store_of(path) as original:
-        original.db.backup(store.db)
-    return store
 
 
 def put_last(

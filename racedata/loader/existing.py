@@ -51,9 +51,6 @@ def read_only_uri(path: Path) -> str:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Opens a database file. Raises LoadError for a FIFO, for which SQLite would wait."""
-    if path.exists() and not path.is_file():
-        raise LoadError(f"{path} is not a regular file; expected a database of racedata")
     return sqlite3.connect(read_only_uri(path), uri=True)
 
 
@@ -103,9 +100,6 @@ class ExistingDatabase:
         stage.db.execute(RESULTS_ARE_ENTRIES)
         return []
 
-    def unfinished(self) -> set[int]:
-        return unfinished_in(self.db)
-
     def first_season(self, listed: Sequence[int]) -> int:
         """The first season to bring, if a source lists these.
 
@@ -115,7 +109,7 @@ class ExistingDatabase:
         (latest,) = self.db.execute(LATEST).fetchone()
         # The sample lacks most seasons, even before its first.
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
-        return min([int(latest), *self.unfinished(), *missing])
+        return min([int(latest), *unfinished_in(self.db), *missing])
 
     @contextmanager
     def attached(self, path: Path) -> Iterator[sqlite3.Connection]:
@@ -173,7 +167,6 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
 
 def checksum_at_end(path: Path) -> str:
     """The checksum at the end of a database file. Raises OSError if it cannot be read."""
-    # without O_NONBLOCK, a FIFO at the path would block
-    with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+    with path.open("rb") as file:
         file.seek(-database.CHECKSUM_BYTES, os.SEEK_END)
         return file.read().hex()

@@ -35,7 +35,6 @@ from racedata.loader.schedule import (
     soon_after,
     to_ask,
 )
-from racedata.loader.source_list import stored_name
 from racedata.loader.sources import Pace, Source, source_at, whole_database
 from racedata.loader.threads import Sleep, Threads
 from racedata.settings import LoaderSettings
@@ -171,7 +170,6 @@ class Follower:
         self.loop = CheckLoop(self.expected, utc, threads.sleep, say, self.complain)
 
     def run(self) -> None:
-        """Follows until the threads end, which leave the database intact."""
         work = partial(
             self.loop.keep_complete, self.make_complete, self.has_more_than_the_sample, self.begin
         )
@@ -194,8 +192,8 @@ class Follower:
         is_listed = not (is_whole or self.is_named)
         line = line or bring_into_step(self.settings, progress, loads_unread=is_listed)
         progress("")
-        names = [stored_name(self.path, source_at(address)) for address in self.addresses]
-        remember_followed(self.path, names)
+        sources = map(source_at, self.addresses)
+        remember_followed(self.path, [(source.name, source.address) for source in sources])
         return line
 
     def has_more_than_the_sample(self) -> bool:

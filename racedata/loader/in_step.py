@@ -1,18 +1,13 @@
 """Brings a database, its store and the list of sources into step: what `refresh` does before it
-asks a source, what `build` does, and what a load does without a source.
-
-What is necessary depends on the condition of the files (`rebuild.Condition`) and on the list.
+asks a source.
 """
 
 from pathlib import Path
 
-from racedata.database import can_be_built_again
-from racedata.loader.errors import LoadError, Progress
-from racedata.loader.load import load, load_into, make_default_folder
-from racedata.loader.memory import copied_from
+from racedata.loader.errors import Progress
+from racedata.loader.load import load_into, make_default_folder
 from racedata.loader.rebuild import (
-    Condition,
-    condition_at,
+    is_behind,
     new_database,
     replace_from_store,
     store_of,
@@ -25,19 +20,15 @@ from racedata.settings import LoaderSettings
 def bring_into_step(
     settings: LoaderSettings, progress: Progress, loads_unread: bool = False
 ) -> str:
-    """Builds the database again if it is lost, of an earlier version, or behind its store. Returns
-    what it did, in one line.
+    """Builds the database again if it is behind its store. Returns what it did, in one line.
 
     With `loads_unread`, `load_unread` comes first. If that does something, nothing more is needed.
     """
+    must_build = is_behind(Path(settings.database))  # raises an error before anything is read
     if loads_unread and (line := load_unread(settings, progress)):
         return line
-    condition = condition_at(Path(settings.database))
-    if condition is Condition.OLDER:
-        # its sources may have tables that the earlier version of racedata did not load
-        return load_or_rebuild(settings, progress)[-1]
-    if condition in (Condition.LOST, Condition.BEHIND):
-        return replace_from_store(settings, progress, condition.value)[-1]
+    if must_build:
+        return replace_from_store(settings, progress)[-1]
     return ""
 
 
@@ -69,37 +60,10 @@ def unread_at(path: Path) -> tuple[list[str], bool]:
     """The dumps of the list, if one of them was never read whole; and whether the list is not the
     one by which the database was built.
     """
-    with store_of(path, may_write=True) as store:
+    with store_of(path) as store:
         addresses, known = wanted_list(store), store.known_sources()
         dumps = dumps_in(addresses)
         if {*dumps} != {SAMPLE_NAME}:  # which leaves the list when another dump is loaded
             dumps = [address for address in dumps if address != SAMPLE_NAME]
         is_read = {*dumps} <= {source.address for source in known if source.is_loaded}
         return [] if is_read else dumps, bool(known) and addresses != list_that_counts(store)
-
-
-def load_or_rebuild(settings: LoaderSettings, progress: Progress) -> list[str]:
-    """Reads the sources of the last load again, or copies its whole database. If that fails and an
-    earlier version built the database, builds it from the store. Returns a report. Raises what
-    `load` does.
-    """
-    path = Path(settings.database)
-    try:
-        return load(copied_from(path), settings, progress)
-    except (LoadError, OSError) as error:
-        if not can_be_built_again(path):
-            raise
-        return replace_from_store(settings, progress, f"its source failed: {error}")
-
-
-def replace_if_different(settings: LoaderSettings, progress: Progress) -> list[str]:
-    """Builds the database from its store, without a request, and replaces it if it differs."""
-    database = settings.database
-    condition = condition_at(Path(database))
-    if condition in (Condition.MISSING, Condition.LOST, Condition.OLDER):
-        return replace_from_store(settings, progress, condition.value)
-    with new_database(settings) as new, new.store() as (store, corrected):
-        report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
-    if not report.differences:
-        return [*report.misfits, f"{database}: nothing new"]
-    return [*report.lines, *report.differences, f"{database}: {report.seasons}"]

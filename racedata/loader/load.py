@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from racedata.database import default_path, store_path
+from racedata.database import default_path
 from racedata.loader.copies import clear_for_copy, install_copy
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
@@ -22,12 +22,12 @@ from racedata.loader.source_list import (
     check_licences,
     configured,
     dumps_in,
-    is_new_list,
+    is_changed,
     put_source_list,
     wanted_list,
 )
 from racedata.loader.sources import Source, whole_database
-from racedata.loader.store import opened_store
+from racedata.loader.store import store_to_read
 from racedata.settings import LoaderSettings
 
 
@@ -93,7 +93,7 @@ def load_whole(
         raise LoadError(f"{database}: is the database itself; expected another file")
     with source.copied(progress) as copy, new_database(settings, may_replace=replace) as new:
         existing = None if replace else new.existing
-        install_copy(copy, new.file.path, existing, settings.is_only_open)
+        install_copy(copy, new.path, existing, settings.is_only_open)
     clear_for_copy(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]
@@ -103,15 +103,13 @@ def loaded_before(path: Path, existing: ExistingDatabase | None) -> list[str]:
     """The dumps in RACEDATA_SOURCES if it has changed since they were read, or else those of the
     last load; the sample if there are none.
     """
-    if is_new_list(path) and (dumps := dumps_in(configured())):
-        return dumps
-    if existing:
-        return existing.loaded_sources
-    if store_path(path).exists():  # only the database is lost
-        with closing(opened_store(path)) as store:
-            loaded = [source.address for source in store.sources() if source.is_loaded]
-        return loaded or [SAMPLE_NAME]
-    return [SAMPLE_NAME]
+    with closing(store_to_read(path)) as store:
+        if is_changed(store) and (dumps := dumps_in(configured())):
+            return dumps
+        if existing:
+            return existing.loaded_sources
+        # the database is missing, perhaps lost
+        return [source.address for source in store.sources() if source.is_loaded] or [SAMPLE_NAME]
 
 
 def make_default_folder(database: str) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import Progress
-from racedata.loader.in_step import load_or_rebuild
 from racedata.loader.load import load, make_default_folder
 from racedata.loader.memory import copied_from
 from racedata.loader.program import add_database_argument, run, settings_of, unwanted_option
@@ -54,11 +53,10 @@ def main(arguments: Sequence[str]) -> None:
     def work(progress: Progress) -> list[str]:
         make_default_folder(settings.database)
         has_options = parsed.only or parsed.corrections != parser.get_default("corrections")
-        whole = whole_database(sources or copied_from(Path(settings.database)))
+        addresses = sources or copied_from(Path(settings.database))
+        whole = whole_database(addresses)
         if whole and has_options:
             raise unwanted_option(whole.address, "neither --only nor --corrections")
-        if not sources:
-            return load_or_rebuild(settings, progress)
-        return load(sources, settings, progress, replace=parsed.replace, only=parsed.only)
+        return load(addresses, settings, progress, replace=parsed.replace, only=parsed.only)
 
     run("load", parsed.database, work)

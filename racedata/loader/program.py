@@ -6,12 +6,13 @@ import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
+from shutil import disk_usage
+from tempfile import gettempdir
 
 from racedata.formats import printable, without_query
 from racedata.loader.errors import FAULTS, LoadError, Progress, no_space_for_temporary_files
-from racedata.loader.replacement import has_no_temporary_space, identity_of_file
+from racedata.loader.replacement import identity_of_file
 from racedata.loader.signals import interrupted_by_end_signals
 from racedata.settings import FILE, LoaderSettings, SettingError, argument
 
@@ -43,7 +44,7 @@ def unwanted_option(whole: str, expected: str) -> LoadError:
 
 def progress_of_terminal() -> Progress:
     """A function that shows progress if stderr is a terminal, and else does nothing."""
-    if sys.stderr and sys.stderr.isatty():
+    if sys.stderr.isatty():
         return lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
     return lambda text: None
 
@@ -84,7 +85,9 @@ def run(
 def fault_text(error: Exception, database: str) -> str:
     """What one of FAULTS says, in one line."""
     folder = os.path.dirname(os.path.realpath(database))
-    if has_no_temporary_space(error, folder):
+    # SQLite has deleted its file by now. The disk that had no space is still the one with less.
+    is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    if is_full and disk_usage(gettempdir()).free < disk_usage(folder).free:
         error = no_space_for_temporary_files()
     match error:
         case MemoryError():
@@ -100,30 +103,20 @@ def fault_text(error: Exception, database: str) -> str:
 
 
 def what_to_do(error: Exception, folder: str) -> str:
-    """A hint for the operator if the folder of the database is full or cannot be written, or if
-    files may not become so large. Empty for other errors.
+    """A hint for the operator if the folder of the database is full or cannot be used. Empty for
+    other errors.
     """
     number = error.errno if isinstance(error, OSError) else None
-    if number == errno.EFBIG or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE:
-        with suppress(ImportError):  # not on Windows
-            import resource
-
-            limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-            if limit != resource.RLIM_INFINITY:
-                return f"; files may have {limit:,} bytes at most: raise this limit (ulimit -f)"
     if number in (errno.ENOSPC, errno.EDQUOT) or (
         isinstance(error, sqlite3.Error) and "disk is full" in str(error)
     ):
         return f"; free some space in {folder}"
     path = str(getattr(error, "filename", ""))
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) and path.startswith(folder):
-        if os.path.isfile(path) and not os.access(path, os.R_OK):
-            return f"; let user {os.geteuid()} read {path}"
-        if os.path.isfile(path) and not os.access(path, os.W_OK):
-            return f"; let user {os.geteuid()} write to {path}"
-        while not os.path.isdir(folder):  # find the nearest folder that exists
-            folder = os.path.dirname(folder)
-        return f"; let user {os.geteuid()} write to {folder}"
+        while not os.path.exists(path):  # find the nearest that exists
+            path = os.path.dirname(path)
+        verb = "write to" if os.access(path, os.R_OK) else "read"
+        return f"; let user {os.geteuid()} {verb} {path}"
     return ""
 
 

@@ -7,25 +7,22 @@ no other has been.
 
 import os
 import sys
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from racedata.database import OLDEST_VERSION, is_missing
+from racedata.database import is_missing
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CorrectedRows, corrections_at
+from racedata.loader.corrections import CorrectedRows, corrections_at, corrections_file
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import ExistingDatabase
 from racedata.loader.http import NotFetched
 from racedata.loader.load import load
-from racedata.loader.memory import corrections_to_use
-from racedata.loader.program import run
+from racedata.loader.program import fault_text, run
 from racedata.loader.reading import put_all_read, read, sources_read_together
-from racedata.loader.rebuild import put_next_state, take_apart
+from racedata.loader.rebuild import put_next_state, store_of
 from racedata.loader.replacement import identity_of_file, replace_file
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import check_licences, configured, put_source_list
-from racedata.loader.store import IN_MEMORY, Store
+from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
 from racedata.settings import LoaderSettings
 
@@ -36,29 +33,21 @@ def provide(database: str) -> None:
     If the sample is not allowed, it loads the sources in RACEDATA_SOURCES. If one of them is out of
     reach, it prints the line and exits with EX_TEMPFAIL: a later start may succeed.
     """
-    is_out_of_reach = False
     settings = replace(LoaderSettings.read(os.environ), database=database)
 
     def work(progress: Progress) -> list[str]:
-        nonlocal is_out_of_reach
         path = Path(os.path.realpath(database))
         path.parent.mkdir(parents=True, exist_ok=True)
         if is_missing(path) and settings.is_only_open:
             try:
                 return load_open_sources(settings, progress)
-            except NotFetched:
-                is_out_of_reach = True
-                raise
+            except NotFetched as error:
+                print(f"racedata serve: {fault_text(error, database)}", file=sys.stderr)
+                sys.exit(os.EX_TEMPFAIL)
         build_without_lock(path, settings, progress)
         return []
 
-    try:
-        run("serve", database, work, replaces=False)
-    except SystemExit as error:
-        if not is_out_of_reach:
-            raise
-        print(error, file=sys.stderr)
-        sys.exit(os.EX_TEMPFAIL)
+    run("serve", database, work, replaces=False)
 
 
 def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]:
@@ -73,21 +62,20 @@ def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]
 
 
 def build_without_lock(path: Path, settings: LoaderSettings, progress: Progress) -> None:
-    before, only_open = identity_of_file(str(path)), settings.is_only_open
-    corrected = CorrectedRows(corrections_at(corrections_to_use(path, settings.corrections)))
+    before = identity_of_file(str(path))
     with (
         temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
-        closing(Store(IN_MEMORY)) as store,
+        store_of(path) as store,
     ):
+        corrected = CorrectedRows(corrections_at(corrections_file(store, settings.corrections)))
         if is_missing(path):
+            store.clear()
             put_sample(store, corrected, progress)
-        else:
-            with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
-                take_apart(existing, store)
-        build_database(folder / path.name, store, corrected, progress, only_open=only_open)
+        new = folder / path.name
+        build_database(new, store, corrected, progress, only_open=settings.is_only_open)
         # If the file has changed, a load has ended, and its data is better.
         if identity_of_file(str(path)) == before:
-            replace_file(folder / path.name, path)
+            replace_file(new, path)
 
 
 def put_sample(store: Store, corrected: CorrectedRows, progress: Progress) -> None:

@@ -1,17 +1,15 @@
 """Builds a new database from the store, and replaces the old one: what every command does that
 changes what the store has.
 
-It also finds in which condition both are, and takes the database apart if the store is lost.
-in_step.py decides what a condition needs.
+It also finds which of both is behind, and takes the database apart if the store is lost. in_step.py
+adds the list of sources.
 """
 
 import gc
-import secrets
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
@@ -25,10 +23,10 @@ from racedata.loader.corrections import (
     remember_corrections,
 )
 from racedata.loader.delivery import delivery_of
-from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
-from racedata.loader.replacement import NewFile, has_no_temporary_space, replacement
+from racedata.loader.replacement import replacement
 from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
 from racedata.loader.source_list import (
     after_load,
@@ -38,7 +36,14 @@ from racedata.loader.source_list import (
 )
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
-from racedata.loader.store import IN_MEMORY, Store, opened_store, store_to_read
+from racedata.loader.store import (
+    IN_MEMORY,
+    Store,
+    UnknownStore,
+    changed_store,
+    new_id,
+    store_to_read,
+)
 from racedata.loader.threads import Sleep
 from racedata.loader.update import check_stored, put_whole
 from racedata.settings import LoaderSettings
@@ -49,28 +54,35 @@ class NewDatabase:
     """A new database, and the one that it replaces, if there is one.
 
     The block of `store` ends first, and commits the store; then the block of `new_database` ends,
-    and puts the file in place. If the program is killed in between, the database is BEHIND its
+    and puts the file in place. If the program is killed in between, the database is behind its
     store, and the next command builds it again.
     """
 
-    file: NewFile
-    settings: LoaderSettings  # with the path where it is put
+    path: Path  # of the new file
+    settings: LoaderSettings  # with the path of the old one
     existing: ExistingDatabase | None
 
     def stay(self) -> None:
         """Leaves the old database, or none, in its place."""
-        self.file.is_wanted = False
+        self.path.unlink()
 
     @contextmanager
     def store(self) -> Iterator[tuple[Store, CorrectedRows]]:
         """The store, in a transaction, and the corrections: to change the store, and then `build`
         the database from it.
         """
-        with changed_store(Path(self.settings.database)) as store:
-            if self.existing:
-                put_if_apart(self.existing, store)
-            file = corrections_file(store, self.settings.corrections)
-            yield store, CorrectedRows(corrections_at(file))
+        database = Path(self.settings.database)
+        is_new = not store_path(database).exists()
+        try:
+            with without_garbage_collection(), changed_store(database) as store:
+                if self.existing:
+                    put_if_apart(self.existing, store)
+                file = corrections_file(store, self.settings.corrections)
+                yield store, CorrectedRows(corrections_at(file))
+        except BaseException:
+            if is_new:
+                store_path(database).unlink(missing_ok=True)
+            raise
 
     def build(
         self,
@@ -93,15 +105,7 @@ class NewDatabase:
         put_next_state(
             store, corrected.corrections, old.state if old and not old.is_sample else None
         )
-        try:
-            report = build_database(
-                self.file.path, store, corrected, progress, old, settings.is_only_open
-            )
-        except sqlite3.Error as error:
-            # before the store is rolled back: that frees space
-            if has_no_temporary_space(error, self.file.path.parent):
-                raise no_space_for_temporary_files() from None
-            raise
+        report = build_database(self.path, store, corrected, progress, old, settings.is_only_open)
         if may_stay:
             report = report._replace(differences=self.differences(progress, *others))
             if old and not report.differences:
@@ -111,9 +115,9 @@ class NewDatabase:
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
         """A line for each table that differs: see compare/tables.py."""
-        if not self.existing:
+        if not self.existing or is_older(self.existing.path):
             return ["a new database"]
-        with self.existing.attached(self.file.path) as new:
+        with self.existing.attached(self.path) as new:
             return differences(self.existing.db, new, progress, *others)
 
 
@@ -129,7 +133,7 @@ def put_next_state(
     """
     id, revision = store.state
     is_of_sample = id.startswith(SAMPLE_NAME)
-    next_state = secrets.token_hex(8) if is_of_sample else id, revision + 1
+    next_state = new_id() if is_of_sample else id, revision + 1
     store.state = fixed_state(store, facts, before) or next_state
 
 
@@ -143,81 +147,49 @@ def new_database(
     file. `sleep` is as in `replacement`.
     """
     path = Path(settings.database)
-    with replacement(settings.database, sleep) as file, ExitStack() as stack:
+    with replacement(settings.database, sleep) as new, ExitStack() as stack:
         existing = None
         if not is_missing(path):
             with suppress(*([LoadError, sqlite3.Error] if may_replace else [])):
                 existing = ExistingDatabase(path, OLDEST_VERSION)
                 stack.enter_context(closing(existing))
-        yield NewDatabase(file, settings, existing)
+        yield NewDatabase(new, settings, existing)
 
 
-def replace_from_store(settings: LoaderSettings, progress: Progress, reason: str) -> list[str]:
-    """Builds the database from the store, without a request. Returns a report.
-
-    If the store is lost, the database is taken apart.
+def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str]:
+    """Builds the database from its store, without a request, and replaces it if it differs. Returns
+    a report.
     """
+    database = settings.database
     with new_database(settings) as new, new.store() as (store, corrected):
-        report = new.build(store, corrected, progress)
-    return [
-        *report.lines,
-        f"{settings.database}: {report.seasons} from its store, because {reason}",
-    ]
+        report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
+    if not report.differences:
+        return [*report.misfits, f"{database}: nothing new"]
+    return [*report.lines, *report.differences, f"{database}: {report.seasons} from its store"]
 
 
-# The condition of a database and its store.
+# Which of a database and its store is to be made from the other.
 
 
-class Condition(Enum):
-    """The condition of a database and its store, in words."""
-
-    MISSING = "there is no database, and nothing from which to build it"
-    LOST = "the database was lost"  # somebody has removed the file
-    OLDER = "an earlier version of racedata built the database"
-    APART = "the database was built from another store, or this is an older copy of its store"
-    BEHIND = "the store has changed since it was built"  # a program was killed
-    IN_STEP = "the database was built from what the store has"
-
-
-def condition_at(database: Path) -> Condition:
-    """The condition of the files at a path. Raises LoadError or sqlite3.Error if one is damaged."""
+def is_behind(database: Path) -> bool:
+    """Whether a database lacks what its store has, because it was lost, an earlier version built
+    it, or a program was killed. Raises LoadError or sqlite3.Error if one of them cannot be used.
+    """
     if is_older(database):
-        return Condition.OLDER
-    if not store_path(database).exists():
-        return Condition.MISSING if is_missing(database) else Condition.APART
-    with closing(opened_store(database, checks=False)) as store:
+        return True
+    with closing(store_to_read(database)) as store:
         if is_missing(database):
-            return Condition.LOST if store.sources() else Condition.MISSING
+            return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
-            return condition_of(store, existing)
+            return is_behind_store(existing, store)
 
 
-def condition_of(store: Store, existing: ExistingDatabase) -> Condition:
-    id, revision = existing.state
-    if id == store.state[0]:
-        if revision == store.state[1]:
-            return Condition.IN_STEP
-        return Condition.BEHIND if revision < store.state[1] else Condition.APART
+def is_behind_store(existing: ExistingDatabase, store: Store) -> bool:
+    (id, revision), (store_id, newest) = existing.state, store.state
+    if id == store_id:
+        return revision < newest
     # The service builds the sample if the database is lost: it is not what the sources say.
-    has_more = any(not source.is_sample for source in store.known_sources())
-    return Condition.BEHIND if existing.is_sample and has_more else Condition.APART
-
-
-@contextmanager
-def changed_store(database: Path) -> Iterator[Store]:
-    """The store of a database, in a transaction. A new one is removed if the block raises."""
-    is_new = not store_path(database).exists()
-    try:
-        with (
-            without_garbage_collection(),
-            closing(opened_store(database)) as store,
-            store.transaction(),
-        ):
-            yield store
-    except BaseException:
-        if is_new:
-            store_path(database).unlink(missing_ok=True)
-        raise
+    return existing.is_sample and any(not source.is_sample for source in store.known_sources())
 
 
 @contextmanager
@@ -231,37 +203,24 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 @contextmanager
-def store_of(database: Path, may_write: bool = False) -> Iterator[Store]:
-    """The store of a database. If that has none, or was built from another one, it is taken apart:
-    into the file if this `may_write`. Otherwise, nothing is written: it is taken apart in memory,
-    even if its store is damaged or of another version.
-
-    Without a database and a store, it is an empty one in memory.
+def store_of(database: Path) -> Iterator[Store]:
+    """A copy in memory of the store of a database. If that has none, or one that this version
+    cannot read, or was built from another one, it is taken apart.
     """
-    in_file = may_write and (store_path(database).exists() or not is_missing(database))
-    with ExitStack() as stack:
-        store = opened_store(database) if in_file else store_to_read(database)
-        stack.enter_context(closing(store))
-        if not is_missing(database) and is_apart(database, store):
-            if not may_write:
-                store = stack.enter_context(closing(Store(IN_MEMORY)))
-            # before it begins, another program may build both
-            with (
-                store.transaction(),
-                closing(ExistingDatabase(database, OLDEST_VERSION)) as existing,
-            ):
+    try:
+        store = store_to_read(database)
+    except UnknownStore:
+        store = Store(IN_MEMORY)
+    with closing(store):
+        if not is_missing(database):
+            with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
                 put_if_apart(existing, store)
         yield store
 
 
-def is_apart(database: Path, store: Store) -> bool:
-    with closing(ExistingDatabase(database, OLDEST_VERSION)) as existing:
-        return condition_of(store, existing) is Condition.APART
-
-
 def put_if_apart(existing: ExistingDatabase, store: Store) -> None:
     """Takes a database apart if the store is another one, or an older copy of its own."""
-    if condition_of(store, existing) is Condition.APART:
+    if existing.state != store.state and not is_behind_store(existing, store):
         take_apart(existing, store)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racedata.formats import utc_now, without_query
-from racedata.loader.allowed import check_licence
 from racedata.loader.copies import Copy, clear_for_copy, install_copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
@@ -21,7 +20,6 @@ from racedata.loader.memory import (
     refusal,
     refused_until,
     remember,
-    remembered_requests,
 )
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
@@ -97,7 +95,7 @@ class Refresh:
         It brings each season from the first that it finds unfinished, or from `first` if that is
         earlier. A dump brings none from before the first that is still unfinished.
         """
-        history = self.recall(source, may_write=not source.is_whole)
+        history = self.recall(source, takes_apart=not source.is_whole)
         of_source = SourceRefresh(self, source, history, say, first)
         with self.limits_remembered(source, history) as facts:
             where = source.bring(of_source.task())
@@ -106,19 +104,18 @@ class Refresh:
         return of_source.is_new
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
-        """Whether a source has new records or changed results."""
         history = self.recall(source)
         with self.limits_remembered(source, history):
             return source.has_news(expected, history, self.progress)
 
-    def recall(self, source: Source, may_write: bool = False) -> History:
+    def recall(self, source: Source, takes_apart: bool = False) -> History:
         """All that is known of a source before it is asked. The source gets its name in the store.
 
-        If this `may_write`, a database that was built from another store is taken apart.
+        If this `takes_apart` a database that was built from another store, it knows more.
         """
         facts = self.path, source.name, source.address
-        if may_write:
-            with store_of(self.path, may_write=True) as store:
+        if takes_apart:
+            with store_of(self.path) as store:
                 history = history_in(store, *facts)
         else:
             history = history_of(*facts)
@@ -136,7 +133,7 @@ class Refresh:
             raise NotYet(
                 f"{without_query(source.address)}: refuses requests until {until}; try again then"
             )
-        source.pace.resume(remembered_requests(history.remembered))
+        source.pace.resume(history.remembered.get("requests", []))
         facts: dict[str, object] = {}
         try:
             yield facts
@@ -184,16 +181,12 @@ class SourceRefresh:
         Raises LoadError if another program has stored records of this source since it was asked,
         perhaps newer ones.
         """
-        refresh, settings, source = self.refresh, self.refresh.settings, self.source
-        given = delivery.source
-        with new_database(settings, refresh.sleep) as new:
+        refresh, source, name = self.refresh, self.source, delivery.source.name
+        with new_database(refresh.settings, refresh.sleep) as new:
             with new.store() as (store, corrected):
-                if store.readings_by_source().get(given.name) != self.known_readings.get(
-                    given.name
-                ):
+                if store.readings_by_source().get(name) != self.known_readings.get(name):
                     what = f"another program has stored records from {source.address}"
                     raise LoadError(f"{refresh.path}: {what} in the meantime; try again")
-                check_licence(given.address, given.licence, settings.is_only_open)
                 remarks = put_news(
                     store,
                     delivery,
@@ -218,7 +211,7 @@ class SourceRefresh:
         refresh = self.refresh
         if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
             with new_database(refresh.settings, refresh.sleep) as new:
-                install_copy(copy, new.file.path, new.existing, refresh.settings.is_only_open)
+                install_copy(copy, new.path, new.existing, refresh.settings.is_only_open)
                 differences = new.differences(refresh.progress)
             for line in differences:
                 self.say(line)

@@ -47,7 +47,6 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
 
 
 def listed_at(database: str) -> list[str]:
-    """The list of sources, without the sample."""
     try:
         with store_of(Path(database)) as store:
             addresses = wanted_list(store)
@@ -65,7 +64,7 @@ def season(text: str) -> int:
 
 def main(arguments: Sequence[str]) -> None:
     parsed = parse(arguments)
-    settings, was_refused = settings_of(parsed), False
+    settings = settings_of(parsed)
     if parsed.follow:
         try:
             addresses = addresses_of(parsed)
@@ -75,7 +74,6 @@ def main(arguments: Sequence[str]) -> None:
         return
 
     def work(progress: Progress) -> list[str]:
-        nonlocal was_refused
         faults: list[str] = []
         addresses = addresses_of(parsed)
         is_listed = not (parsed.addresses or parsed.season or whole_database(addresses))
@@ -90,11 +88,11 @@ def main(arguments: Sequence[str]) -> None:
         # `say` returns errors of stdout. After the first, it writes nothing more.
         if fault := "".join(faults):
             raise LoadError(fault)
+        if was_refused:
+            sys.exit(os.EX_TEMPFAIL)
         return []
 
     run("refresh", parsed.database, work)
-    if was_refused:
-        sys.exit(os.EX_TEMPFAIL)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -4,13 +4,9 @@ The lock of its folder belongs here. The content of the new file does not.
 """
 
 import os
-import shutil
-import sqlite3
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from racedata.database import file_state, is_replaceable
@@ -23,18 +19,9 @@ from racedata.locks import lock, opened_folder
 LOOK_SECONDS = 0.1  # how often a locked folder is tried again
 
 
-@dataclass
-class NewFile:
-    """A file that is to replace another one."""
-
-    path: Path
-    is_wanted: bool = True  # if not, the other one stays
-
-
 @contextmanager
-def replacement(path: str, sleep: Sleep | None = None) -> Iterator[NewFile]:
-    """A new file, which replaces the file at `path`, unless the block raises, or no longer wants
-    it.
+def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
+    """A new file, which replaces the file at `path`, unless the block raises or deletes it.
 
     If another program or thread is replacing it, sleeps until that is done, or raises LoadError.
     """
@@ -47,22 +34,11 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[NewFile]:
         remove_left(f".{old.name}.", old.name, old.parent)  # by provide.py
         try:
             new.touch()  # its error names the missing permission; SQLite's does not
-            file = NewFile(new)
-            yield file
-            if file.is_wanted:
+            yield new
+            if new.exists():
                 replace_file(new, old)
         finally:
             new.unlink(missing_ok=True)
-
-
-def has_no_temporary_space(error: Exception, folder: str | Path) -> bool:
-    """Whether an error says that the disk of temporary files is full, and not the one of `folder`.
-
-    SQLite has deleted the file by then. The disk that had no space is still the one that has less.
-    """
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL and (
-        shutil.disk_usage(tempfile.gettempdir()).free < shutil.disk_usage(folder).free
-    )
 
 
 def replace_file(new: Path, old: Path) -> None:

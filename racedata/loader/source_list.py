@@ -7,14 +7,11 @@ Otherwise, it is the default. The list has addresses: a source that was never re
 import os
 from collections.abc import Sequence
 from itertools import takewhile
-from pathlib import Path
 
 from racedata.loader.allowed import check_licence
-from racedata.loader.memory import ask_store
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.sources import (
     DEFAULT_LIST,
-    Source,
     addresses_in,
     each_once,
     source_at,
@@ -33,11 +30,6 @@ def is_changed(store: Store) -> bool:
     """Whether RACEDATA_SOURCES has changed since a command read the dumps in it."""
     own = configured()
     return bool(own) and own != store.recalled(OF_NO_SOURCE).get("configured")
-
-
-def is_new_list(database: Path) -> bool:
-    """Whether RACEDATA_SOURCES has changed, by the store of a database; true without a store."""
-    return ask_store(database, is_changed, True)
 
 
 def wanted_list(store: Store) -> list[str]:
@@ -83,12 +75,6 @@ def names_at(store: Store, address: str) -> list[str]:
     return names or [source_at(address).name]
 
 
-def stored_name(database: Path, source: Source) -> str:
-    """The name of a source in the store of a database: see Store.name_of."""
-    own = source.name
-    return ask_store(database, lambda store: store.name_of(own, source.address), own)
-
-
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
     """The list after a load: what was loaded is in the place of its dumps. A load of exactly these
     leaves the list as it is.
@@ -129,5 +115,4 @@ def check_licences(addresses: Sequence[str], only_open: bool) -> None:
 
 
 def dumps_in(addresses: Sequence[str]) -> list[str]:
-    """The dumps among these sources."""
     return [address for address in addresses if type_at(address).is_dump]

@@ -4,9 +4,18 @@
 only timestamps from it: when each source was last asked, and since when it is followed. choose.py
 decides which parts count, and build.py makes the database from them. What a check of a source has
 to remember is here too.
+
+Four doors lead to the store of a database:
+
+| | as it is | of this database: if not, that is taken apart |
+|---|---|---|
+| to read: a copy in memory | `store_to_read` | `rebuild.store_of` |
+| to write: one transaction | `changed_store` | `rebuild.NewDatabase.store`: locks the folder |
+
+Only what writes makes a new file, or replaces a damaged one; whoever reads gets an empty store
+instead. A store of another version stays as it is: only `store_of` does without it.
 """
 
-import errno
 import json
 import os
 import secrets
@@ -14,7 +23,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,10 +39,7 @@ from racedata.values import Value
 
 STORE = Path(__file__).with_name("store.sql").read_text(encoding="utf-8")
 PUT_PART = """
-    INSERT INTO parts (source, season, race, kind, fetchedAt, confirmedAt, reading, entrants,
-        columns, rows)
-    VALUES (:source, :season, :race, :kind, :fetchedAt, :confirmedAt, :reading, :entrants,
-        :columns, :rows)
+    INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET
         fetchedAt = iif(columns = excluded.columns AND rows = excluded.rows,
             fetchedAt, excluded.fetchedAt),
@@ -47,10 +53,7 @@ APPLICATION_ID = 0x52414353  # "RACS"
 IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
 STORE_VERSION = 3
-# SQLite's errors for a damaged file; and for one that must be written before it can be read,
-# because a program was killed while it committed
 DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-NOT_TO_READ = (*DAMAGED, sqlite3.SQLITE_READONLY_ROLLBACK)
 MAX_CHANGES = 20_000  # that are kept
 
 
@@ -96,8 +99,8 @@ class StoredPart(NamedTuple):
     entrants: int
 
 
-class NotAStore(Exception):
-    """A file that is damaged, or that must be written before it can be read."""
+class DamagedStore(Exception):
+    """A file that is damaged, or no database."""
 
 
 class UnknownStore(LoadError):
@@ -105,58 +108,31 @@ class UnknownStore(LoadError):
 
 
 class Store:
-    """An open store. Its functions raise sqlite3.Error. They take the names of sources.
+    """An open store, which is created if it is empty. Its functions raise sqlite3.Error. They take
+    the names of sources.
 
-    Raises UnknownStore for a database of another program, or a store of another version; NotAStore
-    for a damaged file. Only with `checks` does it find all damage. Without `may_write`, it only
-    reads a file that exists.
+    Raises what `check` does.
     """
 
-    def __init__(self, path: Path, checks: bool = True, may_write: bool = True) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        place = path if may_write else f"{path.as_uri()}?mode=ro"
-        self.db = sqlite3.connect(place, uri=not may_write, isolation_level=None, timeout=60)
+        self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
         try:
-            # Readers only wait while a transaction is committed.
-            self.db.execute("PRAGMA cache_spill = OFF")
-            self.db.execute("BEGIN")  # another program may create it between two of these reads
-            is_empty, version = self.is_empty(), self.version()
-            self.db.execute("COMMIT")
-            if version == (0, 0) and is_empty:
-                if not may_write:
-                    raise NotAStore(f"{path} is empty")
-                self.create()
-            elif version != (APPLICATION_ID, STORE_VERSION):
-                raise UnknownStore(
-                    f"{path}: exists and is not a store that this version of racedata can read; "
-                    "remove it, or name another database"
-                )
-            elif checks and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise NotAStore(f"{path} is damaged")
-        except sqlite3.DatabaseError as error:
-            self.close()
-            if error.sqlite_errorcode in (DAMAGED if may_write else NOT_TO_READ):
-                raise NotAStore(f"{path}: {error}") from None
-            raise
-        except (UnknownStore, NotAStore):
+            with damage_found(path):
+                # Readers only wait while a transaction is committed.
+                self.db.execute("PRAGMA cache_spill = OFF")
+                if not self.db.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                    self.create()
+                check(self.db, path)
+        except BaseException:
             self.close()
             raise
-
-    def is_empty(self) -> bool:
-        return not self.db.execute("SELECT 1 FROM sqlite_schema").fetchone()
-
-    def version(self) -> tuple[int, int]:
-        return tuple(
-            self.db.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("application_id", "user_version")
-        )
 
     def create(self) -> None:
         """Makes the tables of a new store, unless another program does so at the same time."""
-        id = secrets.token_hex(8)
         self.db.executescript(
             f"""BEGIN IMMEDIATE;{STORE}
-                INSERT INTO store SELECT '{id}', 0, 0 WHERE NOT EXISTS (SELECT 1 FROM store);
+                INSERT INTO store SELECT '{new_id()}', 0, 0 WHERE NOT EXISTS (SELECT 1 FROM store);
                 PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_VERSION};
                 COMMIT;"""
         )
@@ -167,16 +143,13 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commits what the block writes, unless it raises."""
+        self.db.execute("BEGIN IMMEDIATE")
         try:
-            self.db.execute("BEGIN IMMEDIATE")
             yield
             self.db.execute("COMMIT")
-        except BaseException as error:
-            if self.db.in_transaction:
+        except BaseException:
+            if self.db.in_transaction:  # not if SQLite has rolled back, on a full disk
                 self.db.execute("ROLLBACK")
-            # SQLite has rolled back: there is no space for the store, or for its journal
-            elif getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path)) from None
             raise
 
     # The state.
@@ -231,7 +204,6 @@ class Store:
         return int(readings)
 
     def order(self, names: Sequence[str]) -> None:
-        """Sets the list of sources."""
         self.db.execute("UPDATE sources SET place = NULL")
         self.db.executemany(
             "UPDATE sources SET place = ? WHERE name = ?", list(enumerate(names, 1))
@@ -242,14 +214,12 @@ class Store:
         self.db.execute("UPDATE sources SET hasIds = 0 WHERE name = ?", (source,))
 
     def forget(self, name: str) -> None:
-        """Deletes what a source has said."""
         for table in ("calendars", "parts", "lists"):
             self.db.execute(f"DELETE FROM {table} WHERE source = ?", (name,))
 
     # Calendars.
 
     def calendars(self, name: str = "", season: int | None = None) -> list[StoredCalendar]:
-        """All calendars, or only a source's or a season's."""
         rows = self.db.execute(
             """SELECT * FROM calendars
                WHERE (?1 = '' OR source = ?1) AND (?2 IS NULL OR season = ?2)""",
@@ -264,7 +234,6 @@ class Store:
         return next(iter(self.calendars(name, season)), None)
 
     def put_calendar(self, calendar: StoredCalendar) -> None:
-        """Replaces a calendar."""
         *facts, races, counting, lacks = calendar
         counts = None if counting is None else as_json(counting)
         row = (*facts, as_json(races), counts, as_json(lacks))
@@ -283,7 +252,6 @@ class Store:
         return map(StoredPart._make, rows)
 
     def rows(self, part: StoredPart) -> tuple[list[str], list[list[Any]]]:
-        """The columns and the rows of a part."""
         columns, rows = self.content(part)
         return columns.split(), unpacked(rows)
 
@@ -302,24 +270,10 @@ class Store:
         has not changed is only confirmed.
         """
         reading = self.readings
-        self.db.executemany(
-            PUT_PART,
-            (
-                {
-                    "source": name,
-                    "season": part.season,
-                    "race": race,
-                    "kind": part.kind,
-                    "fetchedAt": fetched_at,
-                    "confirmedAt": fetched_at or read_at,
-                    "reading": reading,
-                    "entrants": part.entrants,
-                    "columns": " ".join(part.columns),
-                    "rows": packed(part.rows),
-                }
-                for race, part, fetched_at in parts
-            ),
-        )
+        for race, part, fetched_at in parts:
+            facts = name, part.season, race, part.kind, fetched_at, fetched_at or read_at, reading
+            content = part.entrants, " ".join(part.columns), packed(part.rows)
+            self.db.execute(PUT_PART, (*facts, *content))
 
     # Lists.
 
@@ -379,7 +333,7 @@ class Store:
         """Forgets what all sources have said, and becomes another store."""
         for table in ("sources", "calendars", "parts", "lists", "status", "changes"):
             self.db.execute(f"DELETE FROM {table}")
-        self.state = secrets.token_hex(8), 0
+        self.db.execute("UPDATE store SET id = ?, revision = 0, readings = 0", (new_id(),))
 
     # What checks remember.
 
@@ -403,47 +357,83 @@ class Store:
                 )
 
 
-def opened_store(database: Path, checks: bool = True) -> Store:
-    """The store beside a database. If it is damaged, a new one replaces it, and stderr says so:
-    some of the commands that may find the damage print no report.
+@contextmanager
+def damage_found(path: Path) -> Iterator[None]:
+    """Raises DamagedStore if SQLite finds in the block that the file is damaged."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode in DAMAGED:
+            raise DamagedStore(f"{path}: {error}") from None
+        raise
+
+
+def check(db: sqlite3.Connection, path: Path) -> None:
+    """Raises UnknownStore for a database of another program, or a store of another version;
+    DamagedStore for a damaged one.
+    """
+    names = ("application_id", "user_version")
+    version = tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    if version != (APPLICATION_ID, STORE_VERSION):
+        raise UnknownStore(
+            f"{path}: exists and is not a store that this version of racedata can read; "
+            "remove it, or name another database"
+        )
+    if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise DamagedStore(f"{path} is damaged")
+
+
+def store_to_read(database: Path) -> Store:
+    """A copy in memory of the store of a database; an empty one if there is none, or it is damaged.
+    Raises UnknownStore, because whatever a command then does, it could not be stored.
+    """
+    path, store = store_path(database), Store(IN_MEMORY)
+    if path.is_file() and path.stat().st_size:  # a FIFO would block
+        if not os.access(path, os.R_OK):
+            os.close(os.open(path, os.O_RDONLY))  # its error names the file; SQLite's does not
+        # If a program was killed while it committed, the file must be writable to be read.
+        with (
+            suppress(DamagedStore),
+            closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=60)) as file,
+            damage_found(path),
+        ):
+            check(file, path)
+            file.backup(store.db)
+    return store
+
+
+@contextmanager
+def changed_store(database: Path) -> Iterator[Store]:
+    """The store of a database, in a transaction. If it is damaged, a new one replaces it, and
+    stderr says so: some of the commands that may find the damage print no report.
 
     The damaged one is deleted, not put aside: what counted in it is also in the database.
     """
     path = store_path(database)
     is_new = not path.exists()
-    if is_new and not os.access(path.parent, os.W_OK):
-        path.touch()  # its error names the missing permission; SQLite's does not
     if not is_new and (path.is_dir() or not os.access(path, os.R_OK | os.W_OK)):
         # Its error names the file; SQLite's does not. If the file could be opened, closing it would
         # unlock it for other threads.
         os.close(os.open(path, os.O_RDWR))
     try:
-        store = Store(path, checks)
-    except NotAStore as error:
+        store = Store(path)
+    except DamagedStore as error:
         path.unlink()
         store, is_new = Store(path), True
         what = "deleted, and replaced with a new store"
         print(f"racedata: {printable(str(error))}; {what}", file=sys.stderr, flush=True)
-    if is_new and database.exists():
-        copy_attributes(database, path)
-    return store
+    with closing(store):
+        if is_new and database.exists():
+            copy_attributes(database, path)
+        with store.transaction():
+            yield store
 
 
-def store_to_read(database: Path) -> Store:
-    """The store beside a database, only to be read. If this version can read none, an empty one in
-    memory.
-    """
-    path = store_path(database)
-    if path.is_file():  # a FIFO would block
-        if not os.access(path, os.R_OK):
-            os.close(os.open(path, os.O_RDONLY))  # its error names the file; SQLite's does not
-        with suppress(NotAStore, UnknownStore):
-            return Store(path, may_write=False)
-    return Store(IN_MEMORY)
+def new_id() -> str:
+    return secrets.token_hex(8)
 
 
 def packed(rows: Sequence[Sequence[Value]]) -> bytes:
-    """Rows as JSON, compressed if that is long."""
     text = orjson.dumps(rows)
     return zlib.compress(text, 1) if len(text) > LONG else text
 

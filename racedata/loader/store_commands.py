@@ -19,10 +19,9 @@ from racedata.loader.corrections import (
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.files.csvfile import csv_line
-from racedata.loader.in_step import replace_if_different
 from racedata.loader.parts import PARTS
 from racedata.loader.program import add_database_argument, run, settings_of
-from racedata.loader.rebuild import new_database, store_of
+from racedata.loader.rebuild import new_database, replace_from_store, store_of
 from racedata.loader.source_list import (
     configured,
     list_that_counts,
@@ -123,7 +122,7 @@ def parser_of(command: str, description: str) -> argparse.ArgumentParser:
 def build_command(arguments: Sequence[str]) -> None:
     description = "Build the database again from what its sources have said, without a request."
     settings = settings_of(parser_of("build", description).parse_args(arguments))
-    run("build", settings.database, partial(replace_if_different, settings))
+    run("build", settings.database, partial(replace_from_store, settings))
 
 
 def sources_command(arguments: Sequence[str]) -> None:

@@ -232,9 +232,8 @@ def unless_lost(
     earlier = new._replace(counting=before and before.counting)
     if any("results" in race.parts for race in lost):
         return earlier
-    noted, today = before.lacks if before else {}, timestamp(now)
-    # the clock may have been ahead
-    lacks = {race.name: min(noted.get(race.name, today), today) for race in lost}
+    noted = before.lacks if before else {}
+    lacks = {race.name: noted.get(race.name, timestamp(now)) for race in lost}
     are_cancelled = all(is_cancelled(since, now) for since in lacks.values())
     return new if are_cancelled else earlier._replace(lacks=lacks)
 

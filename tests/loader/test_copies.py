@@ -1,6 +1,7 @@
 """racedata.loader.copies and sources.database: a database replaces ours as it is, or not at all."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from support import SAMPLE
@@ -11,27 +12,23 @@ from support.loads import (
     built,
     changed,
     loader_settings,
-    next_version,
     racedata,
     refused,
     remembered,
-    run_loader,
     without,
 )
 from support.processes import following, until
 
-from racedata.database import file_state
+from racedata.database import CHECKSUM_BYTES, file_state, write_checksum
 from racedata.loader.check import compare
-from racedata.loader.copies import clear_for_copy
+from racedata.loader.copies import check_copied
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.follow import followed_source
-from racedata.loader.in_step import load_or_rebuild
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.sources import source_at
 
-LATER = "UPDATE build SET builtAt = '2099-01-01T00:00:00Z'"  # for a clock that is ahead
 EARLIER = "UPDATE build SET builtAt = '2020-01-01T00:00:00Z'"
 NO_SAMPLE = "UPDATE build SET isSample = 0"
 
@@ -58,15 +55,7 @@ def test_a_database_is_loaded_byte_for_byte(tmp_path, other, source):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     other.write_bytes(built(source, tmp_path / "new.db").read_bytes())
     # It is what the next load without sources takes.
-    assert load_or_rebuild(loader_settings(database, CORRECTIONS), lambda text: None) == [report]
-    assert database.read_bytes() == other.read_bytes()
-
-
-def test_a_database_is_loaded_from_a_url(database, other):
-    with served_file(other.read_bytes()) as server:
-        run = run_loader(f"{server.url}?key=1", database)
-    assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.startswith(f"{database}: 1957 to 2023 (5 seasons, 88 races) from http:")
+    assert racedata("load", "--database", database).stdout == f"{report}\n"
     assert database.read_bytes() == other.read_bytes()
 
 
@@ -74,20 +63,9 @@ def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(databas
     loaded(other, database)
     refreshed(database, str(SAMPLE))
     assert database.read_bytes() != other.read_bytes()
-    report = load_or_rebuild(loader_settings(database, CORRECTIONS), lambda text: None)
-    assert report[-1].endswith(f" from {other.parent / 'dump'}")  # of which the other was built
-
-
-def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other_one_is_rebuilt(
-    database, other, tmp_path
-):
-    shutil.copy(other, database)
-    clear_for_copy(database, str(other), "")
-    run = racedata("load", "--database", database, cwd=next_version(tmp_path))
-    assert run.stdout.endswith(
-        f"from its store, because its source failed: {other} has schema version 11, which is older "
-        "than this program's (12); expected an unmodified racedata database with schema version "
-        "12\n"
+    # of which the other was built
+    assert racedata("load", "--database", database).stdout.endswith(
+        f" from {other.parent / 'dump'}\n"
     )
 
 
@@ -97,36 +75,68 @@ FAULTS = {
         answer(599),
         "status 599; expected an unmodified racedata database",
     ),
-    "304 to no condition": (
-        answer(304),
-        "status 304 Not Modified; expected an unmodified",
-    ),
+    "304 to no condition": (answer(304), "status 304 Not Modified; expected an unmodified"),
     "HTML": (answer(200, b"<!doctype html>"), "is not an SQLite database; expected"),
     "too often": (answer(429), "status 429: try again in 30 seconds"),
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_wrong_answer_is_refused_in_one_line(database, name):
-    fault, said = FAULTS[name]
+@pytest.mark.parametrize(("fault", "said"), FAULTS.values(), ids=FAULTS)
+def test_a_wrong_answer_is_refused_in_one_line(database, fault, said):
     with served_file(b"") as server:
         server.fault = fault
         assert_refused(server.url, database, server.url, said)
 
 
+def flipped(content):
+    return content[:9000] + b"?" + content[9001:]
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("edit", "said"),
     [
-        ("missing.db", None, "is missing; expected an unmodified racedata database"),
-        ("text.db", b"not a database", "is not an SQLite database"),
-        ("folder.db/x.db", None, "is missing"),
+        (lambda content: None, "is missing"),
+        (lambda content: b"not a database", "is not an SQLite database"),
+        (flipped, "is damaged (checksum mismatch)"),
     ],
 )
-def test_a_wrong_file_is_refused_in_one_line(tmp_path, database, name, content, said):
-    path = tmp_path / name
-    if content:
+def test_a_wrong_file_is_refused_in_one_line(tmp_path, database, edit, said):
+    """test_database.py has all reasons."""
+    path = tmp_path / "wrong.db"
+    if content := edit(database.read_bytes()):
         path.write_bytes(content)
-    assert_refused(path, database, f"{path} {said}")
+    expected = "expected an unmodified racedata database with schema version 11"
+    assert_refused(path, database, f"{path} {said}; {expected}")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("CREATE TRIGGER t AFTER INSERT ON build BEGIN DELETE FROM races; END", "differs in t"),
+        ("CREATE TABLE x (y)", "its schema differs in x"),
+        ("DROP VIEW laps", "its schema differs in laps"),
+        ("DROP INDEX races_circuitId", "its schema differs in races_circuitId"),
+        ("DELETE FROM circuits", "a row of races refers to a row of circuits that is missing"),
+    ],
+)
+def test_what_another_program_has_changed_is_refused(tmp_path, database, statement, said):
+    path = changed(Path(shutil.copy(database, tmp_path / "other.db")), statement)
+    assert_refused(path, database, said)
+
+
+def test_a_file_with_a_write_ahead_log_is_refused_because_no_service_can_read_it(
+    tmp_path, database
+):
+    content = bytearray(database.read_bytes()[:-CHECKSUM_BYTES])
+    content[18:20] = b"\2\2"
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+    write_checksum(path)
+    assert_refused(path, database, "unable to open database file")
+
+
+def test_a_database_that_racedata_has_built_and_analyzed_is_accepted(full_database):
+    check_copied(full_database, "")
 
 
 def test_a_whole_database_cannot_be_named_with_other_sources(database, other):
@@ -156,21 +166,10 @@ def test_an_older_database_replaces_a_newer_one_only_on_request(database, other)
     assert database.read_bytes() == other.read_bytes()
 
 
-def test_an_older_database_replaces_the_sample_and_one_built_while_the_clock_was_ahead(
-    database, other
-):
-    changed(other, EARLIER)
-    loaded(other, database)
-    assert database.read_bytes() == other.read_bytes()
-    changed(database, LATER)
-    loaded(other, database)
-    assert database.read_bytes() == other.read_bytes()
-
-
-def test_the_sample_replaces_only_the_sample(tmp_path, database, other):
+def test_the_sample_replaces_only_the_sample_which_any_database_replaces(tmp_path, database, other):
     sample = shutil.copy(database, tmp_path / "sample.db")
     loaded(sample, database)
-    loaded(other, database)
+    loaded(changed(other, EARLIER), database)
     with pytest.raises(LoadError, match=f"{sample} is only the sample; expected the data itself"):
         loaded(sample, database)
 
@@ -191,34 +190,22 @@ def test_one_request_tells_that_nothing_is_new(database, other):
     assert "refreshedAt" in remembered(database)[server.url]
 
 
-def test_another_servers_entity_tag_is_kept(database, other):
-    with served_file(other.read_bytes()) as server:
-        server.etag = '"its-own"'
-        refreshed(database, server.url)
-        refreshed(database, server.url)
-    assert server.asked == [("GET", 200), ("GET", 304)]
-    assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}", "its-own"'
-
-
-def test_the_same_database_from_a_server_without_entity_tags_changes_nothing(database, other):
-    with served_file(other.read_bytes()) as server:
-        server.etag = ""
-        refreshed(database, server.url)
-        before = file_state(str(database))
-        assert refreshed(database, server.url)[0] == [f"{database}: nothing new at {server.url}"]
-        # A follower asks each minute, and must not download each minute.
-        assert not has_news(database, server.url)
-    assert server.asked == [("GET", 200), ("GET", 200), ("HEAD", 200)]
-    assert file_state(str(database)) == before
-
-
-@pytest.mark.parametrize("tag", ["without quotes", '"a\r\n b"', f'"{"x" * 201}"'])
-def test_an_entity_tag_that_cannot_be_sent_back_is_ignored(database, other, tag):
+@pytest.mark.parametrize(
+    ("tag", "is_kept"),
+    [
+        ('"its-own"', True),
+        ("without quotes", False),
+        ('"a\r\n b"', False),
+        (f'"{"x" * 201}"', False),
+    ],
+)
+def test_another_servers_entity_tag_is_kept_if_it_can_be_sent_back(database, other, tag, is_kept):
     with served_file(other.read_bytes()) as server:
         server.etag = tag
         refreshed(database, server.url)
         refreshed(database, server.url)
-    assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}"'
+    own = f'"{other.read_bytes()[-32:].hex()}"'
+    assert server.tags[1] == (f"{own}, {tag}" if is_kept else own)
 
 
 def test_a_database_at_a_url_is_compared(database, other):
@@ -228,11 +215,6 @@ def test_a_database_at_a_url_is_compared(database, other):
         with pytest.raises(LoadError, match="is not an SQLite database"):
             compare(database, server.url, lambda text: None)
     assert lines
-
-
-def has_news(database, url):
-    refresh = Refresh(loader_settings(database), [url], None, lambda text: None, hurried)
-    return refresh.has_news(refresh.sources[0], [])
 
 
 def test_a_single_season_of_a_database_cannot_be_fetched(database, other):
@@ -266,18 +248,28 @@ def test_a_follower_downloads_an_unusable_database_only_once(database, other):
     with served_file(other.read_bytes()) as server:
         follower = FollowedServer(database, server)
         follower.check()
-        server.publish(changed(other, "CREATE TABLE x (y)").read_bytes())
-        with refused(database), pytest.raises(LoadError, match="has an extra table 'x'"):
+        server.publish(changed(other, "PRAGMA user_version = 10").read_bytes())
+        with refused(database), pytest.raises(LoadError, match="has schema version 10"):
             follower.check()
         asked = len(server.asked)
         assert follower.check() is None and server.asked[asked:] == [("HEAD", 304)]
         # The daily refresh complains again, without a download.
-        with pytest.raises(LoadError, match="has an extra table 'x'"):
+        with pytest.raises(LoadError, match="has schema version 10"):
             follower.followed.refresh()
         assert server.asked[-1] == ("GET", 304)
-        server.publish(changed(other, "DROP TABLE x").read_bytes())
+        server.publish(changed(other, "PRAGMA user_version = 11").read_bytes())
         assert "new data" in follower.check()
     assert database.read_bytes() == other.read_bytes()
+
+
+def test_a_server_without_entity_tags_has_no_news_between_the_daily_refreshes(database, other):
+    with served_file(other.read_bytes()) as server:
+        server.etag = ""
+        follower = FollowedServer(database, server)
+        assert "new data" in follower.followed.refresh()
+        assert follower.check() is None
+        assert follower.followed.refresh() == ""
+    assert server.asked == [("GET", 200), ("HEAD", 200), ("GET", 200)]
 
 
 def test_a_follower_waits_as_long_as_retry_after_says(database, other):
@@ -318,18 +310,8 @@ def test_a_follower_begins_without_a_database(tmp_path, other):
         assert "followedSince" in remembered(database)[server.url]
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://f1.example.org:8443/racedata.db",
-        "https://f1.example.org/copies/x.db?key=1",
-        "/nowhere/x.db",
-    ],
-)
-def test_an_address_that_ends_with_db_is_a_database(address):
-    assert source_at(address).is_whole
-
-
-def test_a_database_may_have_any_name(tmp_path, other):
-    assert source_at(str(shutil.copy(other, tmp_path / "other"))).is_whole
+def test_a_database_is_a_file_of_any_name_or_an_address_that_ends_with_db(tmp_path, other):
+    files = shutil.copy(other, tmp_path / "other"), "/nowhere/x.db"
+    urls = "https://f1.example.org:8443/racedata.db", "https://f1.example.org/copies/x.db?key=1"
+    assert all(source_at(str(address)).is_whole for address in (*files, *urls))
     assert not source_at(str(SAMPLE)).is_whole

@@ -554,7 +554,7 @@ def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path):
     database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
     store_path(database).unlink()
     for path in (corrections, None):
-        replace_from_store(loader_settings(database, path), lambda text: None, "a test")
+        replace_from_store(loader_settings(database, path), lambda text: None)
         assert told(database) == [TOLD_GRID]
     assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 

@@ -58,11 +58,6 @@ def test_the_full_disk_is_that_of_temporary_files_if_it_has_less_space(
     assert run() == f"racedata check: {said}"
 
 
-def test_a_load_needs_no_stderr(source, tmp_path):
-    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *LOAD, source, "--database", tmp_path / "x.db"]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-
-
 def test_a_path_is_reported_in_any_encoding(source, tmp_path):
     source = source.rename(tmp_path / "dümp")
     run = run_loader(source, tmp_path / "x.db", env={**os.environ, "PYTHONIOENCODING": "ascii"})
@@ -99,14 +94,3 @@ def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     said = f"{database}: Permission denied; let user {os.geteuid()} write to {database}"
     assert program.fault_text(refused, str(database)) == said
-
-
-def test_a_limit_of_the_size_of_files_is_named(source, tmp_path):
-    database = tmp_path / "new.db"
-    limited = ["bash", "-c", 'ulimit -f 200; exec "$@"', "load"]
-    command = [*limited, *LOAD, source, "--database", database]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 1
-    said = "files may have 204,800 bytes at most: raise this limit (ulimit -f); nothing was changed"
-    assert ended.stderr.endswith(f"; {said}\n") and ended.stderr.count("\n") == 1
-    assert not database.exists()

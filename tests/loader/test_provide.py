@@ -23,9 +23,10 @@ from racedata.loader.provide import provide
 from racedata.loader.store import STORE_VERSION
 
 
-@pytest.mark.parametrize("store_version", [STORE_VERSION, STORE_VERSION - 1])
-def test_the_service_begins_with_an_older_database_built_again(old, program, store_version):
-    changed(store_path(old), f"PRAGMA user_version = {store_version}")
+@pytest.mark.parametrize("is_store_older", [False, True])
+def test_the_service_begins_with_an_older_database_built_again(old, program, is_store_older):
+    if is_store_older:
+        changed(store_path(old), f"PRAGMA user_version = {STORE_VERSION - 1}")
     code = f"""
 from racedata.cli import needed_at
 from racedata.loader.provide import provide
@@ -35,8 +36,8 @@ print(needed_at({str(old)!r}))
 """
     before = rows_of(old)
     run = subprocess.run([sys.executable, "-c", code], cwd=program, capture_output=True, text=True)
-    what = "the database was built by an earlier version: rebuilding it from its own tables"
-    assert run.stdout == f"{what}\n\n"
+    what = "the database was built by an earlier version: rebuilding it"
+    assert (run.stdout, run.stderr) == (f"{what}\n\n", "")
     assert rows_as_before(old) == before
 
 

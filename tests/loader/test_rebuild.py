@@ -1,37 +1,40 @@
-"""racedata.loader.rebuild: a database and its store in step, whichever of them is lost, old, or of
-another one.
+"""racedata.loader.rebuild, in_step: a database and its store in step, whichever of them is lost,
+old, or of another one.
 
 What every build does with a store that sources fill is in test_fill.py, test_several_sources.py and
 test_store.py.
 """
 
 import sqlite3
-from collections import Counter
 from contextlib import closing
 
 import pytest
 from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, refreshed, served
-from support.loads import built, changed, csv_rows, racedata, rows_of, run_loader, select, without
+from support.loads import (
+    built,
+    changed,
+    csv_rows,
+    is_in_step,
+    loader_settings,
+    racedata,
+    rows_of,
+    run_loader,
+    select,
+    without,
+)
 from support.refreshes import F1DB
-from support.stores import READ_AT, a_calendar, a_delivery, a_race, a_source, put, results
+from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.database import store_path
-from racedata.loader import rebuild
 from racedata.loader.build import build_database
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.rebuild import (
-    Condition,
-    changed_store,
-    condition_at,
-    condition_of,
-    store_of,
-    take_apart,
-)
+from racedata.loader.in_step import bring_into_step
+from racedata.loader.rebuild import is_behind, new_database, put_if_apart, take_apart
 from racedata.loader.source_list import list_that_counts
-from racedata.loader.store import opened_store
+from racedata.loader.store import changed_store
 from racedata.model import RECORDS
 
 SAID = [a_calendar(a_race(1)), results(1, "hill", "clark")]
@@ -41,8 +44,14 @@ DUMP = a_source("dump", has_ids=True)
 # Which of them is to be built from the other.
 
 
-def with_a_dump(store):
-    put(store, a_delivery(DUMP, *SAID))
+def in_store(edit):
+    """Changes the store of a database."""
+
+    def change(database):
+        with changed_store(database) as store:
+            edit(store)
+
+    return change
 
 
 def of_revision(change):
@@ -50,52 +59,61 @@ def of_revision(change):
         id, revision = store.state
         store.state = id, revision + change
 
-    return edit
+    return in_store(edit)
 
 
-CONDITIONS = {
-    "as built": (None, False, "IN_STEP"),
-    "the store has changed since": (of_revision(1), False, "BEHIND"),
-    "an older copy of the store": (of_revision(-1), False, "APART"),
-    "another store": (lambda store: store.clear(), False, "APART"),
+def without_store(database):
+    store_path(database).unlink()
+
+
+def unlink(database):
+    database.unlink()
+
+
+CASES = {
+    "as built": ([], False),
+    "the store has changed since": ([of_revision(1)], True),
+    "an older copy of the store": ([of_revision(-1)], False),
+    "another store": ([in_store(lambda store: store.clear())], False),
+    "no store": ([without_store], False),
     "the sample, with which a service began": (
-        lambda store: (store.clear(), with_a_dump(store)),
-        False,
-        "BEHIND",
+        [in_store(lambda store: (store.clear(), put(store, a_delivery(DUMP, *SAID))))],
+        True,
     ),
-    "no database": (None, True, "LOST"),
-    "no database, and an empty store": (lambda store: store.clear(), True, "MISSING"),
+    "no database": ([unlink], True),
+    "no database, and an empty store": ([unlink, in_store(lambda store: store.clear())], False),
+    "nothing": ([unlink, without_store], False),
+    "an earlier version": ([lambda path: changed(path, "PRAGMA user_version = 10")], True),
 }
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
-def test_the_files_say_which_of_them_is_behind(tmp_path, name):
-    edit, is_deleted, expected = CONDITIONS[name]
+@pytest.mark.parametrize(("edits", "expected"), CASES.values(), ids=CASES)
+def test_the_files_say_whether_the_database_is_behind_its_store(tmp_path, edits, expected):
     database = built(SAMPLE, tmp_path / "x.db")
-    if edit:
-        with changed_store(database) as store:
-            edit(store)
-    if is_deleted:
-        database.unlink()
-    assert condition_at(database) is Condition[expected]
+    for edit in edits:
+        edit(database)
+    assert is_behind(database) is expected
 
 
-def test_without_a_store_a_database_is_taken_apart_and_an_older_one_is_built_again(database):
-    assert condition_at(database) is Condition.APART
-    changed(database, "PRAGMA user_version = 10")
-    assert condition_at(database) is Condition.OLDER
-    database.unlink()
-    assert condition_at(database) is Condition.MISSING
+@pytest.mark.parametrize("edit", [lambda path: changed(path, "DELETE FROM lap_times"), unlink])
+def test_a_database_that_is_lost_or_behind_is_built_from_its_store(tmp_path, edit):
+    database = built(SAMPLE, tmp_path / "x.db")
+    before = rows_of(database)
+    assert bring_into_step(loader_settings(database), lambda text: None) == ""
+    of_revision(1)(database)
+    edit(database)
+    said = bring_into_step(loader_settings(database), lambda text: None)
+    assert said == f"{database}: 1957 to 2023 (5 seasons, 88 races) from its store"
+    assert rows_of(database) == before
+    assert is_in_step(database)
 
 
 def test_a_build_that_changes_nothing_brings_the_store_into_step(source, tmp_path):
     """A program was killed before it put its database in place."""
     database = built(source, tmp_path / "x.db")
-    with changed_store(database) as store:
-        of_revision(1)(store)
-    assert condition_at(database) is Condition.BEHIND
+    of_revision(1)(database)
     assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
-    assert condition_at(database) is Condition.IN_STEP
+    assert is_in_step(database)
 
 
 # Files that are lost.
@@ -106,8 +124,7 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
     database, before = several_sources, rows_of(several_sources)
     assert not store_path(database).exists()
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        assert condition_of(store, existing) is Condition.APART
-        take_apart(existing, store)
+        put_if_apart(existing, store)
         assert store.state == existing.state
         names = [source.name for source in store.sources()]
         assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
@@ -120,10 +137,9 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
 def test_an_older_copy_of_the_store_still_knows_the_list_of_sources(tmp_path):
     database = tmp_path / "x.db"
     assert run_loader(F1DB, database, "--only").returncode == 0
+    of_revision(-1)(database)
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        of_revision(-1)(store)
-        assert condition_of(store, existing) is Condition.APART
-        take_apart(existing, store)
+        put_if_apart(existing, store)
         assert list_that_counts(store) == [str(F1DB)]
 
 
@@ -139,79 +155,38 @@ def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_o
     assert [name for name in before if after[name] != before[name]] == []
 
 
-def test_what_only_reads_a_lost_store_takes_the_database_apart_in_memory(database):
-    def sources(**options):
-        with store_of(database, **options) as store:
-            return [source.name for source in store.sources()]
-
-    assert sources() == ["sample"]
-    assert not store_path(database).exists()
-    assert sources(may_write=True) == ["sample"]
-    assert store_path(database).exists()
-
-
-def test_a_store_that_another_program_has_filled_in_the_meantime_stays(
-    source, tmp_path, monkeypatch
-):
-    database = built(source, tmp_path / "x.db")
-    store_path(database).unlink()
-
-    def then_loads(store, existing):
-        """Lets another program load sources between the decision and what follows from it."""
-        found = condition_of(store, existing)
-        monkeypatch.undo()
-        built([source, F1DB], database)
-        return found
-
-    monkeypatch.setattr(rebuild, "condition_of", then_loads)
-    with store_of(database, may_write=True) as store:
-        parts = Counter(part.source for part in store.parts())
-    assert condition_at(database) is Condition.IN_STEP
-    built([source, F1DB], tmp_path / "y.db")
-    with store_of(tmp_path / "y.db") as store:
-        assert parts == Counter(part.source for part in store.parts())
-
-
-def test_a_store_of_another_database_forgets_what_it_had(database):
-    changed(database, "UPDATE build SET isSample = 0")
-    with changed_store(database) as store:
-        put(store, a_delivery(DUMP, *SAID))
-        store.remember("api", {"refreshedAt": READ_AT})
-    with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
-        assert condition_of(store, existing) is Condition.APART
-        take_apart(existing, store)
-        assert store.source("dump") is None and [*store.parts("dump")] == []
-        assert store.recalled("api") == {"refreshedAt": READ_AT}
-
-
 def test_a_new_store_is_removed_if_it_cannot_be_filled_and_an_old_one_stays_as_it_was(database):
+    def interrupted():
+        with (
+            pytest.raises(KeyboardInterrupt),
+            new_database(loader_settings(database)) as new,
+            new.store() as (store, _),
+        ):
+            put(store, a_delivery(a_source("other"), *SAID))
+            raise KeyboardInterrupt
+
     path = store_path(database)
-    with pytest.raises(KeyboardInterrupt), changed_store(database):
-        raise KeyboardInterrupt
+    interrupted()
     assert [*database.parent.iterdir()] == [database]
-    with changed_store(database) as store:
-        put(store, a_delivery(DUMP, *SAID))
+    in_store(lambda store: put(store, a_delivery(DUMP, *SAID)))(database)
     before = path.read_bytes()
-    with pytest.raises(KeyboardInterrupt), changed_store(database) as store:
-        put(store, a_delivery(a_source("other"), *SAID))
-        raise KeyboardInterrupt
+    interrupted()
     assert path.read_bytes() == before
-    assert [*database.parent.iterdir()] == [database, path]
+    assert {*database.parent.iterdir()} == {database, path}
 
 
 def test_a_store_that_cannot_be_read_is_replaced_and_has_the_mode_of_the_database(database):
     """It is committed before others can change it."""
     database.chmod(0o640)
     store_path(database).write_bytes(b"not a store")
-    with closing(opened_store(database)) as store:
-        assert store.known_sources() == []
-    assert store_path(database).stat().st_mode & 0o777 == 0o640
     with changed_store(database) as store:
+        assert store.known_sources() == []
         put(store, a_delivery(DUMP, *SAID))
         with closing(sqlite3.connect(store_path(database), timeout=0)) as other:
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 other.execute("BEGIN IMMEDIATE")
             assert other.execute("SELECT count(*) FROM parts").fetchone() == (0,)
+    assert store_path(database).stat().st_mode & 0o777 == 0o640
 
 
 def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
@@ -223,20 +198,14 @@ def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
         refreshed(database, server.url, season=2023)
     before, path = rows_of(database), store_path(database)
     damaged = f"racedata: {path}: file is not a database; deleted, and replaced with a new store\n"
-    for content, said in (
-        (None, ""),
-        (b"", ""),
-        (b"SQLite format 3\0" + b"\xff" * 5000, damaged),
-    ):
-        path.unlink()
-        if content is not None:
-            path.write_bytes(content)
+    for content, said in ((b"", ""), (b"SQLite format 3\0" + b"\xff" * 5000, damaged)):
+        path.write_bytes(content)
         run = run_loader(dump, database)
         assert (run.returncode, run.stderr) == (0, said)
         assert rows_of(database) == before
     path.unlink()
-    # Another dump lacks drivers, and a circuit, that only the API's records name then.
-    alonso = next(
+    # another dump lacks a driver, whom only the API's records name then
+    (alonso,) = (
         row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
     )
     names = {"drivers", *RECORDS} - {"constructor_standings"}
@@ -244,4 +213,3 @@ def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
     built(without(SAMPLE, tmp_path / "further", 2023, 18, **edits), database)
     sql = "SELECT * FROM results JOIN races USING (raceId) WHERE (year, round) = (2023, 18)"
     assert len(select(database, sql)) == 20
-    assert before.keys() == rows_of(database).keys()

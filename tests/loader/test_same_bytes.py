@@ -11,7 +11,17 @@ from collections import Counter
 import pytest
 from support import PACKAGE, SAMPLE
 from support.answers import client
-from support.loads import built, changed, edit, racedata, refused, run_loader, select, signals_kept
+from support.loads import (
+    built,
+    changed,
+    edit,
+    is_in_step,
+    racedata,
+    refused,
+    run_loader,
+    select,
+    signals_kept,
+)
 from support.processes import run_racedata
 from support.refreshes import F1DB
 from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put
@@ -19,7 +29,7 @@ from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put
 from racedata.database import store_path
 from racedata.formats import is_timestamp, utc_now
 from racedata.loader.provide import provide
-from racedata.loader.rebuild import Condition, condition_at, put_next_state, store_of
+from racedata.loader.rebuild import put_next_state, store_of
 from racedata.loader.same_bytes import SAMPLE_TIME, build_time
 
 BUILD = "SELECT builtAt, storeId, revision FROM build"
@@ -136,7 +146,7 @@ def test_with_a_fixed_time_a_build_without_news_takes_nothing_from_the_store(
     before, parts = database.read_bytes(), parts_of(database)
     for corrections in ([], [], ["--corrections", "none"]):
         racedata("build", *corrections, "--database", database)
-        assert condition_at(database) is Condition.IN_STEP
+        assert is_in_step(database)
         assert parts_of(database) == parts
         assert (database.read_bytes() == before) is not bool(corrections)
 
@@ -148,13 +158,13 @@ def test_with_a_fixed_time_a_database_that_serve_builds_again_is_in_step_with_it
         database = built(sources, tmp_path / "x.db")
     with signals_kept():
         provide(str(database))
-    assert condition_at(database) is Condition.IN_STEP
+    assert is_in_step(database)
 
 
 def test_a_build_of_the_sample_without_news_is_in_step_with_its_store(tmp_path):
     database = built(SAMPLE, tmp_path / "x.db")
     assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
-    assert condition_at(database) is Condition.IN_STEP
+    assert is_in_step(database)
 
 
 def test_with_a_fixed_time_sources_that_return_have_a_new_revision(source, tmp_path, fixed_time):

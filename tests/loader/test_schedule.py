@@ -87,10 +87,15 @@ def test_the_wait_after_a_failure_doubles_from_five_minutes_to_an_hour():
     assert waits == [5, 10, 20, 40, 60, 60, 60]
 
 
+def expected_in(path):
+    with closing(open_read_only(path)) as db:
+        return expected_records(db)
+
+
 def test_the_records_of_a_sprint_weekend_are_expected_after_their_sessions(sample_database):
-    with closing(open_read_only(sample_database)) as db:
-        expected = expected_records(db)
+    expected = expected_in(sample_database)
     assert {each.year for each in expected} == {2023}
+    of_race = "results", "pit_stops", "lap_times", "driver_standings", "constructor_standings"
     assert [
         (each.session, each.kind, each.starts.strftime("%d %H:%M"), each.is_stored)
         for each in sorted(expected, key=lambda each: each.starts)
@@ -100,22 +105,14 @@ def test_the_records_of_a_sprint_weekend_are_expected_after_their_sessions(sampl
         ("quali", "qualifying", "20 21:00", True),
         ("sq", "sprint_qualifying", "21 18:00", True),
         ("sprint", "sprint_results", "21 22:00", True),
-        *(
-            ("race", kind, "22 19:00", True)
-            for kind in (
-                "results",
-                "pit_stops",
-                "lap_times",
-                "driver_standings",
-                "constructor_standings",
-            )
-        ),
+        *(("race", kind, "22 19:00", True) for kind in of_race),
     ]
 
 
 def test_a_session_without_a_time_is_expected_at_noon_and_one_without_a_date_on_the_day_of_the_race(
     database,
 ):
+    """Practice is stored if there are records of this practice."""
     of_race = "raceId = (SELECT raceId FROM races WHERE year = 2023 AND round = 22)"
     changed(
         database,
@@ -123,35 +120,23 @@ def test_a_session_without_a_time_is_expected_at_noon_and_one_without_a_date_on_
         f"UPDATE sessions SET time = NULL WHERE {of_race} AND session = 'fp1'",
         f"UPDATE sessions SET date = NULL WHERE {of_race} AND session = 'fp2'",
         f"DELETE FROM sessions WHERE {of_race} AND session IN ('fp3', 'quali')",
+        """INSERT INTO practice (raceId, session, driverId, constructorId)
+            SELECT raceId, 2, 1, 1 FROM races WHERE year = 2023 AND round = 22""",
     )
-    with closing(open_read_only(database)) as db:
-        starts = {
-            each.session: f"{each.starts:%d %H:%M}"
-            for each in expected_records(db)
-            if each.round == 22
-        }
-    assert starts == {"fp1": "24 12:00", "fp2": "26 12:00", "quali": "26 12:00", "race": "26 12:00"}
-
-
-def test_a_practice_is_stored_if_there_are_records_of_this_practice(database):
-    changed(
-        database,
-        "INSERT INTO practice (raceId, session, driverId, constructorId) "
-        "SELECT raceId, 2, 1, 1 FROM races WHERE year = 2023 AND round = 22",
-    )
-    with closing(open_read_only(database)) as db:
-        stored = [
-            each.session
-            for each in expected_records(db)
-            if each.kind == "practice" and each.round == 22 and each.is_stored
-        ]
-    assert stored == ["fp2"]
+    found = [each for each in expected_in(database) if each.round == 22]
+    assert {each.session: f"{each.starts:%d %H:%M}" for each in found} == {
+        "fp1": "24 12:00",
+        "fp2": "26 12:00",
+        "quali": "26 12:00",
+        "race": "26 12:00",
+    }
+    practices = [each for each in found if each.kind == "practice"]
+    assert [each.session for each in practices if each.is_stored] == ["fp2"]
 
 
 def test_a_database_without_results_expects_all_of_them(database):
     changed(database, "DELETE FROM results")
-    with closing(open_read_only(database)) as db:
-        assert len({each.year for each in expected_records(db)}) == 5
+    assert len({each.year for each in expected_in(database)}) == 5
 
 
 def test_a_source_may_be_asked_soon_after_the_planned_end_of_a_session():
@@ -179,11 +164,10 @@ def test_records_of_a_provisional_source_are_provisional(database):
         "DELETE FROM origins WHERE RACE(2023/18) AND kind = 'lap_times'",
         "DELETE FROM lap_times WHERE RACE(2023/18)",
     )
-    with closing(open_read_only(database)) as db:
-        found = {
-            each.kind: (each.is_stored, each.is_provisional)
-            for each in expected_records(db)
-            if (each.year, each.round) == (2023, 18)
-        }
+    found = {
+        each.kind: (each.is_stored, each.is_provisional)
+        for each in expected_in(database)
+        if (each.year, each.round) == (2023, 18)
+    }
     assert found["results"] == (True, True)
     assert found["lap_times"] == (False, False)

@@ -12,7 +12,6 @@ from support.answers import client
 from support.apis import answers_of, refreshed, served
 from support.loads import (
     built,
-    changed,
     copied_alone,
     loader_settings,
     racedata,
@@ -27,15 +26,20 @@ from support.refreshes import F1DB, assert_ends_at_once, with_a_penalty
 
 from racedata.database import store_path
 from racedata.loader import in_step, load, source_list
-from racedata.loader.errors import LoadError
 from racedata.loader.in_step import load_unread, unread_at
 from racedata.loader.provide import provide
-from racedata.loader.replacement import locked
-from racedata.loader.source_list import after_load, after_refresh, configured, dumps_in
+from racedata.loader.source_list import after_load, after_refresh
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.store import IN_MEMORY, Store, StoredSource
 
 JOLPICA, TRACINGINSIGHTS, RELEASE, OPENF1 = DEFAULT_LIST
+
+
+def unread(database):
+    """Loads the dumps of the list that were not read. Returns what it says."""
+    return load_unread(loader_settings(database), lambda text: None)
+
+
 OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
 
 
@@ -73,42 +77,23 @@ def test_a_new_api_joins_ahead_of_the_others_and_any_other_source_behind_them(be
     assert after_refresh(before, asked) == after
 
 
-def test_apis_and_openf1_are_not_loaded():
-    assert dumps_in(DEFAULT_LIST) == [TRACINGINSIGHTS, RELEASE]
-
-
-def test_the_configured_list_has_each_source_once(monkeypatch):
-    monkeypatch.setenv("RACEDATA_SOURCES", "f1db tracinginsights f1db")
-    assert configured() == [RELEASE, TRACINGINSIGHTS]
-
-
 def test_dumps_of_the_list_are_loaded_until_each_was_read_whole(tmp_path, monkeypatch):
     database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
 
-    def unread(*sources):
+    def loads(*sources):
         monkeypatch.setenv("RACEDATA_SOURCES", " ".join(map(str, sources)))
-        return load_unread(loader_settings(database), lambda text: None)
+        return unread(database)
 
-    assert unread(F1DB).endswith(f" from {F1DB}")
-    assert unread(F1DB) == ""
-    assert unread(dump, F1DB).endswith(f" from {dump} and {F1DB}")
-    assert "the list of sources has changed" in unread(F1DB, dump)  # both were read
-    assert unread(F1DB, dump) == ""
+    assert loads(F1DB).endswith(f" from {F1DB}")
+    assert loads(F1DB) == ""
+    assert loads(dump, F1DB).endswith(f" from {dump} and {F1DB}")
+    assert "the list of sources has changed" in loads(F1DB, dump)  # both were read
+    assert loads(F1DB, dump) == ""
     database.unlink()
-    assert "the list of sources has changed" in unread(dump, F1DB)
+    assert "the list of sources has changed" in loads(dump, F1DB)
     database.unlink()
     store_path(database).unlink()
-    assert unread(F1DB).endswith(f" from {F1DB}")
-
-
-def test_a_list_counts_only_once_the_database_is_built_by_it(tmp_path, monkeypatch):
-    dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
-    database = built([F1DB, dump], tmp_path / "x.db", None)
-    monkeypatch.setenv("RACEDATA_SOURCES", f"{dump} {F1DB}")
-    with locked(tmp_path, None), pytest.raises(LoadError, match="another load or refresh"):
-        load_unread(loader_settings(database), lambda text: None)
-    said = load_unread(loader_settings(database), lambda text: None)
-    assert said.endswith("because the list of sources has changed")
+    assert loads(F1DB).endswith(f" from {F1DB}")
 
 
 def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path, monkeypatch):
@@ -124,7 +109,7 @@ def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path,
             return found
 
         until_then.setattr(in_step, "wanted_list", then_loads)
-        assert load_unread(loader_settings(database), lambda text: None) == ""
+        assert unread(database) == ""
     with closing(Store(store_path(database))) as store:
         assert source_list.list_that_counts(store) == [str(dump)]
 
@@ -160,17 +145,11 @@ def test_a_dump_that_is_removed_or_loaded_later_counts_more_than_the_same_variab
     assert loaded("load").endswith(f" from {F1DB} and {dump}")
 
 
-def test_two_addresses_of_one_named_source_are_refused_and_the_same_one_twice_is_one(
-    tmp_path, monkeypatch
-):
+def test_two_addresses_of_one_named_source_are_refused_and_the_same_one_twice_is_one(tmp_path):
     database, copy = tmp_path / "x.db", shutil.copytree(F1DB, tmp_path / "copy")
     said = f"{F1DB} and {copy} are both f1db; expected one of them; nothing was changed"
     run = racedata("load", F1DB, copy, "--database", database)
     assert (run.returncode, run.stderr) == (1, f"racedata load: {said}\n")
-    monkeypatch.setenv("RACEDATA_SOURCES", f"{F1DB} {copy}")
-    run = racedata("refresh", "--database", built(SAMPLE, database))
-    assert (run.returncode, run.stderr) == (1, f"racedata refresh: {said}\n")
-    monkeypatch.delenv("RACEDATA_SOURCES")
     once = select(built(SAMPLE, database), "SELECT * FROM results")
     run = racedata("load", SAMPLE, SAMPLE, "--database", database)
     assert run.returncode == 0 and select(database, "SELECT * FROM results") == once
@@ -195,14 +174,6 @@ def test_a_copy_of_a_database_has_its_apis_in_their_order(api, behind, finished,
         assert [line.split(": ")[0] for line in lines[:2]] == [f"1. {other.url}", f"2. {api.url}"]
 
 
-def test_a_dump_stays_ahead_of_an_api_that_is_behind_it_in_the_list(tmp_path, monkeypatch):
-    database = tmp_path / "x.db"
-    monkeypatch.setenv("RACEDATA_SOURCES", f"{F1DB} {API}")
-    load_unread(loader_settings(database), lambda text: None)
-    with closing(Store(store_path(database))) as store:
-        assert source_list.list_that_counts(store) == [str(F1DB), API]
-
-
 def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path, monkeypatch):
     database = built(F1DB, tmp_path / "x.db", None)
     before = rows_of(database)
@@ -218,9 +189,9 @@ def test_without_a_dump_the_configured_list_keeps_those_that_were_read(tmp_path,
 def test_the_sample_is_not_loaded_again_with_the_dumps_of_the_list(tmp_path, monkeypatch):
     monkeypatch.setattr(source_list, "DEFAULT_LIST", [JOLPICA, str(F1DB), OPENF1])
     database = built(SAMPLE, tmp_path / "x.db")
-    assert load_unread(loader_settings(database), lambda text: None).endswith(f" from {F1DB}")
+    assert unread(database).endswith(f" from {F1DB}")
     assert select(database, "SELECT isSample FROM build") == [(0,)]
-    assert load_unread(loader_settings(database), lambda text: None) == ""
+    assert unread(database) == ""
 
 
 def test_the_dumps_of_the_default_list_are_loaded_once_the_service_has_begun_with_the_sample(
@@ -250,29 +221,8 @@ def test_neither_the_database_nor_its_store_says_where_the_sample_is(tmp_path):
     assert racedata("sources", "--database", database).stdout.count("sample") == 1
 
 
-@pytest.mark.parametrize("content", [b"?", None], ids=["no database", "a newer version"])
-def test_a_file_that_cannot_be_understood_is_never_replaced(database, content, monkeypatch):
-    monkeypatch.setenv("RACEDATA_SOURCES", str(F1DB))
-    if content is None:
-        changed(database, "PRAGMA user_version = 12")
-    else:
-        database.write_bytes(content)
-    before = database.read_bytes(), database.stat().st_ino
-    for _ in range(2):
-        with pytest.raises(
-            LoadError, match=r"is not an SQLite database|has schema version 12, which is newer"
-        ):
-            load_unread(loader_settings(database), lambda text: None)
-    assert (database.read_bytes(), database.stat().st_ino) == before
-
-
-@pytest.mark.parametrize("is_sample", [False, True], ids=["no database", "only the sample"])
-def test_follow_first_loads_the_dumps_of_the_list(
-    api, behind_file, complete, sample_database, tmp_path, is_sample
-):
+def test_follow_first_loads_the_dumps_of_the_list(api, behind_file, complete, tmp_path):
     database = tmp_path / "racedata.db"
-    if is_sample:
-        shutil.copy(sample_database, database)
     dump = str(behind_file.parent / "dump")
     with following(database, RACEDATA_SOURCES=f"{api.url} {dump}") as follow:
         assert (
@@ -296,11 +246,9 @@ def test_follow_keeps_its_data_if_a_dump_of_the_list_cannot_be_loaded(api, behin
 
 
 def test_a_source_that_is_loaded_only_is_the_whole_list(api, behind):
-    dump = str(behind.parent / "dump")
     refreshed(behind, api.url)
     refreshed_rows = rows_of(behind)
     loaded = run_loader(F1DB, behind, "--only")
     assert (loaded.returncode, loaded.stderr) == (0, "")
     fresh = built(F1DB, behind.with_name("fresh.db"))
     assert rows_of(behind) == rows_of(fresh) != refreshed_rows
-    assert dump

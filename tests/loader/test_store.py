@@ -2,8 +2,6 @@
 becomes of a file that is damaged or used twice at once.
 """
 
-import json
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -14,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stores import READ_AT, a_race, a_source, an_api, results, stored_calendar
 
+from racedata.database import store_path
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part
-from racedata.loader.store import NotAStore, Store, opened_store
+from racedata.loader.store import DamagedStore, Store, store_to_read
 
 LATER = "2023-12-02T06:00:00Z"
 
@@ -207,6 +206,24 @@ def test_programs_that_create_a_store_at_once_have_the_same_one(path):
         assert said == [f"{store.state[0]}\n"] * 4
 
 
+def test_a_store_is_as_before_a_commit_in_which_a_program_was_killed(tmp_path):
+    path = store_path(tmp_path / "racedata.db")
+    with closing(Store(path)) as store:
+        put(store, results(1, "clark"))
+    killed = """import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA cache_size = 1")
+db.execute("BEGIN")
+db.execute("UPDATE sources SET name = 'other'")
+db.execute("DELETE FROM parts")
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", killed, path], check=True)
+    assert path.with_name(f"{path.name}-journal").read_bytes()[:1] != b"\0"
+    with closing(store_to_read(tmp_path / "racedata.db")) as store:
+        assert [part.source for part in store.parts()] == ["dump"]
+
+
 @pytest.mark.parametrize(
     "content",
     [b"SQLite format 3\0" + b"\xff" * 5000, b"not a database" * 100],
@@ -214,7 +231,7 @@ def test_programs_that_create_a_store_at_once_have_the_same_one(path):
 )
 def test_a_file_that_is_no_database_is_no_store_and_stays_as_it_is(path, content):
     path.write_bytes(content)
-    with pytest.raises(NotAStore, match="sources"):
+    with pytest.raises(DamagedStore, match="sources"):
         Store(path)
     assert path.read_bytes() == content
 
@@ -229,7 +246,7 @@ def test_a_store_with_a_damaged_page_is_no_store(path, store):
     pages = range(4096, len(content), 4096)
     for start in pages:
         path.write_bytes(content[:start] + b"\xff" * 4096 + content[start + 4096 :])
-        with pytest.raises(NotAStore):
+        with pytest.raises(DamagedStore):
             Store(path)
     path.write_bytes(content)
     with closing(Store(path)) as again:
@@ -255,32 +272,3 @@ def test_a_store_of_another_version_or_program_is_refused_and_stays_as_it_is(
     with pytest.raises(LoadError, match="exists and is not a store that this version of racedata"):
         Store(path)
     assert path.read_bytes() == before
-
-
-# What people read.
-
-
-@pytest.mark.skipif(not shutil.which("sqlite3"), reason="needs the program sqlite3")
-def test_the_sqlite3_program_shows_what_each_source_says(path, store):
-    put(store, results(1, "clark", "hill"))
-    put(store, results(1, "clark"), source="api")
-    store.put_calendar(stored_calendar("dump", a_race(1), a_race(2)))
-    store.order(["api", "dump"])
-
-    def shown(sql):
-        command = ["sqlite3", "-json", path, sql]
-        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-
-    assert shown("SELECT name FROM sources ORDER BY place") == [{"name": "api"}, {"name": "dump"}]
-    assert shown("SELECT source, race, kind, entrants FROM parts ORDER BY entrants") == [
-        {"source": "api", "race": "Grand Prix 1", "kind": "results", "entrants": 1},
-        {"source": "dump", "race": "Grand Prix 1", "kind": "results", "entrants": 2},
-    ]
-    races = "SELECT value ->> 'name' AS race FROM calendars, json_each(races)"
-    assert shown(races) == [{"race": "Grand Prix 1"}, {"race": "Grand Prix 2"}]
-
-
-def test_the_error_of_a_store_that_cannot_be_made_names_its_file(tmp_path):
-    with pytest.raises(FileNotFoundError) as raised:
-        opened_store(tmp_path / "none" / "racedata.db")
-    assert raised.value.filename == str(tmp_path / "none" / "racedata.sources.db")

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from support import ROOT, SAMPLE
 from support.loads import LOAD, built, run_loader
 from support.processes import until
 
-from racedata.loader.temporary import locked_folder, temporary_folder
+from racedata.loader.temporary import temporary_folder
 
 # A program in the middle of its work: it says so, and waits.
 WORKING = """
@@ -62,23 +61,6 @@ def test_a_folder_of_another_name_or_user_or_with_other_files_stays(tmp_path):
     with temporary_folder("racedata-", "stage.db", tmp_path):
         pass
     assert {*tmp_path.rglob("*")} == before
-
-
-def test_a_folder_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
-    """Another program took it for one that is left over."""
-    made = []
-
-    def mkdtemp(prefix, dir):
-        made.append(real(prefix=prefix, dir=dir))
-        if len(made) < 3:
-            os.rmdir(made[-1])
-        return made[-1]
-
-    real = tempfile.mkdtemp
-    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
-    folder, descriptor = locked_folder("racedata-", tmp_path)
-    os.close(descriptor)
-    assert [*tmp_path.iterdir()] == [folder] == [Path(made[2])]
 
 
 def test_many_programs_at_the_same_time_keep_their_folders(tmp_path):

@@ -395,6 +395,12 @@ def add_laps(folder: Path, races: Collection[str], laps: int) -> Path:
     return folder
 
 
+def is_in_step(database: Path) -> bool:
+    """Whether a database was built from what its store has."""
+    with closing(Store(store_path(database))) as store:
+        return [store.state] == select(database, "SELECT storeId, revision FROM build")
+
+
 def remembered(database: Path) -> dict[str, dict[str, Any]]:
     """What refreshes remember of each source, in the store."""
     with closing(Store(store_path(database))) as store:

@@ -162,6 +162,6 @@ def test_while_it_runs_the_command_builds_a_deleted_database_again(tmp_path, lat
         until(lambda: len(server.paths) == 1)
         database.unlink()
         later(1)
-        assert " from its store, because " in follow.stdout.readline()
+        assert follow.stdout.readline().endswith(" from its store\n")
         follow.terminate()
         follow.communicate()

@@ -7,12 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from racedata.loader.errors import LoadError
 from racedata.loader.existing import PROVISIONAL, ExistingDatabase, checksum_at_end, open_read_only
-from racedata.loader.memory import ask_store
 from racedata.loader.parts import REFERENCE
 from racedata.loader.stage import sources_in
-from racedata.loader.store import Store, StoredSource
+from racedata.loader.store import Store, StoredSource, store_to_read
 from racedata.model import TABLE_BY_NAME, Table
 from racedata.values import Value
 
@@ -112,17 +110,14 @@ def history_in(store: Store, path: Path, name: str, address: str) -> History:
 
 
 def history_of(path: Path, name: str, address: str) -> History:
-    """The same, from what can be read. Nothing is written."""
-
-    def of_source(store: Store) -> History:
+    """The same, from what the file of the store has."""
+    with closing(store_to_read(path)) as store:
         return history_in(store, path, name, address)
-
-    return ask_store(path, of_source, History(path, name))
 
 
 def is_about(database: Path, store: Store, remembered: Mapping[str, Any]) -> bool:
     """Whether facts that a store remembers of a source are about its database, not another one."""
-    with suppress(OSError, sqlite3.Error, LoadError), closing(open_read_only(database)) as db:
+    with suppress(OSError, sqlite3.Error), closing(open_read_only(database)) as db:
         (id,) = db.execute("SELECT storeId FROM build").fetchone()
         return id == store.state[0] or remembered.get("copied") == checksum_at_end(database)
     return False

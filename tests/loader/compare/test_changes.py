@@ -244,8 +244,8 @@ def test_a_correction_that_is_added_or_taken_back_is_the_reason(finished, tmp_pa
     corrections = tmp_path / "corrections.csv"
     corrections.write_text(f"{HEADER}\nresults,2023/18/sainz,grid,4,5,A test and another\n")
     built(finished, database)
-    replace_from_store(loader_settings(database, corrections), print, "")
-    replace_from_store(loader_settings(database, CORRECTIONS), print, "")
+    replace_from_store(loader_settings(database, corrections), print)
+    replace_from_store(loader_settings(database, CORRECTIONS), print)
     assert noted(database, "key, oldValue, value, reason") == [
         ("2023/18/sainz", "5", "4", "a correction was taken back"),
         ("2023/18/sainz", "4", "5", "corrected: A test and another"),
@@ -255,7 +255,7 @@ def test_a_correction_that_is_added_or_taken_back_is_the_reason(finished, tmp_pa
 def test_changes_survive_a_lost_store_and_a_lost_database(penalised):
     for lost in (store_path(penalised), penalised):
         lost.unlink()
-        replace_from_store(loader_settings(penalised, ""), print, "")
+        replace_from_store(loader_settings(penalised, ""), print)
         assert [row[1:] for row in noted(penalised)] == [PENALTY]
 
 
@@ -267,7 +267,7 @@ def test_a_change_whose_database_was_never_put_in_place_is_noted_once(two_dumps,
     served = database.read_bytes()
     built(after, database)
     database.write_bytes(served)
-    replace_from_store(loader_settings(database, ""), print, "")
+    replace_from_store(loader_settings(database, ""), print)
     assert [row[1:] for row in noted(database)] == [PENALTY]
 
 
