@@ -19,7 +19,7 @@ from racedata.loader.choose import Choice, choose
 from racedata.loader.compare.changes import ChangeFinder, fill_changes, put_found_changes
 from racedata.loader.compare.discrepancies import fill_discrepancies
 from racedata.loader.compare.ids import fill_ids, register_of
-from racedata.loader.compare.sides import Amounts, Said
+from racedata.loader.compare.sides import Said
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
@@ -65,7 +65,6 @@ class Report(NamedTuple):
     misfits: list[str]  # corrections that do not fit
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
-    amounts: Amounts  # how much of each source was compared with another
     differences: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
@@ -91,7 +90,7 @@ def build_database(
         if old:
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")  # only now: no database can be attached in a transaction
-        filling = Filling(stage, store, choice, corrected, build_time())
+        filling = Filling(stage, store, choice, corrected)
         for source in filling.sources:
             check_licence(source.address, source.licence, only_open)
         applied = fill_and_correct(filling)
@@ -100,9 +99,9 @@ def build_database(
             db.execute(sql)
         describe(db, store, filling.base.is_sample)
         put_what_changed(filling, old, only_open)
-        amounts = fill_comparisons(filling)
+        fill_comparisons(filling)
         check_required(db)
-        report = report_of(db, choice, applied, amounts)
+        report = report_of(db, choice, applied)
         progress("writing the database")
         db.execute("COMMIT")
         db.execute("DETACH stage")
@@ -160,7 +159,11 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     # What sources have corrected themselves is only noted, if the corrected rows still have it.
     for source in filling.sources:
         rows = store.list_rows(source.name, "corrections")
-        noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
+        noted = [
+            Correction(*(row[name] for name in NOTED))  # type: ignore[arg-type]
+            for row in rows
+            if row["columnName"] != "driver"  # of an earlier version, which gave rows to others
+        ]
         note_corrections(stage, [Line(source.name, each) for each in noted])
     return applied
 
@@ -179,9 +182,9 @@ def put_what_changed(filling: Filling, old: ExistingDatabase | None, only_open: 
         put_found_changes(store, finder, old.state)
 
 
-def fill_comparisons(filling: Filling) -> Amounts:
+def fill_comparisons(filling: Filling) -> None:
     """Fills the tables that compare the finished database: with earlier ones, as the store says,
-    and with what each source says. Returns how much of each source was compared.
+    and with what each source says.
     """
     store, db = filling.store, filling.db
     fill_changes(store, db)
@@ -190,20 +193,13 @@ def fill_comparisons(filling: Filling) -> Amounts:
     fill_ids(db, store, register)
     said = Said(db, store, filling.race_ids, register)
     fill_discrepancies(db, said, filling.corrected.corrections)
-    return said.amounts
 
 
-def report_of(
-    db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], amounts: Amounts
-) -> Report:
+def report_of(db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied]) -> Report:
     misfits = [*chain(*(each.remarks for each in applied))]
-    if absent := [*chain(*(each.absent for each in applied))]:
-        misfits.append(
-            f"corrections of what the data does not have, not applied: {abridged(absent)}"
-        )
     lines = [*summary_of(applied), *misfits, *contributions(db), licence(db), *unknown_values(db)]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
-    return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db), amounts)
+    return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db))
 
 
 def remarks_of(choice: Choice) -> list[str]:

@@ -72,7 +72,6 @@ class ChosenRace:
             return f"{own} counts now"  # a calendar
         if other not in orders:
             return f"{name} has none, or has left the list of sources"
-        another = "another " if own == name else ""
         differing = (
             term
             for term in Order._fields
@@ -82,7 +81,7 @@ class ChosenRace:
             "is_provisional": f"{name}'s are provisional",
             "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
             "is_short": f"{name} lacks entrants",
-            "place": f"{own} comes before {another}{name} in the list of sources",
+            "place": f"{own} comes before {name} in the list of sources",
         }
         return reasons[next(differing)]
 

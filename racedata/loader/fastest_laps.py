@@ -2,7 +2,7 @@
 but may have two results, of shared cars.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.loader.parts import OF_CAR
@@ -43,39 +43,28 @@ class Misfit(NamedTuple):
 def fastest_laps_of_results(
     results: Mapping[str, Sequence[Any]],
     rows: Iterable[Sequence[Any]],
-    driver_of: Callable[[Car], int],
     is_same_source: bool,
 ) -> dict[str, Sequence[Any]]:
-    """The columns FASTEST_LAP of results, which are given by column.
-
-    `rows` are the part of fastest laps. `driver_of` says who drove a car, after corrections.
+    """The columns FASTEST_LAP of results, which are given by column. `rows` are the part of fastest
+    laps, of which the first one of a driver counts.
     """
-    laps = laps_of_drivers(rows, driver_of)
+    split = len(OF_CAR)
+    laps: dict[int, FastestLap] = {}
+    for row in rows:
+        lap = FastestLap(Car(*row[:split]), row[split:])
+        laps.setdefault(lap.car.driver, lap)
     # by driver, the result that gets his lap, and how badly it fits
     best: dict[int, tuple[Misfit, int]] = {}
     columns = (results[name] for name in ("laps", *OF_CAR))
     for at, (completed, *values) in enumerate(zip(*columns)):
         car = Car(*values)
-        driver = driver_of(car)
-        if lap := laps.get(driver):
-            misfit = misfit_of(car, completed, lap, is_same_source)
-            best[driver] = min((misfit, at), best.get(driver, (misfit, at)))
+        if found := laps.get(car.driver):
+            misfit = misfit_of(car, completed, found, is_same_source)
+            best[car.driver] = min((misfit, at), best.get(car.driver, (misfit, at)))
     added: list[Sequence[Any]] = [(None,) * len(FASTEST_LAP)] * len(results["driverId"])
     for driver, (_, at) in best.items():
         added[at] = laps[driver].values
     return dict(zip(FASTEST_LAP, zip(*added)))
-
-
-def laps_of_drivers(
-    rows: Iterable[Sequence[Any]], driver_of: Callable[[Car], int]
-) -> dict[int, FastestLap]:
-    """The fastest lap of each driver: his own before one that is his after a correction."""
-    split = len(OF_CAR)
-    laps = [FastestLap(Car(*row[:split]), row[split:]) for row in rows]
-    of_drivers: dict[int, FastestLap] = {}
-    for lap in sorted(laps, key=lambda lap: driver_of(lap.car) != lap.car.driver):
-        of_drivers.setdefault(driver_of(lap.car), lap)
-    return of_drivers
 
 
 def misfit_of(car: Car, completed: int | None, lap: FastestLap, is_same_source: bool) -> Misfit:

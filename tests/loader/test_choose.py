@@ -118,15 +118,6 @@ def test_why_a_part_counts_and_not_another_is_said_in_words(case, other, reason)
     assert race.reason_for_choice("races", winner, other) == f"{winner} counts now"
 
 
-def test_two_sources_with_one_public_name_are_told_apart():
-    sources = [a_source(f"/{folder}/data.zip", place=place) for place, folder in enumerate("ab", 1)]
-    parts = [stored_part(each.name, 1, "results", entrants=20) for each in sources]
-    calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
-    race = chosen(sources, calendars, parts).races[0]
-    reason = race.reason_for_choice("results", *(each.name for each in sources))
-    assert reason == "data.zip comes before another data.zip in the list of sources"
-
-
 @pytest.mark.parametrize(
     ("confirmed_at", "winner"),
     [

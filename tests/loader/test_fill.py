@@ -13,7 +13,6 @@ from support.stores import (
     a_calendar,
     a_delivery,
     a_race,
-    an_api,
     results,
     row_of,
     stored_calendar,
@@ -81,17 +80,6 @@ def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_id(store, rows)
     both = stored_calendar("base", first, second).races
     store.put_calendar(stored_calendar("base", second, counting=both))
     assert rows("SELECT round, raceId FROM races") == [(1, 71), (2, 72)]
-
-
-# When it was fetched.
-
-
-def test_what_a_clock_that_was_ahead_fetched_counts_from_the_day_of_the_race(rows):
-    api = an_api(read_at="2999-01-01T00:00:00Z")
-    said = a_delivery(BASE, ONE_RACE), a_delivery(api, ONE_RACE, results(1, "hill"))
-    fetched = {at for (at,) in rows("SELECT fetchedAt FROM origins", *said)}
-    assert fetched == {"2023-01-15T00:00:00Z"}
-    assert rows("SELECT min(readAt <= builtAt) FROM sources, build") == [(1,)]
 
 
 # Which car a record is about.

@@ -9,7 +9,6 @@ from support.stores import (
     BASE,
     ONE_RACE,
     OTHER,
-    READ_AT,
     TWO_RACES,
     a_calendar,
     a_delivery,
@@ -70,7 +69,7 @@ def lists_of(store, *deliveries):
     corrected = CorrectedRows([])
     choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
     with staged(lambda text: None) as stage:
-        return Filling(stage, store, choice, corrected, READ_AT).lists
+        return Filling(stage, store, choice, corrected).lists
 
 
 def driver(reference, **facts):

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from racedata.formats import counted, public_name
+from racedata.formats import public_name
 from racedata.loader.choose import ChosenRace
 from racedata.loader.compare.sides import Key
 from racedata.loader.correction_lines import (
@@ -38,7 +38,6 @@ from racedata.values import Value
 ALL_RECORDS, VALUES = "records", "values"
 # A build that alters more values has other sources: the record is of decisions about races.
 MANY = 5_000
-MAX_REASONS = 3  # in the sum of its changes about a race
 OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
@@ -159,35 +158,22 @@ def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, in
 
 
 def summed(changes: Sequence[Change]) -> list[Change]:
-    """One change for each list, and for each kind of each race, with the number of values: so that
-    other sources do not push out what was decided about races.
+    """The number of values that changed in each list, and in each kind of each race, for one
+    reason: so that other sources do not push out what was decided about races.
     """
-    counts: dict[tuple[str, About], list[Change]] = {}
-    for change in changes:
-        about = change.about._replace(driver=None, constructor=None)
-        about = About() if change.kind in OUTSIDE_RACES else about
-        counts.setdefault((change.kind, about), []).append(change)
-    return [summed_up(about, of_kind) for (_, about), of_kind in counts.items()]
-
-
-def summed_up(about: About, changes: Sequence[Change]) -> Change:
-    """The sum of changes about a race or list, with the source if all have the same, and with the
-    reasons: how many values each has altered, the most frequent ones first.
-    """
-    first, sources = changes[0], {change.source for change in changes}
-    reasons = Counter(change.reason for change in changes).most_common()
-    shown = [f"{counted(count, 'value')}: {reason}" for reason, count in reasons[:MAX_REASONS]]
-    if others := reasons[MAX_REASONS:]:
-        shown.append(f"and {counted(len(others), 'other reason')}")
-    return first._replace(
-        about=about,
-        key="",
-        column=VALUES,
-        old=None,
-        new=len(changes),
-        source=first.source if len(sources) == 1 else None,
-        reason=first.reason if len(reasons) == 1 else "; ".join(shown),
+    counts = Counter(
+        change._replace(
+            about=About()
+            if change.kind in OUTSIDE_RACES
+            else change.about._replace(driver=None, constructor=None),
+            key="",
+            column=VALUES,
+            old=None,
+            new=None,
+        )
+        for change in changes
     )
+    return [change._replace(new=count) for change, count in counts.items()]
 
 
 def fill_changes(store: Store, db: sqlite3.Connection) -> None:
@@ -411,16 +397,14 @@ class ChangeFinder:
             "/".join(map(str, filter(None, (race.about.season, round, change.key))))
             for round in (race.about.round, race.old_round)
         ]
-        columns = (change.column, "driver") if change.column == ROW else (change.column,)
         table = TABLE_OF[change.kind].name
-        for column in columns:
-            new, old = (
-                found.get((table, key, column))
-                for found, key in zip((self.new_corrections, self.old_corrections), keys)
-            )
-            if new != old:
-                return f"corrected: {new[1]}" if new else "a correction was taken back"
-        return ""
+        new, old = (
+            found.get((table, key, change.column))
+            for found, key in zip((self.new_corrections, self.old_corrections), keys)
+        )
+        if new == old:
+            return ""
+        return f"corrected: {new[1]}" if new else "a correction was taken back"
 
     def reason(
         self, race: MatchedRace, change: Change, source: str | None, old_source: str | None

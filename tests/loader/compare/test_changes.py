@@ -1,19 +1,23 @@
 """racedata.loader.compare.changes: each value that a build alters is noted once, with a reason."""
 
-import csv
-import io
 import random
-import re
 import shutil
 import sqlite3
-import zipfile
-from collections import Counter
 from contextlib import closing
 
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built, changed, edited, loader_settings, race_ids, select, without
+from support.loads import (
+    built,
+    changed,
+    edited,
+    file_of_corrections,
+    loader_settings,
+    race_ids,
+    select,
+    without,
+)
 from support.three_sources import season_of_three
 
 from racedata.database import store_path
@@ -285,62 +289,26 @@ def test_only_the_latest_are_kept_and_of_one_build_those_of_the_latest_races(
 def test_very_many_changes_are_those_of_other_sources_and_only_counted(
     penalised, two_dumps, tmp_path, monkeypatch
 ):
+    """For each reason in each race, and of a list."""
     monkeypatch.setattr(changes, "MANY", 10)
-    grids = edited(two_dumps[1], tmp_path / "grids", results=lambda row: {**row, "grid": "30"})
-    built(grids, penalised)
-    *others, last = noted(penalised, "kind, key, columnName, oldValue, value")
-    assert last == PENALTY
-    assert others[0] == ("results", "2023/18", "values", None, "20")
-    assert {row[:1] + row[2:4] for row in others} == {("results", "values", None)}
-
-
-OTHER_SOURCE = "dump has none, or has left the list of sources"
-
-
-def test_a_sum_of_changes_has_the_number_of_values_for_each_reason(
-    two_dumps, tmp_path, monkeypatch
-):
-    before, _ = two_dumps
-    database, corrections = tmp_path / "racedata.db", tmp_path / "corrections.csv"
-    built(before, database)
-    monkeypatch.setattr(changes, "MANY", 10)
-    grids = edited(before, tmp_path / "grids", results=lambda row: {**row, "grid": "30"})
-    lines = [
-        f"results,2023/18/{driver},grid,30,{grid},{witness}"
-        for driver, grid, witness in (
-            ("sainz", 9, "A test and another"),
-            ("norris", 8, "A test and another"),
-            ("piastri", 7, "A second test and another"),
-            ("russell", 6, "A third test and another"),
-        )
-    ]
-    corrections.write_text("\n".join([HEADER, *lines, ""]))
-    built(grids, database, corrections)
-    found = noted(database, "kind, key, value, source, reason")
-    assert found[0] == (
-        "results",
-        "2023/18",
-        "20",
-        "grids",
-        f"16 values: {OTHER_SOURCE}; 2 values: corrected: A test and another; "
-        "1 value: corrected: A third test and another; and 1 other reason",
+    other = edited(
+        two_dumps[1],
+        tmp_path / "other",
+        results=lambda row: {**row, "grid": "30"},
+        circuits=lambda row: {**row, "lat": "1"},
     )
-    assert {reason for *_, reason in found[1:]} == {OTHER_SOURCE}
-
-
-def test_a_sum_of_changes_of_a_list_is_one_without_a_source_if_these_are_several(
-    finished, tmp_path, monkeypatch
-):
-    database = tmp_path / "racedata.db"
-    built(finished, database)
-    monkeypatch.setattr(changes, "MANY", 10)
-    moved = edited(finished, tmp_path / "moved", circuits=lambda row: {**row, "lat": "1"})
-    built(moved, database)
-    [(key, value, source, reason, circuit)] = noted(
-        database, "key, value, source, reason, circuitId"
-    )
-    assert (key, source, circuit) == ("", "moved", None)
-    assert int(value) > 10 and reason == "moved has it now"
+    corrections = file_of_corrections(tmp_path, "results,2023/18/sainz,grid,30,9,A test")
+    built(other, penalised, corrections)
+    *others, last = noted(penalised, "kind, key, columnName, oldValue, value, source, reason")
+    assert last[:5] == PENALTY
+    has_left = "after has none, or has left the list of sources"
+    of_race = {row for row in others if row[1] == "2023/18"}
+    assert of_race == {
+        ("results", "2023/18", "values", None, "19", "other", has_left),
+        ("results", "2023/18", "values", None, "1", "other", "corrected: A test"),
+    }
+    circuits = [row for row in others if row[0] == "circuits"]
+    assert [(row[1], row[5]) for row in circuits] == [("", "other")]
 
 
 def test_a_fact_of_a_list_has_the_source_that_says_so(finished, tmp_path):
@@ -385,93 +353,6 @@ def test_changes_of_a_race_that_is_gone_keep_its_name(penalised, two_dumps, tmp_
     built(gone, penalised)
     found = noted(penalised, "key, round, raceName, raceId")
     assert ("2023/sainz", None, "United States Grand Prix", None) in found
-
-
-# The court's decision about Monaco 2026, of 4 September: Gasly's place, and those behind him.
-DECIDED = {
-    "pierre-gasly": 7,
-    "isack-hadjar": 3,
-    "oscar-piastri": 4,
-    "liam-lawson": 5,
-    "arvid-lindblad": 6,
-}
-POINTS = (25, 18, 15, 12, 10, 8, 6)
-
-
-def decided(release, path):
-    """A copy of a release of f1db with that decision, and with the standings from then on."""
-    earned = Counter()  # by driver, and by constructor
-
-    def of_race(row):
-        if (row["year"], row["round"]) == ("2026", "6") and row["driverId"] in DECIDED:
-            place = DECIDED[row["driverId"]]
-            for entrant in (row["driverId"], row["constructorId"]):
-                earned[entrant] += POINTS[place - 1] - int(row["points"])
-            row |= dict.fromkeys(("positionDisplayOrder", "positionNumber", "positionText"), place)
-            row["points"] = POINTS[place - 1]
-        return int(row["raceId"]), int(row["positionDisplayOrder"])
-
-    def of_standings(row):
-        is_later = row["year"] == "2026" and int(row["round"]) >= 6
-        if is_later:
-            row["points"] = (
-                int(row["points"]) + earned[row.get("driverId", row.get("constructorId"))]
-            )
-        place = int(row["positionDisplayOrder"])
-        return int(row["raceId"]), -row["points"] if is_later else place, place
-
-    with zipfile.ZipFile(release) as before, zipfile.ZipFile(path, "w") as after:
-        for name in sorted(before.namelist(), key=lambda name: "standings" in name):
-            text = before.read(name).decode()
-            orders = {
-                "f1db-races-race-results.csv": of_race,
-                "f1db-races-driver-standings.csv": of_standings,
-                "f1db-races-constructor-standings.csv": of_standings,
-            }
-            if name in orders:
-                rows = sorted(csv.DictReader(io.StringIO(text)), key=orders[name])
-                places = Counter()
-                for row in rows if "standings" in name else ():
-                    places[row["raceId"]] += 1
-                    if row["year"] == "2026" and int(row["round"]) >= 6:
-                        of_row = ("positionDisplayOrder", "positionNumber", "positionText")
-                        row |= dict.fromkeys(of_row, places[row["raceId"]])
-                table = io.StringIO()
-                writer = csv.DictWriter(table, list(rows[0]))
-                writer.writeheader()
-                writer.writerows(rows)
-                text = table.getvalue()
-            after.writestr(name, text)
-
-
-@pytest.mark.long(30)
-def test_a_decision_of_a_court_is_in_the_changes_with_all_later_standings(f1db_2026, tmp_path):
-    release, database = tmp_path / "f1db.zip", tmp_path / "racedata.db"
-    shutil.copy(f1db_2026, release)
-    built(release, database)
-    decided(f1db_2026, release)
-    built(release, database)
-    found = noted(database, "kind, key, columnName, oldValue, value")
-    places = [row[1:] for row in found if row[0] == "results" and row[2] == "positionText"]
-    assert [(key.rpartition("/")[2], old, new) for key, _, old, new in places] == [
-        ("gasly", "3", "7"),
-        ("hadjar", "4", "3"),
-        ("piastri", "5", "4"),
-        ("lawson", "6", "5"),
-        ("arvid_lindblad", "7", "6"),
-    ]
-    assert {row[0] for row in found} == {"results", "driver_standings", "constructor_standings"}
-    assert {row[1].split("/")[1] for row in found} == {"6", "7", "8", "9", "10", "11"}
-    gasly = [row[2:] for row in found if row[:2] == ("driver_standings", "2026/6/gasly")]
-    assert ("points", "35", "26") in gasly and ("position", "8", "9") in gasly
-    title = titles(database)[0]
-    assert title.startswith("Monaco Grand Prix 2026: Gasly 3rd → 7th, Hadjar 4th → 3rd, Piastri")
-
-
-def titles(database):
-    """The titles of the feed."""
-    feed = client(database).get("/ergast/f1/changes.atom").body
-    return re.findall("<entry>.*?<title>(.*?)</title>", feed.decode())
 
 
 def value_at(record, path):
