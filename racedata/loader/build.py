@@ -26,7 +26,7 @@ from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
-from racedata.loader.report import contribution, contributions, licence, seasons_of, unknown_values
+from racedata.loader.report import contribution, contributions, licence, seasons_of
 from racedata.loader.same_bytes import (
     SAMPLE_TIME,
     build_time,
@@ -197,7 +197,7 @@ def fill_comparisons(filling: Filling) -> None:
 
 def report_of(db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied]) -> Report:
     misfits = [*chain(*(each.remarks for each in applied))]
-    lines = [*summary_of(applied), *misfits, *contributions(db), licence(db), *unknown_values(db)]
+    lines = [*summary_of(applied), *misfits, *contributions(db), licence(db)]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
     return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db))
 

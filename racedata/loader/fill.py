@@ -155,7 +155,7 @@ class Filling:
         values = self.stored_values(part)
         if part.kind == "results":
             self.add_fastest_laps(race, values)
-        else:
+        elif part.source != race.parts.get("results", part).source:
             self.follow_results(race, part, values)
         if part.kind == "entries" and part.source != race.parts["results"].source:
             # only the drivers who have no result
@@ -195,9 +195,6 @@ class Filling:
 
         Sources may give the same car different names, or disagree about it.
         """
-        results = race.parts.get("results")
-        if not results or results.source == part.source:
-            return
         if not {"driverId", "constructorId"} <= {*values}:
             return
         counting = self.constructors_that_count(race, part.source)

@@ -110,3 +110,13 @@ def test_a_car_has_the_constructor_of_the_chosen_results_if_its_source_names_one
     others = own, qualifying("hill", constructor=in_qualifying)
     said = [a_delivery(BASE, ONE_RACE, of_base), a_delivery(OTHER, ONE_RACE, *others)]
     assert rows(CARS, *said) == [(expected,)]
+
+
+def test_entries_of_another_source_are_those_of_drivers_without_a_result(rows):
+    columns = ("driverId", "constructorId")
+    entries = Part(2023, 1, "entries", columns, [["amon", "brm"], ["hill", "brm"]])
+    base = a_delivery(BASE, ONE_RACE, results(1, "clark", first_id=1), entries)
+    api = a_delivery(API, ONE_RACE, results(1, "amon"))
+    sql = """SELECT driverRef, constructorRef FROM entries
+             JOIN drivers USING (driverId) JOIN constructors USING (constructorId) ORDER BY 1"""
+    assert rows(sql, base, api) == [("amon", "lotus"), ("hill", "brm")]

@@ -303,23 +303,9 @@ class ChangeFinder:
             return self.races
         ignored = ("record", "final", table.id)
         names = [name for name in self.columns[table.name] if name not in ignored]
-        sides = [f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS]
-        if table.is_numbered_by_race:
-            # Very many rows, so they are not sorted.
-            same = " AND ".join(f"old.{name} IS new.{name}" for name in (*names, "record"))
-            counts = [
-                f"SELECT raceId, count(*) FROM {schema}.{table.name} GROUP BY raceId"
-                for schema in SCHEMAS
-            ]
-            sql = f"""
-                SELECT new.raceId FROM main.{table.name} AS new LEFT JOIN old.{table.name} AS old
-                    ON {same} WHERE old.raceId IS NULL
-                UNION SELECT raceId FROM ({" EXCEPT ".join(counts)})
-                UNION SELECT raceId FROM ({" EXCEPT ".join(reversed(counts))})"""
-        else:
-            sql = f"""
-                SELECT raceId FROM ({" EXCEPT ".join(sides)})
-                UNION SELECT raceId FROM ({" EXCEPT ".join(reversed(sides))})"""
+        new, old = (f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS)
+        sql = f"""SELECT raceId FROM ({new} EXCEPT {old})
+                  UNION SELECT raceId FROM ({old} EXCEPT {new})"""
         found = {id for (id,) in self.db.execute(sql)}
         return [race for race in self.races if race.new in found or race.old in found]
 
