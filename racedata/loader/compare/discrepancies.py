@@ -90,19 +90,9 @@ class Judgement(NamedTuple):
 class Discrepancy(NamedTuple):
     """A fact about which sources disagree, and what is known about that."""
 
-    fact: DisputedFact
-    judgement: Judgement
-    key: str  # as in corrections
-    ids: Mapping[str, int]  # of the driver, constructor and circuit
-    state: str
-    explanation: str
-
-    @property
-    def order(self) -> tuple[object, ...]:
-        """The most doubtful first; of those that are alike, the newest."""
-        kind, race, _ = self.fact.subject
-        at = (-race.season, int(race.facts["round"])) if race else (0, 0)
-        return (self.judgement.doubt, -self.judgement.size, *at, kind, self.key, self.fact.column)
+    order: tuple[object, ...]  # the most doubtful first; of those that are alike, the newest
+    row: Mapping[str, Value]  # of the table, without `record`
+    values: Values
 
 
 def fill_discrepancies(
@@ -113,24 +103,9 @@ def fill_discrepancies(
     found = chain.from_iterable(map(comparison.between, said.sides()))
     discrepancies = sorted(found, key=lambda discrepancy: discrepancy.order)
     places = {source.name: place for place, source in enumerate(said.sources, 1)}
-    facts, values = [], []
-    for record, (fact, judgement, key, ids, state, explanation) in enumerate(discrepancies, 1):
-        kind, race, race_id = fact.subject
-        facts.append(
-            {
-                "record": record,
-                "kind": kind,
-                "key": key,
-                "columnName": fact.column,
-                "year": race and race.season,
-                "raceId": race_id,
-                **{id: ids.get(id) for id in IDS},
-                "value": text_of(fact.value),
-                "state": state,
-                "explanation": explanation,
-                "doubt": judgement.doubt,
-            }
-        )
+    rows, values = [], []
+    for record, (_, row, of_sources) in enumerate(discrepancies, 1):
+        rows.append({"record": record, **row})
         values += [
             {
                 "record": record,
@@ -138,9 +113,9 @@ def fill_discrepancies(
                 "source": public_name(source),
                 "value": text_of(value),
             }
-            for source, value in fact.values.items()
+            for source, value in of_sources.items()
         ]
-    insert(db, "main.discrepancies", *facts)
+    insert(db, "main.discrepancies", *rows)
     insert(db, "main.discrepancy_values", *values)
 
 
@@ -343,16 +318,31 @@ class Comparison:
     # In words.
 
     def discrepancy(self, fact: DisputedFact, judgement: Judgement) -> Discrepancy:
-        subject = fact.subject
-        named = dict(zip(subject.key_columns, fact.key))
+        kind, race, race_id = fact.subject
+        named = dict(zip(fact.subject.key_columns, fact.key))
         parts = [self.shown(name, part) for name, part in named.items()]
-        if subject.race:
-            parts = [subject.race.season, subject.race.facts["round"], *parts]
+        if race:
+            parts = [race.season, race.facts["round"], *parts]
         key = "/".join(map(str, (*parts, *fact.car)))
         ids = {name: id for name, id in named.items() if name in IDS and isinstance(id, int)}
-        if subject.id:
-            ids["circuitId"] = self.circuits[subject.id]
-        return Discrepancy(fact, judgement, key, ids, *self.reasons.of(fact, key, judgement.group))
+        if race_id:
+            ids["circuitId"] = self.circuits[race_id]
+        state, explanation = self.reasons.of(fact, key, judgement.group)
+        row = {
+            "kind": kind,
+            "key": key,
+            "columnName": fact.column,
+            "year": race.season if race else None,
+            "raceId": race_id,
+            **{id: ids.get(id) for id in IDS},
+            "value": text_of(fact.value),
+            "state": state,
+            "explanation": explanation,
+            "doubt": judgement.doubt,
+        }
+        at = (-race.season, int(race.facts["round"])) if race else (0, 0)
+        order = (judgement.doubt, -judgement.size, *at, kind, key, fact.column)
+        return Discrepancy(order, row, fact.values)
 
     def shown(self, column: str, value: Value) -> Value:
         """A value as corrections have it: a reference instead of an id."""
