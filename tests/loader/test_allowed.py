@@ -154,13 +154,6 @@ def test_a_build_is_refused_while_the_list_has_a_source_that_is_not_open(
     assert select(database, "SELECT name FROM sources") == [("f1db",)]
 
 
-def test_an_open_load_replaces_the_sample(tmp_path, monkeypatch):
-    database = built(SAMPLE, tmp_path / "x.db")
-    monkeypatch.setenv("RACEDATA_LICENCE", "open")
-    assert run_loader(F1DB, database).returncode == 0
-    assert select(database, "SELECT name FROM sources") == [("f1db",)]
-
-
 def test_changes_have_no_values_of_sources_that_are_not_open(tmp_path, monkeypatch):
     database, dump = tmp_path / "x.db", without(SAMPLE, tmp_path / "dump", 2023, 18)
     built(dump, database, None)
@@ -176,13 +169,3 @@ def test_changes_between_open_builds_are_noted(source, tmp_path, only_open):
     edit(source / "drivers.csv", ",Leclerc,", ",Leclercq,")
     built(source, database, None)
     assert select(database, "SELECT oldValue, value FROM changes") == [("Leclerc", "Leclercq")]
-
-
-def test_a_wrong_licence_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("RACEDATA_LICENCE", "free")
-    database, said = tmp_path / "x.db", "RACEDATA_LICENCE='free': expected any or open"
-    for run in (
-        racedata("load", "--database", database),
-        run_racedata("serve", "--follow", "--database", str(database), RACEDATA_LICENCE="free"),
-    ):
-        assert said in run.stderr and "Traceback" not in run.stderr

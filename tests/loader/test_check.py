@@ -157,25 +157,6 @@ def test_what_the_rules_of_a_season_explain_is_not_a_doubt(faulty, title, statem
     assert not any(title in found for found in findings(faulty(*statements)))
 
 
-def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
-    results = """
-        INSERT INTO results (record, resultId, raceId, driverId, constructorId, positionOrder)
-        SELECT 1000 + round, 1000 + round, raceId, 1, 1, 1
-        FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
-    """
-    standings = """
-        INSERT INTO constructor_standings
-        SELECT 1000 + there.round, 1000 + there.round, there.raceId, constructorId, 15,
-            position, positionText, wins, 0
-        FROM constructor_standings AS here JOIN races AS there ON year = 2005 AND round IN (2, 10)
-        WHERE here.RACE(2005/1) AND position = 1
-    """
-    path = faulty("DELETE FROM results WHERE RACE(2005/7)", results, standings)
-    title = "A constructor's points in the standings are not the sum of the results that count."
-    rows = findings(path)[title]
-    assert "2005/2 Malaysian Grand Prix renault 2 15.0 16.0 -1.0" in rows
-
-
 @pytest.fixture
 def many(faulty):
     """A database with twenty doubts of one kind."""

@@ -120,3 +120,12 @@ def test_entries_of_another_source_are_those_of_drivers_without_a_result(rows):
     sql = """SELECT driverRef, constructorRef FROM entries
              JOIN drivers USING (driverId) JOIN constructors USING (constructorId) ORDER BY 1"""
     assert rows(sql, base, api) == [("amon", "lotus"), ("hill", "brm")]
+
+
+def test_sessions_of_another_source_have_an_origin_of_their_own(rows):
+    session = {"session": "fp1", "date": "2023-01-13", "time": "11:30:00"}
+    theirs = a_calendar(a_race(1, sessions=[session]))
+    said = a_delivery(BASE, ONE_RACE, results(1, "hill")), a_delivery(OTHER, theirs)
+    sql = "SELECT kind, name FROM origins JOIN sources USING (sourceId) ORDER BY kind"
+    assert rows(sql, *said) == [("races", "base"), ("results", "base"), ("sessions", "other")]
+    assert rows("SELECT raceId, date FROM sessions") == [(71, "2023-01-13")]

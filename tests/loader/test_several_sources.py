@@ -18,7 +18,6 @@ from support.apis import answers_of, refreshed, served
 from support.loads import (
     RECORDS,
     built,
-    csv_rows,
     edit,
     edited,
     loader_settings,
@@ -118,9 +117,6 @@ SESSIONS = [
     for name in ("fp1", "fp2", "fp3", "quali", "sprint")
     for what in ("date", "time")
 ]
-SCHEDULE = "SELECT raceId, session, date, time FROM sessions ORDER BY 1, 2"
-# of the others, `other` has the dates
-TIMES = "SELECT raceId, time FROM races WHERE date <> '2023-10-22' ORDER BY 1"
 
 
 def unscheduled(row):
@@ -132,102 +128,12 @@ def without_sessions(row):
     return unscheduled(row) | {"time": row["time"]}
 
 
-def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(
-    other, sample_database, tmp_path
-):
-    said = load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", races=unscheduled), other)
-    for sql in (SCHEDULE, TIMES):
-        assert select(tmp_path / "x.db", sql) == select(sample_database, sql)
-    us_grand_prix = f"SELECT time FROM races WHERE raceId = {US_GRAND_PRIX}"
-    # at another date, it may be another time
-    assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]
-    assert f"{other}: sessions of 44 races (2021 to 2023)" in said
-
-
 def test_the_newest_of_many_races_without_a_match_are_named_and_add_nothing(other, tmp_path):
     further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
     (line,) = [line for line in said if "no matching race in the database" in line]
     assert line.startswith("2023/")
     assert line.endswith(" more: no matching race in the database, or more than one; not added")
-
-
-def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(
-    other, tmp_path
-):
-    further = edited(
-        other,
-        tmp_path / "other",
-        drivers=lambda row: (
-            row | {"driverRef": "carlos_sainz_jr"} if row["driverRef"] == "sainz" else row
-        ),
-        status=lambda row: row | {"status": row["status"].upper()},
-    )
-
-    def without_two(row):  # moss and sargeant
-        return (
-            None
-            if row.get("driverId") in ("43", "55") or row.get("raceId") == US_GRAND_PRIX
-            else row
-        )
-
-    edits = dict.fromkeys(RECORDS, without_two)
-    edits["drivers"] = lambda row: None if row["driverId"] in ("43", "55") else row
-    edits["status"] = lambda row: None if row["status"] in ("Undertray", "Disqualified") else row
-    load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", **edits), further)
-    found = (
-        "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
-    )
-    assert select(tmp_path / "x.db", found) == [("sainz",), ("sargeant",)]
-    in_capitals = """SELECT status FROM status
-                     WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"""
-    assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
-
-
-def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other, tmp_path):
-    sainz = next(row for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "sainz")
-    same = {"driverRef": "carlos_sainz_jr", "dob": sainz["dob"], "surname": "SAINZ"}
-    further = edited(
-        other,
-        tmp_path / "other",
-        drivers=lambda row: row | same if row["driverRef"] == "stroll" else row,
-    )
-    run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
-    names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
-    said = (
-        "racedata load: {}: drivers {} both match 'sainz', by reference "
-        "or by birth date and surname; expected only one"
-    )
-    assert (
-        run.stderr.startswith(tuple(said.format(further, both) for both in names))
-        and run.stderr.count("\n") == 1
-    )
-
-
-# Entries without a result.
-
-ONLY_ENTERED = """
-    SELECT round, driverRef FROM entries JOIN drivers USING (driverId) JOIN races USING (raceId)
-    WHERE (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results)"""
-
-
-def entering(source, driver, race=US_GRAND_PRIX):
-    """A dump in which a driver has entered a race without a result. Both are given by their ids."""
-    constructor = csv_rows(source, "constructors")[0]["constructorId"]
-    text = f"raceId,driverId,constructorId\n{race},{driver},{constructor}\n"
-    (source / "entries.csv").write_text(text, encoding="utf-8")
-    return source
-
-
-@pytest.mark.parametrize(("lacks", "entered"), [("results", [(18, "wilson")]), ("qualifying", [])])
-def test_a_source_gives_the_entries_of_a_race_only_with_the_results(
-    other, tmp_path, lacks, entered
-):
-    further = edited(other, tmp_path / "further")
-    with (further / "drivers.csv").open("a", encoding="utf-8") as file:
-        file.write(r"9999,wilson,\N,\N,Desiré,Wilson,1953-11-26,South African,\N")
-    load(tmp_path / "x.db", lacking(tmp_path, lacks), entering(further, "9999", "1067"))
-    assert select(tmp_path / "x.db", ONLY_ENTERED) == entered
 
 
 # What a load keeps of the database from before.

@@ -8,7 +8,6 @@ import csv
 import random
 import shutil
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from support import EXPECTED, PACKAGE, SAMPLE
@@ -23,7 +22,6 @@ from racedata.loader.build import build_database
 from racedata.loader.compare.discrepancies import RESOLVED
 from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
 from racedata.loader.existing import open_read_only
-from racedata.loader.in_step import replace_if_different
 from racedata.loader.load import load
 from racedata.loader.parts import Part
 from racedata.loader.store_commands import remove
@@ -38,17 +36,6 @@ def test_each_open_fact_of_full_dumps_says_what_would_settle_it(full_database):
     of_state = "SELECT count(*) FROM discrepancies WHERE state = 'open'"
     assert (state, [(count,)]) == ("open", select(full_database, of_state))
     assert count < 500
-
-
-def test_no_place_on_the_grid_of_who_took_over_a_car_is_open_in_full_dumps(full_database):
-    sql = """SELECT year, explanation LIKE 'One of the two has the place of the car%', state
-             FROM discrepancies JOIN results USING (raceId, driverId)
-             WHERE kind = 'results' AND columnName = 'grid' AND '0' IN (
-                 SELECT value FROM discrepancy_values AS said
-                 WHERE said.record = discrepancies.record
-             ) AND year < 1960"""
-    found = select(full_database, sql)
-    assert len(found) == 31 and {row[1:] for row in found} == {(1, "explained")}
 
 
 def discrepancies(path):
@@ -295,48 +282,6 @@ def test_the_most_doubtful_comes_first(merged):
         "explained",
         RESOLVED,
     }
-
-
-def test_comparing_is_symmetric(store, tmp_path):
-    """Two sources disagree about the same facts, whichever of them counts."""
-    drivers = [f"driver_{n}" for n in range(12)]
-    values = {
-        "number": range(30),
-        "grid": (None, *range(12)),
-        "laps": (None, 0, 49, 50),
-        "positionText": ("1", "2", "R", "D", "W"),
-        "milliseconds": (None, 5_000_000, 5_000_400, 5_061_000),
-    }
-
-    def some_results(source):
-        columns = ("driverId", "statusId", "constructorId", "positionOrder", *values)
-        rows = [
-            [driver, "Finished", random.choice(["lotus", "cooper"]), place]
-            + [random.choice([*some]) for some in values.values()]
-            for place, driver in enumerate(random.sample(drivers, 10), 1)
-        ]
-        return a_delivery(
-            a_source(source),
-            CALENDAR,
-            Part(2023, 1, "results", columns, rows),
-        )
-
-    for _ in range(5):
-        put(store, some_results("one"), some_results("two"))
-        found = []
-        for order in (["one", "two"], ["two", "one"]):
-            store.order(order)
-            facts = found_in(store, tmp_path)
-            found.append({key: fact["said"] for key, fact in facts.items()})
-        assert found[0] == found[1] != {}
-
-
-def test_the_same_store_has_the_same_discrepancies(merged, tmp_path):
-    tables = ("discrepancies", "discrepancy_values", "ids")
-    path = Path(shutil.copytree(merged.parent, tmp_path / "again")) / merged.name
-    before = [select(path, f"SELECT * FROM {table}") for table in tables]
-    replace_if_different(loader_settings(path, CORRECTIONS), lambda text: None)
-    assert [select(path, f"SELECT * FROM {table}") for table in tables] == before
 
 
 def test_a_database_is_replaced_if_only_its_discrepancies_differ(tmp_path):
