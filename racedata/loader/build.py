@@ -177,8 +177,7 @@ def put_what_changed(filling: Filling, old: ExistingDatabase | None, only_open: 
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         filling.stage.progress("noting what has changed")
-        chosen = {id: race for race, id in filling.race_ids.items()}
-        finder = ChangeFinder(db, chosen, filling.lists.source_of_fact)
+        finder = ChangeFinder(db, filling.lists.source_of_fact)
         put_found_changes(store, finder, old.state)
 
 

@@ -154,7 +154,7 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
             corrected = CorrectedRows(corrections_at(file))
             names = put_last(store, group, corrected, progress)
             new = folder / path.name
-            built = build_database(new, store, corrected, progress, only_open=settings.is_only_open)
+            built = build_database(new, store, corrected, progress)
         with closing(open_read_only(new)) as db:
             found = differences_from(db, [public_name(name) for name in names])
     return found, built.remarks

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.choose import ChosenRace
 from racedata.loader.compare.sides import Key
 from racedata.loader.correction_lines import (
     ROW,
@@ -194,18 +193,10 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
 
 
 class ChangeFinder:
-    """Compares the new database with `old`, which is attached to its connection.
+    """Compares the new database with `old`, which is attached to its connection."""
 
-    `chosen` has what was chosen for the new one, by the id of the race.
-    """
-
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        chosen: Mapping[int, ChosenRace],
-        source_of_fact: SourceOfFact,
-    ) -> None:
-        self.db, self.chosen, self.source_of_fact = db, chosen, source_of_fact
+    def __init__(self, db: sqlite3.Connection, source_of_fact: SourceOfFact) -> None:
+        self.db, self.source_of_fact = db, source_of_fact
         self.races = list(self.matched_races())
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
@@ -219,24 +210,11 @@ class ChangeFinder:
             ]
             for table in TABLES
         }
-        # The drivers whose results have another constructor than before, each with the new id of
-        # the race. Other records of their cars follow.
-        self.moved: set[tuple[int | None, str | None]] = set()
 
     def changes(self) -> Iterator[Change]:
         """All changes, with their sources and their reasons: first of lists, then of
         calendars, then of records, kind by kind.
         """
-        unexplained = list(self.unexplained())
-        self.moved = {
-            (race.new, change.about.driver)
-            for race, change in unexplained
-            if (change.kind, change.column) == ("results", "constructor")
-        }
-        return (self.explained(race, change) for race, change in unexplained)
-
-    def unexplained(self) -> Iterator[tuple[MatchedRace, Change]]:
-        """All changes, each with its race."""
         for name in OUTSIDE_RACES:
             new, old = (self.rows(name, schema) for schema in SCHEMAS)
             yield from self.changes_of_rows(name, MatchedRace(None, None, None, About()), new, old)
@@ -252,7 +230,8 @@ class ChangeFinder:
                     yield from self.changes_of_rows(kind, race, new, old)
                 elif new or old:
                     counts = len(old) or None, len(new) or None
-                    yield race, Change(kind, race.about, "", ALL_RECORDS, *counts)
+                    change = Change(kind, race.about, "", ALL_RECORDS, *counts)
+                    yield self.explained(race, change)
 
     # What is compared with what.
 
@@ -354,12 +333,12 @@ class ChangeFinder:
 
     def changes_of_rows(
         self, kind: str, race: MatchedRace, new: RowsByKey, old: RowsByKey
-    ) -> Iterator[tuple[MatchedRace, Change]]:
+    ) -> Iterator[Change]:
         for key in {**old, **new}:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
                 about = about_row(kind, race, key)
                 for column, before, after in altered_facts(was, now):
-                    yield race, Change(kind, about, name, column, before, after)
+                    yield self.explained(race, Change(kind, about, name, column, before, after))
 
     # Why.
 
@@ -374,7 +353,7 @@ class ChangeFinder:
         return change._replace(
             old_source=old_source and public_name(old_source),
             source=source and public_name(source),
-            reason=self.correction(race, change) or self.reason(race, change, source, old_source),
+            reason=self.correction(race, change) or self.reason(change, source, old_source),
         )
 
     def correction(self, race: MatchedRace, change: Change) -> str:
@@ -392,23 +371,18 @@ class ChangeFinder:
             return ""
         return f"corrected: {new[1]}" if new else "a correction was taken back"
 
-    def reason(
-        self, race: MatchedRace, change: Change, source: str | None, old_source: str | None
-    ) -> str:
+    def reason(self, change: Change, source: str | None, old_source: str | None) -> str:
         """Why the new value is right, if it was not corrected."""
-        kind, about = change.kind, change.about
-        follows = change.column == "constructor" and (race.new, about.driver) in self.moved
-        if change.column == "constructors" or (follows and kind != "results"):
+        kind = change.kind
+        # A car has one constructor in all records of a race.
+        if change.column in ("constructor", "constructors") and kind != "results":
             return "follows from the results"
         if source and not old_source:
             return f"{public_name(source)} has it now"
         if not source:
             is_of_list = kind in OUTSIDE_RACES and change.new is not None
             return "a source has changed it" if is_of_list else "no source has it any more"
-        if not old_source or source == old_source:
-            return f"{public_name(source)} has changed it"
-        assert race.new  # a race that is gone has no source
-        return self.chosen[race.new].reason_for_choice(kind, source, old_source)
+        return f"{public_name(source)} {'has changed it' if source == old_source else 'counts now'}"
 
 
 def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:
