@@ -18,7 +18,7 @@ from racedata.loader.allowed import check_licence
 from racedata.loader.choose import Choice, choose
 from racedata.loader.compare.changes import ChangeFinder, fill_changes, put_found_changes
 from racedata.loader.compare.discrepancies import fill_discrepancies
-from racedata.loader.compare.ids import fill_ids, register_of
+from racedata.loader.compare.ids import fill_ids
 from racedata.loader.compare.sides import Said
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
@@ -188,9 +188,8 @@ def fill_comparisons(filling: Filling) -> None:
     store, db = filling.store, filling.db
     fill_changes(store, db)
     filling.stage.progress("comparing sources")
-    register = register_of(db, store, filling.lists)
-    fill_ids(db, store, register)
-    said = Said(db, store, filling.race_ids, register)
+    said = Said(db, store, filling.race_ids, filling.lists)
+    fill_ids(said)
     fill_discrepancies(db, said, filling.corrected.corrections)
 
 

@@ -130,7 +130,6 @@ def test_the_files_of_an_export_have_the_columns_and_ids_of_ergasts(whole):
 
 TEXTS = {
     "results": {"positionText", "time", "fastestLapTime", "fastestLapSpeed"},
-    "lap_times": {"time"},
     "drivers": {"driverRef", "code", "forename", "surname", "dob", "nationality", "url"},
 }
 

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.loader.choose import ChosenRace
-from racedata.loader.compare.ids import IDENTIFIED, Register
 from racedata.loader.correction_lines import correctable_columns, key_columns
-from racedata.loader.parts import LIST_OF, Row
+from racedata.loader.lists import IdsOf, Lists
+from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.store import Store, StoredPart, unpacked
 from racedata.model import KINDS, STANDINGS, TABLE_OF, Table
 from racedata.values import Value
 
+# The lists whose rows the sources may call by other references and ids.
+IDENTIFIED = ("drivers", "constructors", "circuits")
 # What names a row within its race: ids in the database, or references of what that lacks.
 Key = tuple[Value, ...]
 # The served rows with a key: facts by the name of a column in corrections.
@@ -107,11 +109,27 @@ class Said:
         db: sqlite3.Connection,
         store: Store,
         race_ids: Mapping[ChosenRace, int],
-        register: Register,
+        lists: Lists,
     ) -> None:
+        """`db` is the new database, which has these lists."""
         self.db, self.store, self.race_ids = db, store, race_ids
-        self.rows, self.ids, self.references = register
         self.sources = store.sources()
+        # by source and list: its rows, and our ids by its references
+        self.rows: dict[tuple[str, str], list[Row]] = {}
+        self.ids: dict[tuple[str, str], IdsOf] = {}
+        for source in self.sources:
+            for name in IDENTIFIED:
+                rows, merged = store.list_rows(source.name, name), lists.merged[name]
+                own = ((row[merged.reference], merged.find(row)) for row in rows)
+                known = {reference: id for reference, id in own if id is not None}
+                self.rows[source.name, name] = rows
+                self.ids[source.name, name] = IdsOf(known, merged.ids)
+        # by the column with our ids: our references, by id
+        self.references: dict[str, dict[Value, Value]] = {
+            id: dict(db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
+            for id, name in REFERENCE.items()
+            if LIST_OF[id] in IDENTIFIED
+        }
         self.calendars = {(each.source, each.season): each for each in store.calendars()}
         # What was looked up: by kind and season, the columns that have values.
         self.columns_known: dict[tuple[str, int], set[str]] = {}
