@@ -1,6 +1,5 @@
 """racedata.loader.correct: a row too many, a row missing, and rules."""
 
-
 import pytest
 from support import SAMPLE
 from support.loads import (

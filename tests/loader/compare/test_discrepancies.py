@@ -221,45 +221,36 @@ def test_two_sources_have_these_discrepancies(store, tmp_path, one, two, expecte
 
 
 @pytest.mark.parametrize(
-    ("cars", "differing"),
+    ("kind", "numbers", "differing"),
     [
-        (((18, 20), (20,)), {"18"}),
-        (((18, 20), ()), {"18", "20"}),
-        (((18, 20), (17, 20)), set()),
-        (((20,), (17,)), set()),
-        (((18, 20), (17, 20), (20,)), {"17", "18"}),
+        ("results", ((18, 20), (20,)), {"/18"}),
+        ("results", ((18, 20), ()), {"/18", "/20"}),
+        ("results", ((18, 20), (17, 20)), set()),
+        ("results", ((20,), (17,)), set()),
+        ("results", ((20,), ()), {""}),
+        ("results", ((18, 20), (17, 20), (20,)), {"/17", "/18"}),
+        ("pit_stops", ((1, 2), (2,)), {"/1"}),
+        ("pit_stops", ((1, 2), (2, 3)), set()),
+        ("pit_stops", ((1,), (1, 2), (2,)), {"/1", "/2"}),
     ],
 )
-def test_a_car_that_only_some_sources_have_is_a_row_if_others_have_fewer(
-    store, tmp_path, cars, differing
+def test_a_car_or_stop_that_only_some_sources_have_is_a_row_if_others_have_fewer(
+    store, tmp_path, kind, numbers, differing
 ):
+    """Of cars and stops with these numbers, by source."""
     columns = ("driverId", "number", "constructorId", "positionText", "positionOrder", "statusId")
 
-    def part(numbers):
-        rows = ([driver, n, "lotus", "R", 2, "Engine"] for driver, n in numbers)
-        return Part(2023, 1, "results", columns, [*rows])
+    def said(of_source):
+        if kind == "pit_stops":
+            stops = [["moss", number] for number in of_source]
+            return [MOSS, Part(2023, 1, kind, ("driverId", "stop"), stops)]
+        cars = [("clark", 1), *(("moss", number) for number in of_source)]
+        rows = [[driver, number, "lotus", "R", 2, "Engine"] for driver, number in cars]
+        return Part(2023, 1, kind, columns, rows)
 
-    of_sources = [[("clark", 1), *(("moss", car) for car in each)] for each in cars]
-    put_sources(store, **{f"source {place}": part(each) for place, each in enumerate(of_sources)})
+    put_sources(store, **{f"source {place}": said(each) for place, each in enumerate(numbers)})
     assert {*found_in(store, tmp_path)} - {("results", "2023/1/moss", "number")} == {
-        ("results", f"2023/1/moss/{car}", "row") for car in differing
-    }
-
-
-@pytest.mark.parametrize(
-    ("stops", "differing"),
-    [(((1, 2), (2,)), {1}), (((1, 2), (2, 3)), set()), (((1,), (1, 2), (2,)), {1, 2})],
-)
-def test_a_pit_stop_that_only_some_sources_have_is_a_row_if_others_have_fewer(
-    store, tmp_path, stops, differing
-):
-    parts = [
-        Part(2023, 1, "pit_stops", ("driverId", "stop"), [["moss", n] for n in each])
-        for each in stops
-    ]
-    put_sources(store, **{f"source {place}": [MOSS, part] for place, part in enumerate(parts)})
-    assert {*found_in(store, tmp_path)} == {
-        ("pit_stops", f"2023/1/moss/{stop}", "row") for stop in differing
+        (kind, f"2023/1/moss{number}", "row") for number in differing
     }
 
 
