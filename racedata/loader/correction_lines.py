@@ -74,7 +74,9 @@ class Line:
         self.table = TABLE_BY_NAME[correction.table]
         self.columns = correctable_columns(self.table.name, "stage")
         column, wrong, right = correction.column, correction.wrong, correction.right
-        words = [ROW] if has_rows_of_races(self.table) else []
+        # Calendars are chosen as a whole.
+        has_rows = "raceId" in self.table.key and self.table.name != "sessions"
+        words = [ROW] if has_rows else []
         if column not in (*self.columns, *words):
             expected = ", ".join((*self.columns, *words))
             raise LoadError(f"{self.place}: no such column; expected one of {expected}")
@@ -163,11 +165,6 @@ def known_facts(facts: Facts) -> str:
 
 def in_file(value: Value) -> str:
     return r"\N" if value is None else str(value)
-
-
-def has_rows_of_races(table: Table) -> bool:
-    """Whether a row of a table can be missing, or one too many: calendars are chosen as a whole."""
-    return "raceId" in table.key and table.name != "sessions"
 
 
 def key_columns(table: Table) -> list[str]:

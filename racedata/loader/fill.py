@@ -15,7 +15,7 @@ from racedata.loader.fastest_laps import fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
 from racedata.loader.stage import Stage
-from racedata.loader.store import Store, StoredPart, StoredSource
+from racedata.loader.store import Store, StoredPart
 from racedata.model import KINDS, TABLE_BY_NAME
 
 # The values of a part, by column: much faster than row by row.
@@ -45,9 +45,10 @@ class Filling:
         used |= {race.sessions_from.source for race in choice.races if race.sessions_from}
         self.sources = [
             source
-            for source in as_numbered(store.sources())
+            for source in sorted(store.sources(), key=lambda source: source.is_api)
             if source.is_loaded or source.name in used
         ]
+        # the APIs have the last numbers
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
         self.kept = {source.name for source in self.sources if source.has_ids}
@@ -254,8 +255,3 @@ def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:
     for driver, constructor in cars:
         constructors.setdefault(driver, set()).add(constructor)
     return {driver: min(found) for driver, found in constructors.items() if len(found) == 1}
-
-
-def as_numbered(sources: Sequence[StoredSource]) -> list[StoredSource]:
-    """The sources in the order of their numbers: the APIs last."""
-    return sorted(sources, key=lambda source: source.is_api)
