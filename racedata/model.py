@@ -89,7 +89,6 @@ class Column(NamedTuple):
     path: str = ""  # of its value in an object of an API: `Time.millis`
     api_parser: Parser | None = None  # if an API writes the value in another way
     is_compared: bool = False  # whether sources that differ in it disagree: see discrepancies.py
-    counts_unknown: bool = False  # whether the report counts its unknown values
     # What schema.sql says.
     type: str = "INTEGER"  # or TEXT
     required: bool = False
@@ -201,7 +200,7 @@ CONSTRUCTOR = Column(
 NUMBER = Column("number", whole_number, "number", is_compared=True)
 POSITION = Column("position", whole_number, "position", is_compared=True)
 URL = Column("url", plain_text, "url")
-POINTS = Column("points", points, "points", is_compared=True, counts_unknown=True)
+POINTS = Column("points", points, "points", is_compared=True)
 # The letters that a result may have as its positionText, in the order of the page of a race.
 LETTERS = {
     "R": "retired",
@@ -213,16 +212,16 @@ LETTERS = {
 }
 # The report has the compared columns in this order.
 RESULT_FACTS = (
-    Column("positionText", plain_text, "positionText", is_compared=True, counts_unknown=True),
+    Column("positionText", plain_text, "positionText", is_compared=True),
     Column("positionOrder", whole_number, "position", is_compared=True),
     POINTS,
-    Column("grid", whole_number, "grid", is_compared=True, counts_unknown=True),
-    Column("laps", whole_number, "laps", is_compared=True, counts_unknown=True),
+    Column("grid", whole_number, "grid", is_compared=True),
+    Column("laps", whole_number, "laps", is_compared=True),
     Column("milliseconds", whole_number, "Time.millis", is_compared=True),
     NUMBER,
     DRIVER,
     CONSTRUCTOR,
-    Column("statusId", whole_number, "status", status_text, counts_unknown=True),
+    Column("statusId", whole_number, "status", status_text),
 )
 FASTEST_FACTS = (
     Column("fastestLap", whole_number, "FastestLap.lap", is_compared=True),
@@ -240,9 +239,9 @@ QUALIFYING_FACTS = (
     CONSTRUCTOR,
 )
 STANDING_FACTS = (
-    Column("positionText", plain_text, "positionText", counts_unknown=True),
+    Column("positionText", plain_text, "positionText"),
     POINTS,
-    Column("wins", whole_number, "wins", is_compared=True, counts_unknown=True),
+    Column("wins", whole_number, "wins", is_compared=True),
     POSITION,
 )
 # The keys down to the records.
@@ -425,7 +424,7 @@ DECLARED = (
             DRIVER._replace(path="driverId"),
             Column("lap", whole_number, "lap"),
             POSITION,
-            Column("time", lap_time, "time", short_lap_time, is_compared=True, counts_unknown=True),
+            Column("time", lap_time, "time", short_lap_time, is_compared=True),
         ),
         order="lap, position NULLS LAST, driverId",
         is_numbered_by_race=True,
@@ -441,8 +440,8 @@ DECLARED = (
         facts=(
             DRIVER._replace(path="driverId"),
             Column("stop", whole_number, "stop"),
-            Column("lap", whole_number, "lap", is_compared=True, counts_unknown=True),
-            Column("time", time_of_day, "time", is_compared=True, counts_unknown=True),
+            Column("lap", whole_number, "lap", is_compared=True),
+            Column("time", time_of_day, "time", is_compared=True),
             Column("milliseconds", whole_number, "duration", duration, is_compared=True),
         ),
         order="time NULLS LAST, lap NULLS LAST, stop, driverId",

@@ -51,8 +51,8 @@ CREATE TABLE coverage (
 ) STRICT, WITHOUT ROWID;
 
 -- A value that the loader has corrected: loader/corrections.csv lists what it corrects. Endpoint `corrections`.
--- columnName is `driver` if the row is another driver's: the values are references. It is `row` if a row was removed or
--- added: sourceValue has facts of the removed row, such as `constructor=maserati; laps=0`; value has facts of the added row.
+-- columnName is `row` if a row was removed or added: sourceValue has facts of the removed row, such as
+-- `constructor=maserati; laps=0`; value has facts of the added row.
 CREATE TABLE corrections (
     record        INTEGER PRIMARY KEY,              -- order of answers
     tableName     TEXT NOT NULL,                    -- such as `results`

@@ -42,7 +42,7 @@ for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
 
 
 # The fixtures that have a full dump, or answers about one.
-DUMPS = {"dump", "jolpica", "f1db", "f1db_2026", "recorded", "openf1_recorded", "full_database"}
+DUMPS = {"dump", "jolpica", "f1db", "recorded", "openf1_recorded", "full_database"}
 
 
 def pytest_addoption(parser):
@@ -199,12 +199,6 @@ def jolpica():
 def f1db():
     """The zip of a whole release of f1db."""
     return path_named_by("F1DB_DUMP", "a release of f1db")
-
-
-@pytest.fixture(scope="session")
-def f1db_2026():
-    """The zip of a release of f1db of August 2026."""
-    return path_named_by("F1DB_2026_DUMP", "a release of f1db of August 2026")
 
 
 @pytest.fixture(scope="session")

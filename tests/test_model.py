@@ -7,8 +7,7 @@ import pytest
 
 from racedata.database import SCHEMA
 from racedata.loader.compare.differences import groups_of
-from racedata.loader.compare.ids import IDENTIFIED
-from racedata.loader.compare.sides import Subject
+from racedata.loader.compare.sides import IDENTIFIED, Subject
 from racedata.loader.existing import expected_records, open_read_only
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS
 from racedata.model import (

@@ -18,15 +18,15 @@ from racedata.loader.allowed import check_licence
 from racedata.loader.choose import Choice, choose
 from racedata.loader.compare.changes import ChangeFinder, fill_changes, put_found_changes
 from racedata.loader.compare.discrepancies import fill_discrepancies
-from racedata.loader.compare.ids import fill_ids, register_of
-from racedata.loader.compare.sides import Amounts, Said
+from racedata.loader.compare.ids import fill_ids
+from racedata.loader.compare.sides import Said
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
-from racedata.loader.report import contribution, contributions, licence, seasons_of, unknown_values
+from racedata.loader.report import contribution, contributions, licence, seasons_of
 from racedata.loader.same_bytes import (
     SAMPLE_TIME,
     build_time,
@@ -63,7 +63,6 @@ class Report(NamedTuple):
     misfits: list[str]  # corrections that do not fit
     remarks: list[str]  # what does not count
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
-    amounts: Amounts  # how much of each source was compared with another
     differences: Sequence[str] = ()  # what differs from the database before, if that was compared
 
 
@@ -89,7 +88,7 @@ def build_database(
         if old:
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")  # only now: no database can be attached in a transaction
-        filling = Filling(stage, store, choice, corrected, build_time())
+        filling = Filling(stage, store, choice, corrected)
         for source in store.sources():
             check_licence(source.address, source.licence, only_open)
         applied = fill_and_correct(filling)
@@ -98,9 +97,9 @@ def build_database(
             db.execute(sql)
         describe(db, store, filling.base.is_sample)
         put_what_changed(filling, old, only_open)
-        amounts = fill_comparisons(filling)
+        fill_comparisons(filling)
         check_required(db)
-        report = report_of(db, choice, applied, amounts)
+        report = report_of(db, choice, applied)
         progress("writing the database")
         db.execute("COMMIT")
         db.execute("DETACH stage")
@@ -158,7 +157,11 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     # What sources have corrected themselves is only noted, if the corrected rows still have it.
     for source in filling.sources:
         rows = store.list_rows(source.name, "corrections")
-        noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
+        noted = [
+            Correction(*(row[name] for name in NOTED))  # type: ignore[arg-type]
+            for row in rows
+            if row["columnName"] != "driver"  # of an earlier version, which gave rows to others
+        ]
         note_corrections(stage, [Line(source.name, each) for each in noted])
     return applied
 
@@ -172,36 +175,27 @@ def put_what_changed(filling: Filling, old: ExistingDatabase | None, only_open: 
         store.drop_changes()
     elif old and old.is_sample == filling.base.is_sample:  # a first load is no change
         filling.stage.progress("noting what has changed")
-        chosen = {id: race for race, id in filling.race_ids.items()}
-        finder = ChangeFinder(db, chosen, filling.lists.source_of_fact)
+        finder = ChangeFinder(db, filling.lists.source_of_fact)
         put_found_changes(store, finder, old.state)
 
 
-def fill_comparisons(filling: Filling) -> Amounts:
+def fill_comparisons(filling: Filling) -> None:
     """Fills the tables that compare the finished database: with earlier ones, as the store says,
-    and with what each source says. Returns how much of each source was compared.
+    and with what each source says.
     """
     store, db = filling.store, filling.db
     fill_changes(store, db)
     filling.stage.progress("comparing sources")
-    register = register_of(db, store, filling.lists)
-    fill_ids(db, store, register)
-    said = Said(db, store, filling.race_ids, register)
+    said = Said(db, store, filling.race_ids, filling.lists)
+    fill_ids(said)
     fill_discrepancies(db, said, filling.corrected.corrections)
-    return said.amounts
 
 
-def report_of(
-    db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied], amounts: Amounts
-) -> Report:
+def report_of(db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied]) -> Report:
     misfits = [*chain(*(each.remarks for each in applied))]
-    if absent := [*chain(*(each.absent for each in applied))]:
-        misfits.append(
-            f"corrections of what the data does not have, not applied: {abridged(absent)}"
-        )
-    lines = [*summary_of(applied), *misfits, *contributions(db), licence(db), *unknown_values(db)]
+    lines = [*summary_of(applied), *misfits, *contributions(db), licence(db)]
     rows = dict(db.execute("SELECT name, rows FROM row_counts").fetchall())
-    return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db), amounts)
+    return Report(rows, lines, misfits, remarks_of(choice), seasons_of(db))
 
 
 def remarks_of(choice: Choice) -> list[str]:

@@ -20,9 +20,8 @@ from zoneinfo import ZoneInfo
 
 from racedata.formats import counted, public_name
 from racedata.loader import checks
-from racedata.loader.build import Report, build_database
+from racedata.loader.build import build_database
 from racedata.loader.compare.differences import GROUPS, Group
-from racedata.loader.compare.ids import IDENTIFIED
 from racedata.loader.corrections import (
     HEADER,
     CorrectedRows,
@@ -40,7 +39,7 @@ from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
-from racedata.model import KINDS, TABLE_BY_NAME, TABLE_OF
+from racedata.model import TABLE_OF
 from racedata.settings import LoaderSettings
 
 ROWS_SHOWN = 10
@@ -139,7 +138,7 @@ Section = tuple[Group, Sequence[tuple[str, str]]]
 
 
 def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section], list[str]]:
-    """How a source differs from the database at `path`, and lines that say what was compared.
+    """How a source differs from the database at `path`, and what does not count.
 
     It builds another database from a copy of the store and that source. Raises LoadError,
     sqlite3.Error or OSError.
@@ -156,11 +155,10 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
             corrected = CorrectedRows(corrections_at(file))
             names = put_last(store, group, corrected, progress)
             new = folder / path.name
-            built = build_database(new, store, corrected, progress, only_open=settings.is_only_open)
+            built = build_database(new, store, corrected, progress)
         with closing(open_read_only(new)) as db:
             found = differences_from(db, [public_name(name) for name in names])
-    compared = [f"compared with {public_name(name)}: {amount(name, built)}" for name in names]
-    return found, [*built.remarks, *compared]
+    return found, built.remarks
 
 
 def put_last(
@@ -202,20 +200,6 @@ def line_of(table: str, key: str, column: str, wrong: str | None, right: str | N
     """A line for corrections.csv, without its source."""
     values = [r"\N" if value is None else value for value in (wrong, right)]
     return csv_line([table, key, column, *values, None])
-
-
-def amount(name: str, built: Report) -> str:
-    """How much of a source was compared: `races of 4 races`."""
-    counts = {kind: count for (source, kind), count in built.amounts.items() if source == name}
-    kinds = [
-        ("" if kind == "races" else f"{kind.replace('_', ' ')} of ") + counted(counts[kind], "race")
-        for kind in ("races", "sessions", *KINDS)
-        if kind in counts
-    ]
-    lists = [
-        counted(counts[name], TABLE_BY_NAME[name].singular) for name in IDENTIFIED if name in counts
-    ]
-    return ", ".join([*kinds, *lists]) or "nothing"
 
 
 def main(arguments: Sequence[str]) -> None:

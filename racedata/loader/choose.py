@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from racedata.formats import public_name
 from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError
 from racedata.loader.matching import calendar_races, days_after, days_between, match_across_sources
@@ -49,8 +48,6 @@ class ChosenRace:
     sessions_from: StoredCalendar | None = None  # the calendar that has them
     # other parts of the race, by kind, the next best first
     others: dict[str, list[StoredPart]] = field(default_factory=dict)
-    # of all parts, by kind and source
-    orders: dict[str, dict[str, Order]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -64,27 +61,6 @@ class ChosenRace:
         """All parts of a kind, the one that counts first. It may be that no entries count."""
         counts = [self.parts[kind]] if kind in self.parts else []
         return [*counts, *self.others.get(kind, ())]
-
-    def reason_for_choice(self, kind: str, source: str, other: str) -> str:
-        """Why the records of a source count, and another's no longer do, in words."""
-        orders, own, name = self.orders.get(kind, {}), public_name(source), public_name(other)
-        if source not in orders:
-            return f"{own} counts now"  # a calendar
-        if other not in orders:
-            return f"{name} has none, or has left the list of sources"
-        another = "another " if own == name else ""
-        differing = (
-            term
-            for term in Order._fields
-            if getattr(orders[source], term) < getattr(orders[other], term)
-        )
-        reasons = {
-            "is_provisional": f"{name}'s are provisional",
-            "is_outdated": f"{name} has not confirmed its own for {CONFIRMED_DAYS} days",
-            "is_short": f"{name} lacks entrants",
-            "place": f"{own} comes before {another}{name} in the list of sources",
-        }
-        return reasons[next(differing)]
 
 
 class Choice(NamedTuple):
@@ -275,7 +251,7 @@ def choose_parts(
             for place, part in enumerate(parts)
         }
         first, *others = sorted(parts, key=lambda part: orders[part.source])
-        race.parts[kind], race.others[kind], race.orders[kind] = first, others, orders
+        race.parts[kind], race.others[kind] = first, others
         if any(orders[part.source].place < orders[first.source].place for part in short):
             smaller.append(f"{kind} of {race.label}")
     choose_entries(race, candidates.get("entries", ()), by_name)

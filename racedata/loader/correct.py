@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from racedata.loader.correction_lines import (
-    DRIVER,
     NOTED,
     ORDER,
     REFERENCES,
@@ -20,7 +19,7 @@ from racedata.loader.correction_lines import (
 )
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
-from racedata.loader.sql import column_names, insert, insertion
+from racedata.loader.sql import insert, insertion
 from racedata.loader.stage import Stage
 from racedata.model import LIST_BY_SINGULAR
 from racedata.values import Value
@@ -34,59 +33,41 @@ class Applied(NamedTuple):
     """What corrections have changed."""
 
     values: int  # how many
-    rows: int  # how many were removed, added, or given to another driver
+    rows: int  # how many were removed or added
     remarks: list[str]  # a line for each correction that does not fit
-    absent: list[str]  # corrections of the operator's own file about what the data does not have
 
 
 def apply_corrections(stage: Stage, lines: Iterable[Line]) -> Applied:
     """Applies and notes corrections. Raises LoadError for one that makes no sense."""
     races = {*stage.db.execute("SELECT year, round FROM stage.races")}
-    targets, remarks, absent = list[Target](), list[str](), list[str]()
+    targets, remarks = list[Target](), list[str]()
     for line in lines:
         if "raceId" not in line.key or tuple(line.key["raceId"]) in races:
             targets.append(Target(stage.db, line))
         elif line.is_own:
-            absent.append(str(line.correction))
+            remarks.append(absent(line))
 
     def fitting(step: Step) -> Iterator[Target]:
-        for target in targets:
-            if target.line.step is step:
-                if target.fits(remarks):
-                    yield target
-                elif target.is_absent:
-                    absent.append(str(target.line.correction))
+        return (each for each in targets if each.line.step is step and each.fits(remarks))
 
     rows = sum(target.remove() for target in fitting(Step.REMOVE))
     values = sum(target.change() for target in fitting(Step.CHANGE))
-    rows += move(list(fitting(Step.MOVE)), remarks)
     rows += sum(target.add() for target in fitting(Step.ADD))
-    return Applied(values, rows, remarks, absent)
+    return Applied(values, rows, remarks)
 
 
-def move(targets: list["Target"], remarks: list[str]) -> int:
-    """Gives rows to other drivers, all at once: two drivers may have each other's rows.
-
-    Returns how many.
+def absent(line: Line) -> str:
+    """The remark on an own correction of what no source has: perhaps its key is wrong. The
+    project's file is for all sources, so each lacks some of its rows.
     """
-    moves = [(target, target.take()) for target in targets]
-    while blocked := [(target, row) for target, row in moves if target.is_occupied(row)]:
-        for target, row in blocked:
-            target.insert(row)
-            what = f"{target.line.driver!r} has such a row already"
-            remarks.append(f"correction not applied: {target.line.correction}: {what}")
-        moves = [each for each in moves if each not in blocked]
-    for target, row in moves:
-        target.note(target.reference(row["driverId"]), target.reference(target.new_driver))
-        target.insert({**row, "driverId": target.new_driver})
-    return len(moves)
+    return f"correction not applied: {line.correction}: the data has no such row"
 
 
 def note_corrections(stage: Stage, lines: Iterable[Line]) -> None:
     """Notes corrections that the data of a source already has."""
-    for line in sorted(lines, key=lambda line: line.step is not Step.MOVE):
+    for line in lines:
         target = Target(stage.db, line)
-        if target.is_right or any(each.is_right for each in target.moved()):
+        if target.is_right:
             target.note(line.correction.wrong, line.correction.right)
 
 
@@ -111,15 +92,14 @@ def sql_of_id(name: str) -> str:
 
 
 class Target:
-    """The row that a line is about; with `driver`, the same row of another driver."""
+    """The row that a line is about."""
 
-    def __init__(self, db: sqlite3.Connection, line: Line, driver: str = "") -> None:
+    def __init__(self, db: sqlite3.Connection, line: Line) -> None:
         self.db, self.line, self.name = db, line, line.table.name
-        key = line.key | ({"driverId": [driver]} if driver else {})
-        ids = ", ".join(map(sql_of_id, key))
-        values = list(chain.from_iterable(key.values()))
-        self.ids = dict(zip(key, db.execute(f"SELECT {ids}", values).fetchone()))
-        self.where = " AND ".join(f"corrected.{name} = ?" for name in key)
+        ids = ", ".join(map(sql_of_id, line.key))
+        values = list(chain.from_iterable(line.key.values()))
+        self.ids = dict(zip(line.key, db.execute(f"SELECT {ids}", values).fetchone()))
+        self.where = " AND ".join(f"corrected.{name} = ?" for name in line.key)
 
     # Whether it fits.
 
@@ -155,24 +135,7 @@ class Target:
         """
         if self.line.step is Step.REMOVE:
             return not self.count(self.line.old) and self.has_others()
-        if self.line.step is Step.MOVE:
-            return Target(self.db, self.line, self.line.driver).count() > 0
         return self.count(self.line.new) > 0
-
-    @property
-    def is_absent(self) -> bool:
-        """Whether an own correction is about a row that no source has: perhaps its key is wrong.
-        The project's file is for all sources, so each lacks some of its rows.
-        """
-        return self.line.is_own and not self.count() and not self.is_right
-
-    def moved(self) -> Iterator["Target"]:
-        """The row, if a correction was applied that gave it to another driver."""
-        rows = self.db.execute(
-            "SELECT value FROM stage.corrections WHERE (tableName, key, columnName) = (?, ?, ?)",
-            (self.name, self.line.correction.key, DRIVER),
-        )
-        return (Target(self.db, self.line, driver) for (driver,) in rows.fetchall())
 
     def found(self, facts: Facts | None = None) -> str | None:
         """What the row has, as the file writes it. None if it has no value, or there is no row."""
@@ -188,6 +151,8 @@ class Target:
             if obstacle := self.obstacle():
                 remarks.append(f"correction not applied: {line.correction}: {obstacle}")
             return not obstacle
+        if line.is_own and not self.count() and not self.is_right:
+            remarks.append(absent(line))
         # The source may be right already: with the value, without the row, or with the missing row.
         is_right = line.step is Step.ADD or (line.step is Step.CHANGE and self.is_right)
         is_silent = is_right or line.correction.is_by_rule
@@ -199,15 +164,13 @@ class Target:
     def obstacle(self) -> str:
         """Why a correction cannot be applied; empty if it can."""
         line = self.line
-        if line.step in (Step.REMOVE, Step.MOVE) and (rows := self.count()) > 1:
+        if line.step is Step.REMOVE and (rows := self.count()) > 1:
             return f"{rows} rows; expected a key that ends with the number of the car"
         texts = [("constructor", (line.new or {}).get("constructor"))]
-        if line.step is Step.MOVE:
-            texts.append((DRIVER, line.driver))
         if line.step is Step.ADD:
             texts += [
                 (name, line.key[id][0])
-                for name in (DRIVER, "constructor")
+                for name in ("driver", "constructor")
                 if (id := LIST_BY_SINGULAR[name].id_key) in line.key
             ]
         for name, text in texts:
@@ -235,7 +198,10 @@ class Target:
 
     def remove(self) -> int:
         self.note(self.found(), None)
-        self.take()
+        self.db.execute(
+            f"DELETE FROM stage.{self.name} AS corrected WHERE {self.where}",
+            list(self.ids.values()),
+        )
         return 1
 
     def add(self) -> int:
@@ -248,45 +214,11 @@ class Target:
         if ORDER in self.line.columns and ORDER not in row:
             sql = f"SELECT max({ORDER}) + 1 FROM stage.{self.name} WHERE raceId = ?"
             (row[ORDER],) = self.db.execute(sql, (self.ids["raceId"],)).fetchone()
-        self.insert({**row, **self.ids})
+        insert(self.db, f"stage.{self.name}", {**row, **self.ids})
         self.note(None, self.line.words(facts.values()))
         return 1
 
-    def take(self) -> dict[str, Value]:
-        """Deletes the row, and returns it."""
-        names = column_names(self.db, self.name, "stage")
-        row = dict(zip(names, self.select("*")))
-        self.db.execute(
-            f"DELETE FROM stage.{self.name} AS corrected WHERE {self.where}",
-            list(self.ids.values()),
-        )
-        return row
-
-    def insert(self, row: Facts) -> None:
-        try:
-            insert(self.db, f"stage.{self.name}", row)
-        except sqlite3.IntegrityError:
-            right = in_file(self.line.correction.right)
-            what = f"{right!r}; expected no two rows with the same key"
-            raise LoadError(f"{self.line.place}: {what}") from None
-
-    def is_occupied(self, row: Facts) -> bool:
-        """Whether the new driver has such a row as this one already."""
-        key = {name: row[name] for name in self.line.table.unique} | {"driverId": self.new_driver}
-        terms = " AND ".join(f"{name} IS ?" for name in key)
-        sql = f"SELECT 1 FROM stage.{self.name} WHERE {terms}"
-        return self.db.execute(sql, list(key.values())).fetchone() is not None
-
     # Ids.
-
-    @property
-    def new_driver(self) -> int | None:
-        return self.id_of(DRIVER, self.line.driver)
-
-    def reference(self, driver: Value) -> str:
-        sql = "SELECT driverRef FROM stage.drivers WHERE driverId = ?"
-        (found,) = self.db.execute(sql, (driver,)).fetchone()
-        return str(found)
 
     def stored(self, name: str, value: Value) -> Value:
         """The value in the database: for a constructor or a status, its id."""

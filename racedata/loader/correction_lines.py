@@ -16,8 +16,7 @@ from racedata.values import Parser, Value, number, plain_text, reference, round_
 
 Facts = Mapping[str, Value]  # by the name of a column in the file
 
-# The columns that mean the whole row: it is another driver's; or it is missing, or one too many.
-DRIVER, ROW = "driver", "row"
+ROW = "row"  # the column that means the whole row: it is missing, or one too many
 ORDER = "positionOrder"  # an added row without it is the last of its race
 # Ids differ between dumps, so the file has a reference or a text instead, named without `Id`.
 REFERENCES = ("constructor", "status")
@@ -45,14 +44,12 @@ NOTED = ("tableName", "key", "columnName", "sourceValue", "value", "witnesses")
 class Step(IntEnum):
     """What a correction does, in the order in which all are applied.
 
-    A row too many may be in the way of another. Keys name the rows as the source has them, so
-    values are corrected before drivers. A missing row may be where another one was.
+    A row too many may be in the way of another. A missing row may be where another one was.
     """
 
     REMOVE = 0
     CHANGE = 1
-    MOVE = 2  # to another driver
-    ADD = 3
+    ADD = 2
 
 
 class Corrected(NamedTuple):
@@ -77,15 +74,15 @@ class Line:
         self.table = TABLE_BY_NAME[correction.table]
         self.columns = correctable_columns(self.table.name, "stage")
         column, wrong, right = correction.column, correction.wrong, correction.right
-        words = [DRIVER] if "driverId" in self.table.key else []
-        words += [ROW] if has_rows_of_races(self.table) else []
+        # Calendars are chosen as a whole.
+        has_rows = "raceId" in self.table.key and self.table.name != "sessions"
+        words = [ROW] if has_rows else []
         if column not in (*self.columns, *words):
             expected = ", ".join((*self.columns, *words))
             raise LoadError(f"{self.place}: no such column; expected one of {expected}")
         self.key = self.parsed_key()
         self.old: Facts | None
         self.new: Facts | None
-        self.driver = ""  # of Step.MOVE: the new one
         if column == ROW:
             self.old, self.new = self.facts_in(wrong), self.facts_in(right)
             if (self.old is None) == (self.new is None):
@@ -93,11 +90,6 @@ class Line:
                 raise LoadError(f"{self.place}: expected {what}")
             self.step = Step.ADD if self.old is None else Step.REMOVE
             self.check_required()
-        elif column == DRIVER:
-            self.old, self.new = {}, {}
-            self.step, self.driver = Step.MOVE, str(self.parsed(reference, right))
-            if (wrong or "").lower() != str(self.key["driverId"][0]).lower():
-                raise LoadError(f"{self.place}: {in_file(wrong)!r}; expected the driver in the key")
         else:
             parse, self.step = self.columns[column].parse, Step.CHANGE
             self.old = {column: wrong and self.parsed(parse, wrong)}
@@ -173,11 +165,6 @@ def known_facts(facts: Facts) -> str:
 
 def in_file(value: Value) -> str:
     return r"\N" if value is None else str(value)
-
-
-def has_rows_of_races(table: Table) -> bool:
-    """Whether a row of a table can be missing, or one too many: calendars are chosen as a whole."""
-    return "raceId" in table.key and table.name != "sessions"
 
 
 def key_columns(table: Table) -> list[str]:

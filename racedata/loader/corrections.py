@@ -6,13 +6,13 @@ docs/data.md describes it, correction_lines.py says what a line may say, correct
 import os
 import re
 from argparse import ArgumentParser
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from racedata.database import FileState, file_state
-from racedata.loader.correction_lines import DRIVER, Correction, Line
+from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.store import OF_NO_SOURCE, Store
@@ -99,7 +99,7 @@ def corrections_at(path: Path | None) -> Sequence[Line]:
 
 def corrected_value(line: Correction) -> tuple[str, str, str]:
     """Which value, or row, a line corrects."""
-    return line.table, line.key.casefold(), line.column or ""
+    return line.table, line.key.casefold(), line.column
 
 
 @lru_cache(maxsize=2)
@@ -116,63 +116,31 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
     file = CsvFile(path, FIELDS, progress, needs_all_columns=True)
     lines = [Correction(*row) for batch in file.batches() for row in zip(*batch)]
     rules = {line.key: line.witnesses for line in lines if line.table == RULE}
-    used, seen, corrections = set[str](), set[tuple[str, ...]](), list[Line]()
+    seen, corrections = set[tuple[str, ...]](), list[Line]()
     for number, line in enumerate(lines, 1):
         value = corrected_value(line)
         if value in seen:
             raise file.duplicate(number, ["table", "key", "column"])
         seen.add(value)
-        if fault := fault_in_line(line, rules):
-            raise file.fault(*fault, file.line_of(number))
+        if line.table == RULE:
+            continue
         if named := NAMED_RULE.fullmatch(line.witnesses):
-            used.add(named[1])
+            if named[1] not in rules:
+                what = f"{line.witnesses!r}; expected a sentence, or a rule that a line gives"
+                raise file.fault(what, "source", file.line_of(number))
             line = line._replace(witnesses=rules[named[1]], is_by_rule=True)
-        if line.table != RULE:
-            corrections.append(Line(path.name, line, is_own=path != CORRECTIONS))
-    for number, line in enumerate(lines, 1):
-        if line.table == RULE and line.key not in used:
-            what = f"{line.key!r}; expected a rule that another line names: {RULE} {line.key}"
-            raise file.fault(what, "key", file.line_of(number))
+        corrections.append(Line(path.name, line, is_own=path != CORRECTIONS))
     return corrections
 
 
-def fault_in_line(line: Correction, rules: Collection[str]) -> tuple[str, str] | None:
-    """What is wrong with a line of the file, and in which column."""
-    named = NAMED_RULE.fullmatch(line.witnesses)
-    if line.table == RULE:
-        if named:
-            return f"{line.witnesses!r}; expected a sentence", "source"
-        for name in ("column", "wrong", "right"):
-            if value := getattr(line, name):
-                return f"{value[:80]!r}; expected nothing in the line of a rule", name
-    elif line.column is None:
-        return "''; expected the name of a column", "column"
-    elif named and named[1] not in rules:
-        known = f", or one of the rules {', '.join(rules)}" if rules else "; there are no rules"
-        return f"{line.witnesses!r}; expected a sentence{known}", "source"
-    return None
-
-
 class CorrectedRows:
-    """Corrects rows of lists, and dates of calendars, before they are matched. Also knows which
-    results get another driver: fastest laps follow them.
-    """
+    """Corrects rows of lists, and dates of calendars, before they are matched."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines, self.corrections = lines, [line.correction for line in lines]
         self.by_row: dict[tuple[str, str], list[Correction]] = {}
-        # by race, such as `1956/5`: the driver and the number of the car, if the key has it, and
-        # the right driver
-        self.drivers: dict[str, list[tuple[str, str, str]]] = {}
-        for correction in self.corrections:
-            if correction.column != DRIVER:
-                self.by_row.setdefault((correction.table, correction.key.lower()), []).append(
-                    correction
-                )
-            elif correction.table == "results":
-                season, round, driver, *number = correction.key.split("/")
-                moved = (driver, "".join(number), str(correction.right))
-                self.drivers.setdefault(f"{season}/{round}", []).append(moved)
+        for each in self.corrections:
+            self.by_row.setdefault((each.table, each.key.lower()), []).append(each)
 
     @property
     def file(self) -> str:

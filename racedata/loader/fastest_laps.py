@@ -2,32 +2,11 @@
 but may have two results, of shared cars.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from racedata.loader.parts import OF_CAR
 from racedata.model import FASTEST_LAP
-
-
-class Car(NamedTuple):
-    """What names a car in a result, and in a part of fastest laps: the columns OF_CAR."""
-
-    driver: int
-    number: int
-    text: str  # positionText
-    place: int  # positionOrder
-
-
-class FastestLap(NamedTuple):
-    """A row of a part of fastest laps."""
-
-    car: Car
-    values: Sequence[Any]  # the columns FASTEST_LAP
-
-    @property
-    def number(self) -> int | None:
-        """Which lap of the race it is; None if that is unknown."""
-        return self.values[0]  # type: ignore[no-any-return]
 
 
 class Misfit(NamedTuple):
@@ -41,49 +20,37 @@ class Misfit(NamedTuple):
 
 
 def fastest_laps_of_results(
-    results: Mapping[str, Sequence[Any]],
-    rows: Iterable[Sequence[Any]],
-    driver_of: Callable[[Car], int],
-    is_same_source: bool,
+    results: Mapping[str, Sequence[Any]], rows: Iterable[Sequence[Any]], is_same_source: bool
 ) -> dict[str, Sequence[Any]]:
-    """The columns FASTEST_LAP of results, which are given by column.
-
-    `rows` are the part of fastest laps. `driver_of` says who drove a car, after corrections.
+    """The columns FASTEST_LAP of results, which are given by column. `rows` are the part of fastest
+    laps, with the columns OF_CAR and FASTEST_LAP. The first one of a driver counts.
     """
-    laps = laps_of_drivers(rows, driver_of)
+    laps: dict[int, Sequence[Any]] = {}
+    for row in rows:
+        laps.setdefault(row[0], row)
     # by driver, the result that gets his lap, and how badly it fits
     best: dict[int, tuple[Misfit, int]] = {}
     columns = (results[name] for name in ("laps", *OF_CAR))
-    for at, (completed, *values) in enumerate(zip(*columns)):
-        car = Car(*values)
-        driver = driver_of(car)
-        if lap := laps.get(driver):
-            misfit = misfit_of(car, completed, lap, is_same_source)
+    for at, (completed, driver, *car) in enumerate(zip(*columns)):
+        if driver in laps:
+            misfit = misfit_of(car, completed, laps[driver], is_same_source)
             best[driver] = min((misfit, at), best.get(driver, (misfit, at)))
     added: list[Sequence[Any]] = [(None,) * len(FASTEST_LAP)] * len(results["driverId"])
     for driver, (_, at) in best.items():
-        added[at] = laps[driver].values
+        added[at] = laps[driver][len(OF_CAR) :]
     return dict(zip(FASTEST_LAP, zip(*added)))
 
 
-def laps_of_drivers(
-    rows: Iterable[Sequence[Any]], driver_of: Callable[[Car], int]
-) -> dict[int, FastestLap]:
-    """The fastest lap of each driver: his own before one that is his after a correction."""
-    split = len(OF_CAR)
-    laps = [FastestLap(Car(*row[:split]), row[split:]) for row in rows]
-    of_drivers: dict[int, FastestLap] = {}
-    for lap in sorted(laps, key=lambda lap: driver_of(lap.car) != lap.car.driver):
-        of_drivers.setdefault(driver_of(lap.car), lap)
-    return of_drivers
-
-
-def misfit_of(car: Car, completed: int | None, lap: FastestLap, is_same_source: bool) -> Misfit:
-    """How badly a car that completed so many laps fits its driver's fastest lap."""
+def misfit_of(
+    car: Sequence[Any], completed: int | None, lap: Sequence[Any], is_same_source: bool
+) -> Misfit:
+    """How badly a car, of a number, text and place, fits its driver's fastest lap."""
+    number, text, place = car
+    _, number_of_lap, text_of_lap, place_of_lap, lap_number, *_ = lap
     return Misfit(
-        is_same_source and car.place != lap.car.place,
-        -1 if completed is None or lap.number is None else completed < lap.number,
-        car.number != lap.car.number,
-        car.text != lap.car.text,
-        car.place,
+        is_same_source and place != place_of_lap,
+        -1 if completed is None or lap_number is None else completed < lap_number,
+        number != number_of_lap,
+        text != text_of_lap,
+        place,
     )

@@ -11,11 +11,11 @@ from typing import Any
 
 from racedata.loader.choose import Choice, ChosenRace, base_of
 from racedata.loader.corrections import CorrectedRows
-from racedata.loader.fastest_laps import Car, fastest_laps_of_results
+from racedata.loader.fastest_laps import fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
 from racedata.loader.stage import Stage
-from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
+from racedata.loader.store import Store, StoredPart
 from racedata.model import KINDS, TABLE_BY_NAME
 
 # The values of a part, by column: much faster than row by row.
@@ -29,14 +29,13 @@ class Filling:
 
     `base` is the source whose lists come first. `kept` has the sources whose ids are kept: an
     export, and perhaps its rest; or all dumps of a database that was taken apart. It may be empty.
-    `now` is the time of the build.
     """
 
     def __init__(
-        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows, now: str
+        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows
     ) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
-        self.corrected, self.now = corrected, now
+        self.corrected = corrected
         # by source and season
         self.calendars = {
             (calendar.source, calendar.season): calendar for calendar in store.calendars()
@@ -46,9 +45,10 @@ class Filling:
         used |= {race.sessions_from.source for race in choice.races if race.sessions_from}
         self.sources = [
             source
-            for source in as_numbered(store.sources())
+            for source in sorted(store.sources(), key=lambda source: source.is_api)
             if source.is_loaded or source.name in used
         ]
+        # the APIs have the last numbers
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
         self.kept = {source.name for source in self.sources if source.has_ids}
@@ -75,9 +75,7 @@ class Filling:
 
     def fill_sources(self) -> None:
         for source in self.sources:
-            read_at = min(source.read_at, self.now)
-            number = self.numbers[source.name]
-            self.stage.add_source(number, source._replace(read_at=read_at))
+            self.stage.add_source(self.numbers[source.name], source)
 
     def fill_lists(self) -> None:
         """Inserts the lists of drivers and the like."""
@@ -158,7 +156,7 @@ class Filling:
         values = self.stored_values(part)
         if part.kind == "results":
             self.add_fastest_laps(race, values)
-        else:
+        elif part.source != race.parts.get("results", part).source:
             self.follow_results(race, part, values)
         if part.kind == "entries" and part.source != race.parts["results"].source:
             # only the drivers who have no result
@@ -198,9 +196,6 @@ class Filling:
 
         Sources may give the same car different names, or disagree about it.
         """
-        results = race.parts.get("results")
-        if not results or results.source == part.source or part.kind == "entries":
-            return
         if not {"driverId", "constructorId"} <= {*values}:
             return
         counting = self.constructors_that_count(race, part.source)
@@ -229,27 +224,9 @@ class Filling:
         part = race.parts.get("fastest_laps")
         if not part:
             return
-        right = self.right_drivers(race)
-
-        def driver_of(car: Car) -> int:
-            return right.get((car.driver, car.number)) or right.get((car.driver, None), car.driver)
-
         laps = zip(*self.stored_values(part).values())
         is_same_source = race.parts["results"].source == part.source
-        results |= fastest_laps_of_results(results, laps, driver_of, is_same_source)
-
-    def right_drivers(self, race: ChosenRace) -> dict[tuple[int | None, int | None], int]:
-        """The right drivers of results that have a wrong one, by that and the number of the car.
-
-        The number is None if the correction does not name it.
-        """
-        ids = self.lists.merged["drivers"].ids
-        label = f"{race.season}/{race.facts['round']}"
-        return {
-            (ids.get(wrong.lower()), int(number) if number else None): ids[right.lower()]
-            for wrong, number, right in self.corrected.drivers.get(label, ())
-            if right.lower() in ids
-        }
+        results |= fastest_laps_of_results(results, laps, is_same_source)
 
     # Where it is from.
 
@@ -259,23 +236,17 @@ class Filling:
         for race, id in self.race_ids.items():
             calendar = race.calendar
             number = self.numbers[calendar.source]
-            origins.append((id, "races", number, self.believed(race, calendar)))
+            origins.append((id, "races", number, calendar.fetched_at))
             sessions = race.sessions_from
             if sessions and sessions.source != calendar.source:
                 number = self.numbers[sessions.source]
-                origins.append((id, "sessions", number, self.believed(race, sessions)))
+                origins.append((id, "sessions", number, sessions.fetched_at))
             origins += [
-                (id, kind, self.numbers[part.source], self.believed(race, part))
+                (id, kind, self.numbers[part.source], part.fetched_at)
                 for kind, part in race.parts.items()
                 if kind in KINDS
             ]
         self.stage.insert_rows("origins", ("raceId", "kind", "sourceId", "fetchedAt"), origins)
-
-    def believed(self, race: ChosenRace, fetched: StoredPart | StoredCalendar) -> str | None:
-        """When a refresh fetched something. If the clock was ahead: on the day of the race."""
-        if fetched.fetched_at and fetched.fetched_at > self.now:
-            return f"{min(race.facts['date'], self.now[:10])}T00:00:00Z"
-        return fetched.fetched_at
 
 
 def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -284,8 +255,3 @@ def only(cars: Iterable[tuple[int, int]]) -> dict[int, int]:
     for driver, constructor in cars:
         constructors.setdefault(driver, set()).add(constructor)
     return {driver: min(found) for driver, found in constructors.items() if len(found) == 1}
-
-
-def as_numbered(sources: Sequence[StoredSource]) -> list[StoredSource]:
-    """The sources in the order of their numbers: the APIs last."""
-    return sorted(sources, key=lambda source: source.is_api)

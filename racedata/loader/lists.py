@@ -142,7 +142,12 @@ class Lists:
             elif source.is_api and name != "status":
                 merged.update(id, row)
             if name == "drivers" and id in ids.values():
-                raise self.two_in_one(source, row, id, ids)
+                other = next(reference for reference, known in ids.items() if known == id)
+                raise LoadError(
+                    f"{source.name}: drivers {row['driverRef']!r} and {other!r} both match "
+                    f"{merged.rows[id]['driverRef']!r}, by reference or by birth date and surname; "
+                    "expected only one: correct that source, or leave it out"
+                )
             ids[row[merged.reference]] = id
         return ids
 
@@ -157,17 +162,6 @@ class Lists:
             if id is not None and int(id) not in taken:
                 return int(id)
         return max(taken, default=0) + 1
-
-    def two_in_one(
-        self, source: StoredSource, row: Row, id: int, ids: Mapping[Value, int]
-    ) -> LoadError:
-        """The error for two drivers of a source that are one driver here."""
-        other = next(reference for reference, known in ids.items() if known == id)
-        return LoadError(
-            f"{source.name}: drivers {row['driverRef']!r} and {other!r} both match "
-            f"{self.merged['drivers'].rows[id]['driverRef']!r}, by reference or by birth date and "
-            "surname; expected only one: correct that source, or leave it out"
-        )
 
     def number_drivers(self, choice: Choice) -> None:
         """Gives drivers the permanent number of the source with the newest result.

@@ -49,24 +49,6 @@ def table_of_rows(read: Mapping[str, int], stored: Mapping[str, int]) -> Iterato
         yield f"{table.name:<22}{rows_read:>12}{stored[table.name]:>13,}"
 
 
-def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
-    """A line that counts the unknown values of columns that are usually known, if there are any."""
-    counts = []
-    for table in TABLES:
-        for column in [column.name for column in table.facts if column.counts_unknown]:
-            rows, last = db.execute(
-                f"""SELECT count(*), max(year * 1000 + round)
-                    FROM {table.name} JOIN races USING (raceId)
-                    WHERE {table.name}.{column} IS NULL"""
-            ).fetchone()
-            if rows:
-                year, round = divmod(last, 1000)
-                where = f"in {counted(rows, 'row')} (the last: {year}/{round})"
-                counts.append(f"{table.name}.{column} {where}")
-    if counts:
-        yield f"unknown, so left out of answers: {', '.join(counts)}"
-
-
 def seasons_of(db: sqlite3.Connection) -> str:
     """`1950 to 2025 (76 seasons, 1,149 races)`."""
     first, last, seasons, races = db.execute(

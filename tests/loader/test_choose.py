@@ -94,39 +94,6 @@ def test_the_part_that_counts_is_that_of_the_first_source_unless_it_is_old_or_sh
     assert winners(sources, parts).get("results") == winner
 
 
-WHY = {
-    "provisional and another": ("openf1", "openf1's are provisional"),
-    "old": ("api", "api has not confirmed its own for 30 days"),
-    "fewer": ("api", "api lacks entrants"),
-    "fewer, and a dump with still fewer": ("dump", "dump lacks entrants"),
-    "the first of the list": ("second", "first comes before second in the list of sources"),
-    "one that is not in the list": (
-        "dropped",
-        "dropped has none, or has left the list of sources",
-    ),
-}
-
-
-@pytest.mark.parametrize(("case", "other", "reason"), [(each, *WHY[each]) for each in WHY], ids=WHY)
-def test_why_a_part_counts_and_not_another_is_said_in_words(case, other, reason):
-    sources, parts, winner = CASES[case]
-    if winner is None:  # then any other source counts
-        parts, winner = [*parts, *parts_of(first=20)], "first"
-    calendars = [stored_calendar(each.name, a_race(1), a_race(3)) for each in sources]
-    race = chosen(sources, calendars, parts).races[0]
-    assert race.reason_for_choice("results", winner, other) == reason
-    assert race.reason_for_choice("races", winner, other) == f"{winner} counts now"
-
-
-def test_two_sources_with_one_public_name_are_told_apart():
-    sources = [a_source(f"/{folder}/data.zip", place=place) for place, folder in enumerate("ab", 1)]
-    parts = [stored_part(each.name, 1, "results", entrants=20) for each in sources]
-    calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
-    race = chosen(sources, calendars, parts).races[0]
-    reason = race.reason_for_choice("results", *(each.name for each in sources))
-    assert reason == "data.zip comes before another data.zip in the list of sources"
-
-
 @pytest.mark.parametrize(
     ("confirmed_at", "winner"),
     [

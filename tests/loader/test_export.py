@@ -13,7 +13,6 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
-import pandas
 import pytest
 from support import EXPECTED, SAMPLE
 from support.answers import client
@@ -22,7 +21,6 @@ from support.loads import (
     built,
     changed,
     csv_rows,
-    file_of_corrections,
     loader_settings,
     racedata,
     run_loader,
@@ -96,21 +94,9 @@ def assert_comes_back(database, folder, corrections=None):
     return lines
 
 
-@pytest.mark.parametrize("sources", [[SAMPLE], [SAMPLE, F1DB], [F1DB]])
+@pytest.mark.parametrize("sources", [[SAMPLE, F1DB], [F1DB]])
 def test_an_export_loads_as_the_same_database(sources, tmp_path):
     assert_comes_back(built(sources, tmp_path / "racedata.db"), tmp_path)
-
-
-def test_a_value_that_is_no_longer_the_right_one_counts_as_not_corrected(whole, tmp_path):
-    rest = shutil.copytree(whole[1], tmp_path / "more")
-    file_of_corrections(
-        rest,
-        "drivers,alonso,code,ALX,ALO,witnesses",
-        "drivers,hamilton,code,HAX,HAZ,witnesses",
-        "drivers,nobody,code,NOX,NOB,witnesses",
-    )
-    sql = "SELECT key, sourceValue, value FROM corrections"
-    assert select(built([whole[0], rest], tmp_path / "x.db"), sql) == [("alonso", "ALX", "ALO")]
 
 
 def test_what_ergast_has_no_columns_for_and_quotes_and_commas_come_back(database, tmp_path):
@@ -143,7 +129,6 @@ def test_the_files_of_an_export_have_the_columns_and_ids_of_ergasts(whole):
 
 TEXTS = {
     "results": {"positionText", "time", "fastestLapTime", "fastestLapSpeed"},
-    "lap_times": {"time"},
     "drivers": {"driverRef", "code", "forename", "surname", "dob", "nationality", "url"},
 }
 
@@ -319,16 +304,6 @@ def test_the_rest_of_an_export_does_not_load_without_its_dump_or_twice(whole, tm
         built([dump, rest, rest], tmp_path / "x.db")
 
 
-def zip_of(path, changes=()):
-    """A zip with the title of an export, in which some bytes are changed."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("README.txt", TITLE * 50)
-    content = bytearray(path.read_bytes())
-    for place, value in changes:
-        content[content.index(b"PK\1\2") + 8 if place is None else place] |= value
-    path.write_bytes(content)
-
-
 def zip_of_somebody(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.write(SAMPLE / "races.csv", "races.csv")
@@ -338,10 +313,7 @@ FOREIGN = {
     "text": lambda path: path.write_text("not ours"),
     "zip of somebody": zip_of_somebody,
     "dump of somebody": lambda path: shutil.copytree(SAMPLE, path),
-    # the first bytes of the member
-    "damaged zip": lambda path: zip_of(path, [(place, 0xFF) for place in range(40, 46)]),
-    # the flag of the member, there and in the directory
-    "encrypted zip": lambda path: zip_of(path, [(6, 1), (None, 1)]),
+    "damaged zip": lambda path: path.write_bytes(b"PK\3\4" + bytes(100)),
 }
 
 
@@ -375,24 +347,19 @@ def test_the_command_reports_the_rows_of_each_file(database, tmp_path):
     assert target.read_bytes() == before
 
 
-@pytest.mark.parametrize("more", [[], ["--more", "more.zip"]])
-def test_a_full_disk_leaves_the_earlier_export(sample_database, other_database, tmp_path, more):
-    target = exported(sample_database, tmp_path / "dump.zip")
-    more = [name.replace("more.zip", str(tmp_path / "more.zip")) for name in more]
+def test_a_full_disk_leaves_the_earlier_export(sample_database, other_database, tmp_path):
+    target, more = exported(sample_database, tmp_path / "dump.zip"), tmp_path / "more.zip"
     limited = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 from racedata.loader.export import main
-main([{str(target)!r}, *{more!r}, "--database", {str(other_database)!r}])
+main([{str(target)!r}, "--more", {str(more)!r}, "--database", {str(other_database)!r}])
 """
     # coverage.py could not write its file
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, env=env)
     assert done.returncode == 1
-    limit = "files may have 2,000 bytes at most: raise this limit (ulimit -f)"
-    assert done.stderr == (
-        f"racedata export: {target}: File too large; {limit}; nothing was changed\n"
-    )
+    assert done.stderr == f"racedata export: {target}: File too large; nothing was changed\n"
     assert list(tmp_path.iterdir()) == [target]
     assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
 
@@ -418,15 +385,6 @@ export({str(other_database)!r}, {str(target)!r}, end)
 def test_an_export_is_written_while_a_load_has_locked_the_folder(database, tmp_path):
     with replacement(str(database)):
         exported(database, database.with_name("dump.zip"))
-
-
-def test_a_load_refuses_an_export_with_a_session_without_a_race(whole, tmp_path):
-    rest = shutil.copytree(whole[1], tmp_path / "more")
-    with (rest / "sessions.csv").open("a", encoding="utf-8") as file:
-        file.write('999999,"fp1","2023-05-06",\\N\n')
-    done = run_loader(rest, tmp_path / "x.db", whole[0])
-    assert "sessions.csv" in done.stderr
-    assert "column raceId: '999999'; expected a raceId of races.csv" in done.stderr
 
 
 # Columns that the database does not have as the dump does: how many fields differ, of 1,137,998.
@@ -459,18 +417,6 @@ def test_a_full_dump_comes_back_field_by_field(dump, dump_database, tmp_path):
                 if column != "constructorResultsId" and (value or r"\N") != new[key][column]:
                     different[f"{name}.{column}"] += 1
     assert different == DIFFERENT
-
-
-def test_each_column_of_a_full_export_has_the_type_that_pandas_finds_in_ergasts_dump(
-    dump, full_database, tmp_path
-):
-    folder = unpacked(exported(full_database, tmp_path / "dump.zip"))
-    for name in ERGAST:
-        old, new = (
-            pandas.read_csv(path / f"{name}.csv", low_memory=False).dtypes
-            for path in (dump, folder)
-        )
-        assert new.to_dict() == old.to_dict()
 
 
 def keyed(table, rows):

@@ -18,13 +18,9 @@ def lap(driver=1, number=1, text="1", place=1, lap=40):
     return [driver, number, text, place, lap, 1, "1:20.000", None]
 
 
-def driver_named(car):
-    return car.driver
-
-
-def places_with_laps(fastest, driver_of=driver_named, is_same_source=False, **columns):
+def places_with_laps(fastest, is_same_source=False, **columns):
     """The places of the results that get a fastest lap, with the number of the lap."""
-    added = fastest_laps_of_results(RESULTS | columns, fastest, driver_of, is_same_source)
+    added = fastest_laps_of_results(RESULTS | columns, fastest, is_same_source)
     return {place: number for place, number in enumerate(added["fastestLap"], 1) if number}
 
 
@@ -57,12 +53,3 @@ def test_no_car_has_a_fastest_lap_after_its_last_one_if_the_other_drove_further(
 
 def test_the_lap_of_a_driver_without_a_result_is_left_out():
     assert places_with_laps([lap(driver=3)]) == {}
-
-
-def test_a_drivers_own_lap_counts_before_one_that_is_his_after_a_correction():
-    def driver_of(car):
-        return 2 if car.number == 1 else car.driver
-
-    of_clark = lap(driver=2, number=3, text="3", place=3, lap=30)
-    assert places_with_laps([lap(), of_clark], driver_of) == {3: 30}
-    assert places_with_laps([lap()], driver_of) == {1: 40}

@@ -13,7 +13,6 @@ from support.stores import (
     a_calendar,
     a_delivery,
     a_race,
-    an_api,
     results,
     row_of,
     stored_calendar,
@@ -83,17 +82,6 @@ def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_id(store, rows)
     assert rows("SELECT round, raceId FROM races") == [(1, 71), (2, 72)]
 
 
-# When it was fetched.
-
-
-def test_what_a_clock_that_was_ahead_fetched_counts_from_the_day_of_the_race(rows):
-    api = an_api(read_at="2999-01-01T00:00:00Z")
-    said = a_delivery(BASE, ONE_RACE), a_delivery(api, ONE_RACE, results(1, "hill"))
-    fetched = {at for (at,) in rows("SELECT fetchedAt FROM origins", *said)}
-    assert fetched == {"2023-01-15T00:00:00Z"}
-    assert rows("SELECT min(readAt <= builtAt) FROM sources, build") == [(1,)]
-
-
 # Which car a record is about.
 
 
@@ -122,3 +110,22 @@ def test_a_car_has_the_constructor_of_the_chosen_results_if_its_source_names_one
     others = own, qualifying("hill", constructor=in_qualifying)
     said = [a_delivery(BASE, ONE_RACE, of_base), a_delivery(OTHER, ONE_RACE, *others)]
     assert rows(CARS, *said) == [(expected,)]
+
+
+def test_entries_of_another_source_are_those_of_drivers_without_a_result(rows):
+    columns = ("driverId", "constructorId")
+    entries = Part(2023, 1, "entries", columns, [["amon", "brm"], ["hill", "brm"]])
+    base = a_delivery(BASE, ONE_RACE, results(1, "clark", first_id=1), entries)
+    api = a_delivery(API, ONE_RACE, results(1, "amon"))
+    sql = """SELECT driverRef, constructorRef FROM entries
+             JOIN drivers USING (driverId) JOIN constructors USING (constructorId) ORDER BY 1"""
+    assert rows(sql, base, api) == [("amon", "lotus"), ("hill", "brm")]
+
+
+def test_sessions_of_another_source_have_an_origin_of_their_own(rows):
+    session = {"session": "fp1", "date": "2023-01-13", "time": "11:30:00"}
+    theirs = a_calendar(a_race(1, sessions=[session]))
+    said = a_delivery(BASE, ONE_RACE, results(1, "hill")), a_delivery(OTHER, theirs)
+    sql = "SELECT kind, name FROM origins JOIN sources USING (sourceId) ORDER BY kind"
+    assert rows(sql, *said) == [("races", "base"), ("results", "base"), ("sessions", "other")]
+    assert rows("SELECT raceId, date FROM sessions") == [(71, "2023-01-13")]

@@ -9,7 +9,6 @@ from support.stores import (
     BASE,
     ONE_RACE,
     OTHER,
-    READ_AT,
     TWO_RACES,
     a_calendar,
     a_delivery,
@@ -23,6 +22,7 @@ from support.stores import (
 
 from racedata.loader.choose import choose
 from racedata.loader.corrections import CorrectedRows
+from racedata.loader.errors import LoadError
 from racedata.loader.fill import Filling
 from racedata.loader.stage import staged
 
@@ -70,11 +70,39 @@ def lists_of(store, *deliveries):
     corrected = CorrectedRows([])
     choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
     with staged(lambda text: None) as stage:
-        return Filling(stage, store, choice, corrected, READ_AT).lists
+        return Filling(stage, store, choice, corrected).lists
 
 
 def driver(reference, **facts):
     return row_of("drivers", 1, reference) | facts
+
+
+HILL = {"surname": "HILL", "dob": "1929-02-15"}
+
+
+def test_drivers_are_matched_by_birth_date_and_surname_and_added_if_a_record_needs_them(rows):
+    """Statuses are matched in any letter case."""
+    base = a_delivery(
+        BASE,
+        ONE_RACE,
+        drivers=[driver("hill", dob=HILL["dob"])],
+        status=[row_of("status", 1, "Engine")],
+    )
+    theirs = [driver("graham_hill", **HILL), driver("clark"), driver("moss")]
+    other = a_delivery(
+        OTHER, ONE_RACE, results(1, "graham_hill", "clark", status="ENGINE"), drivers=theirs
+    )
+    assert rows("SELECT driverRef FROM drivers ORDER BY 1", base, other) == [("clark",), ("hill",)]
+    assert rows("SELECT status FROM status") == [("Engine",)]
+
+
+def test_two_drivers_of_a_source_that_match_the_same_one_are_refused(rows):
+    base = a_delivery(BASE, ONE_RACE, drivers=[driver("hill", dob=HILL["dob"])])
+    both = [driver("hill"), driver("graham_hill", **HILL)]
+    other = a_delivery(OTHER, ONE_RACE, results(1, "hill", "graham_hill"), drivers=both)
+    said = "other: drivers 'graham_hill' and 'hill' both match 'hill', by reference or by birth"
+    with pytest.raises(LoadError, match=said):
+        rows("SELECT 1", base, other)
 
 
 def test_facts_of_an_api_replace_those_of_a_dump_and_those_of_another_dump_never_do(rows):

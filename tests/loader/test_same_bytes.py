@@ -27,7 +27,7 @@ from support.refreshes import F1DB
 from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put
 
 from racedata.database import store_path
-from racedata.formats import is_timestamp, utc_now
+from racedata.formats import utc_now
 from racedata.loader.provide import provide
 from racedata.loader.rebuild import put_next_state, store_of
 from racedata.loader.same_bytes import SAMPLE_TIME, build_time
@@ -56,6 +56,8 @@ def test_the_sample_has_the_same_bytes_in_each_build(tmp_path):
     with signals_kept():
         provide(str(tmp_path / "z.db"))
     assert (tmp_path / "z.db").read_bytes() == first
+    assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
+    assert is_in_step(database)
     ((at, _, revision),) = select(database, BUILD)
     assert (at, revision) == (SAMPLE_TIME, 1)
     assert select(database, "SELECT readAt, count(*) FROM sources") == [(SAMPLE_TIME, 1)]
@@ -76,12 +78,6 @@ def test_the_sample_has_the_same_bytes_if_the_package_is_elsewhere(tmp_path):
     assert len(tags) == 1
 
 
-def test_a_copy_of_the_sample_notes_when_and_from_which_store_it_was_built(source, tmp_path):
-    first, second = (select(built(source, tmp_path / name), BUILD) for name in ("x.db", "y.db"))
-    assert first != second
-    assert SAMPLE_TIME < first[0][0] <= utc_now()
-
-
 def test_a_store_gets_an_id_of_its_own_when_it_gets_more_than_the_sample(tmp_path):
     ids = set()
     for name in ("x.db", "y.db"):
@@ -93,12 +89,10 @@ def test_a_store_gets_an_id_of_its_own_when_it_gets_more_than_the_sample(tmp_pat
     assert len(ids) == 3
 
 
-@pytest.mark.parametrize("has_store", [True, False])
-def test_the_sample_has_the_same_bytes_even_if_it_replaces_an_earlier_one(tmp_path, has_store):
+def test_the_sample_has_the_same_bytes_even_if_it_replaces_an_earlier_one(tmp_path):
     database, fresh = built(SAMPLE, tmp_path / "x.db"), built(SAMPLE, tmp_path / "y.db")
     changed(database, "UPDATE drivers SET surname = 'Leclercq' WHERE driverRef = 'leclerc'")
-    if not has_store:
-        store_path(database).unlink()
+    store_path(database).unlink()
     assert built(SAMPLE, database).read_bytes() == fresh.read_bytes()
 
 
@@ -126,17 +120,6 @@ def test_with_a_fixed_time_a_build_that_replaces_another_has_the_next_revision(
     assert select(tmp_path / "x.db", "SELECT storeId, revision FROM build") == [(id, 2)]
     what = "SELECT revision, key, columnName, oldValue, value FROM changes"
     assert select(tmp_path / "x.db", what) == [(2, "leclerc", "surname", "Leclerc", "Leclercq")]
-
-
-def test_a_build_with_a_fixed_time_is_in_step_with_its_store(
-    source, tmp_path, fixed_time, monkeypatch
-):
-    database = built(source, tmp_path / "x.db")
-    before = database.read_bytes()
-    monkeypatch.delenv("SOURCE_DATE_EPOCH")
-    assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
-    assert database.read_bytes() == before
-    assert store_path(database).exists()
 
 
 def test_with_a_fixed_time_a_build_without_news_takes_nothing_from_the_store(
@@ -204,7 +187,7 @@ def test_without_a_fixed_time_it_is_now(monkeypatch):
     assert build_time() == "1970-01-01T00:00:00Z"
 
 
-@pytest.mark.parametrize("text", ["-1", "1e9", "now", "999999999999"])
+@pytest.mark.parametrize("text", ["-1", "999999999999"])
 def test_a_wrong_fixed_time_is_refused(text, source, database, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
     with refused(database):
@@ -214,5 +197,5 @@ def test_a_wrong_fixed_time_is_refused(text, source, database, monkeypatch):
 
 
 def test_the_time_of_the_sample_is_one():
-    assert is_timestamp(SAMPLE_TIME) and re.fullmatch(".*T00:00:00Z", SAMPLE_TIME)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", SAMPLE_TIME)
     assert utc_now() >= SAMPLE_TIME

@@ -18,7 +18,6 @@ from support.apis import answers_of, refreshed, served
 from support.loads import (
     RECORDS,
     built,
-    csv_rows,
     edit,
     edited,
     loader_settings,
@@ -74,19 +73,17 @@ def load(database, *sources):
     return load_dumps(addresses, loader_settings(database), lambda text: None)
 
 
-@pytest.mark.parametrize("tables", [["results"], RECORDS], ids="-".join)
 def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(
-    other, sample_database, tmp_path, tables
+    other, sample_database, tmp_path
 ):
-    source = lacking(tmp_path, *tables)
+    source = lacking(tmp_path, *RECORDS)
     said = load(tmp_path / "x.db", source, other)
     assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
     of_other = next(line for line in said if line.startswith(f"{other}: "))
-    kinds = {*tables, *["fastest_laps"] * ("results" in tables)}
     assert {
         text.partition(" of 1 race (2023)")[0].replace(" ", "_")
         for text in of_other[len(f"{other}: ") :].split(", ")
-    } == kinds
+    } == {*RECORDS, "fastest_laps"}
 
 
 def test_existing_facts_never_change_and_the_sources_are_kept_apart(
@@ -103,23 +100,16 @@ def test_existing_facts_never_change_and_the_sources_are_kept_apart(
     assert rows == [("sample", "CC BY-NC-SA 3.0 and 4.0", 1), (str(other), "CC BY-SA 4.0", 1)]
 
 
-@pytest.mark.parametrize("place", ["0", "7"], ids=["none", "one"])
-def test_fastest_laps_are_added_to_results_without_any(other, sample_database, tmp_path, place):
-    """One existing fastest lap keeps all others out."""
+def test_fastest_laps_are_added_to_results_without_any(other, sample_database, tmp_path):
     unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
 
     def results(row):
-        is_race = row["raceId"] == US_GRAND_PRIX
-        return row | unknown if is_race and row["positionOrder"] != place else row
+        return row | unknown if row["raceId"] == US_GRAND_PRIX else row
 
     load(tmp_path / "x.db", lacking(tmp_path, results=results), other)
-    laps = f"SELECT count(rank) FROM results WHERE raceId = {US_GRAND_PRIX}"
+    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
     kinds = select(tmp_path / "x.db", "SELECT kind FROM origins WHERE sourceId = 2")
-    if place == "0":
-        assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
-        assert kinds == [("fastest_laps",)]
-    else:
-        assert (select(tmp_path / "x.db", laps), kinds) == ([(1,)], [])
+    assert kinds == [("fastest_laps",)]
 
 
 SESSIONS = [
@@ -127,9 +117,6 @@ SESSIONS = [
     for name in ("fp1", "fp2", "fp3", "quali", "sprint")
     for what in ("date", "time")
 ]
-SCHEDULE = "SELECT raceId, session, date, time FROM sessions ORDER BY 1, 2"
-# of the others, `other` has the dates
-TIMES = "SELECT raceId, time FROM races WHERE date <> '2023-10-22' ORDER BY 1"
 
 
 def unscheduled(row):
@@ -141,122 +128,12 @@ def without_sessions(row):
     return unscheduled(row) | {"time": row["time"]}
 
 
-def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(
-    other, sample_database, tmp_path
-):
-    said = load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", races=unscheduled), other)
-    for sql in (SCHEDULE, TIMES):
-        assert select(tmp_path / "x.db", sql) == select(sample_database, sql)
-    us_grand_prix = f"SELECT time FROM races WHERE raceId = {US_GRAND_PRIX}"
-    # at another date, it may be another time
-    assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]
-    assert f"{other}: sessions of 44 races (2021 to 2023)" in said
-
-
 def test_the_newest_of_many_races_without_a_match_are_named_and_add_nothing(other, tmp_path):
     further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
     (line,) = [line for line in said if "no matching race in the database" in line]
     assert line.startswith("2023/")
     assert line.endswith(" more: no matching race in the database, or more than one; not added")
-
-
-def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(
-    other, tmp_path
-):
-    further = edited(
-        other,
-        tmp_path / "other",
-        drivers=lambda row: (
-            row | {"driverRef": "carlos_sainz_jr"} if row["driverRef"] == "sainz" else row
-        ),
-        status=lambda row: row | {"status": row["status"].upper()},
-    )
-
-    def without_two(row):  # moss and sargeant
-        return (
-            None
-            if row.get("driverId") in ("43", "55") or row.get("raceId") == US_GRAND_PRIX
-            else row
-        )
-
-    edits = dict.fromkeys(RECORDS, without_two)
-    edits["drivers"] = lambda row: None if row["driverId"] in ("43", "55") else row
-    edits["status"] = lambda row: None if row["status"] in ("Undertray", "Disqualified") else row
-    load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", **edits), further)
-    found = (
-        "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
-    )
-    assert select(tmp_path / "x.db", found) == [("sainz",), ("sargeant",)]
-    in_capitals = """SELECT status FROM status
-                     WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"""
-    assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
-
-
-def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other, tmp_path):
-    sainz = next(row for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "sainz")
-    same = {"driverRef": "carlos_sainz_jr", "dob": sainz["dob"], "surname": "SAINZ"}
-    further = edited(
-        other,
-        tmp_path / "other",
-        drivers=lambda row: row | same if row["driverRef"] == "stroll" else row,
-    )
-    run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
-    names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
-    said = (
-        "racedata load: {}: drivers {} both match 'sainz', by reference "
-        "or by birth date and surname; expected only one"
-    )
-    assert (
-        run.stderr.startswith(tuple(said.format(further, both) for both in names))
-        and run.stderr.count("\n") == 1
-    )
-
-
-# Entries without a result.
-
-ONLY_ENTERED = """
-    SELECT round, driverRef FROM entries JOIN drivers USING (driverId) JOIN races USING (raceId)
-    WHERE (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results)"""
-
-
-def entering(source, driver, race=US_GRAND_PRIX):
-    """A dump in which a driver has entered a race without a result. Both are given by their ids."""
-    constructor = csv_rows(source, "constructors")[0]["constructorId"]
-    text = f"raceId,driverId,constructorId\n{race},{driver},{constructor}\n"
-    (source / "entries.csv").write_text(text, encoding="utf-8")
-    return source
-
-
-@pytest.mark.parametrize(("lacks", "entered"), [("results", [(18, "wilson")]), ("qualifying", [])])
-def test_a_source_gives_the_entries_of_a_race_only_with_the_results(
-    other, tmp_path, lacks, entered
-):
-    further = edited(other, tmp_path / "further")
-    with (further / "drivers.csv").open("a", encoding="utf-8") as file:
-        file.write(r"9999,wilson,\N,\N,Desiré,Wilson,1953-11-26,South African,\N")
-    load(tmp_path / "x.db", lacking(tmp_path, lacks), entering(further, "9999", "1067"))
-    assert select(tmp_path / "x.db", ONLY_ENTERED) == entered
-
-
-def test_newer_results_replace_entries_only_if_they_come_with_some(sample_database, tmp_path):
-    """An entry is gone once the driver has a result."""
-    ids = {row["driverRef"]: row["driverId"] for row in csv_rows(SAMPLE, "drivers")}
-
-    def results(row):
-        is_gone = row["driverId"] == ids["alonso"]
-        return None if is_gone else row | {"constructorId": "1"}
-
-    source = edited(SAMPLE, tmp_path / "source", results=results)
-    database = built(entering(source, "89"), tmp_path / "x.db")
-    for driver, name in (("63", "villeneuve"), (ids["alonso"], "alonso")):
-        refreshed(database, str(entering(source, driver)))
-        assert select(database, ONLY_ENTERED) == [(18, name)]
-    with served(answers_of(client(sample_database))) as server:
-        refreshed(database, server.url, season=2023)
-    assert select(database, ONLY_ENTERED) == []
-    of_race = f"SELECT * FROM entries WHERE raceId = {US_GRAND_PRIX}"
-    assert select(database, of_race) == select(sample_database, of_race)
 
 
 # What a load keeps of the database from before.
@@ -291,30 +168,6 @@ def test_a_load_of_an_older_dump_keeps_refreshed_records(
     assert sources[1][0].startswith("http://127.0.0.1:")
 
 
-def test_a_load_of_a_newer_dump_keeps_only_records_that_the_dump_lacks(
-    refreshed_database, tmp_path
-):
-    def newer(row):
-        """The last race of the season has the results of round 18, and round 18 other points, but
-        no pit stops.
-        """
-        return row | {"points": "77"} if row["raceId"] == US_GRAND_PRIX else row
-
-    last = {"raceId": race_ids(SAMPLE, 2023)[22]}
-    edits = {
-        "results": lambda row: (
-            newer(row) | (last if row["raceId"] == race_ids(SAMPLE, 2023)[9] else {})
-        ),
-        "pit_stops": lambda row: None if row["raceId"] == US_GRAND_PRIX else row,
-    }
-    load(refreshed_database, edited(SAMPLE, tmp_path / "newer", **edits))
-    of_race = f"WHERE raceId = {US_GRAND_PRIX}"
-    assert select(refreshed_database, f"SELECT DISTINCT points FROM results {of_race}") == [("77",)]
-    assert select(
-        refreshed_database, f"SELECT kind FROM origins {of_race} AND fetchedAt NOT NULL"
-    ) == [("pit_stops",)]
-
-
 SOURCES_AND_ORIGINS = (
     "sourceId, name, gave, isLoaded FROM sources",
     "raceId, kind, sourceId FROM origins",
@@ -334,14 +187,11 @@ def test_if_an_additional_source_fails_its_stored_records_are_used(
     load(database, source, further, last)
     before = [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS]
     further.unlink()
-    for sources in ([""], [last, source, further.name]):  # the same sources again, then their names
-        run = run_loader(sources[0], database, *sources[1:], cwd=tmp_path)
-        assert f"{further}: not found; expected a folder" in run.stdout
-        assert "; the records of this source in the database are kept\n" in run.stdout
-        assert rows_of(database) == rows_of(sample_database)
-        assert [
-            select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS
-        ] == before
+    run = run_loader("", database, cwd=tmp_path)  # the same sources again
+    assert f"{further}: not found; expected a folder" in run.stdout
+    assert "; the records of this source in the database are kept\n" in run.stdout
+    assert rows_of(database) == rows_of(sample_database)
+    assert [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS] == before
 
 
 # The same again.

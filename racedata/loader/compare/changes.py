@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from racedata.formats import counted, public_name
-from racedata.loader.choose import ChosenRace
+from racedata.formats import public_name
 from racedata.loader.compare.sides import Key
 from racedata.loader.correction_lines import (
     ROW,
@@ -38,7 +37,6 @@ from racedata.values import Value
 ALL_RECORDS, VALUES = "records", "values"
 # A build that alters more values has other sources: the record is of decisions about races.
 MANY = 5_000
-MAX_REASONS = 3  # in the sum of its changes about a race
 OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
@@ -159,35 +157,22 @@ def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, in
 
 
 def summed(changes: Sequence[Change]) -> list[Change]:
-    """One change for each list, and for each kind of each race, with the number of values: so that
-    other sources do not push out what was decided about races.
+    """The number of values that changed in each list, and in each kind of each race, for one
+    reason: so that other sources do not push out what was decided about races.
     """
-    counts: dict[tuple[str, About], list[Change]] = {}
-    for change in changes:
-        about = change.about._replace(driver=None, constructor=None)
-        about = About() if change.kind in OUTSIDE_RACES else about
-        counts.setdefault((change.kind, about), []).append(change)
-    return [summed_up(about, of_kind) for (_, about), of_kind in counts.items()]
-
-
-def summed_up(about: About, changes: Sequence[Change]) -> Change:
-    """The sum of changes about a race or list, with the source if all have the same, and with the
-    reasons: how many values each has altered, the most frequent ones first.
-    """
-    first, sources = changes[0], {change.source for change in changes}
-    reasons = Counter(change.reason for change in changes).most_common()
-    shown = [f"{counted(count, 'value')}: {reason}" for reason, count in reasons[:MAX_REASONS]]
-    if others := reasons[MAX_REASONS:]:
-        shown.append(f"and {counted(len(others), 'other reason')}")
-    return first._replace(
-        about=about,
-        key="",
-        column=VALUES,
-        old=None,
-        new=len(changes),
-        source=first.source if len(sources) == 1 else None,
-        reason=first.reason if len(reasons) == 1 else "; ".join(shown),
+    counts = Counter(
+        change._replace(
+            about=About()
+            if change.kind in OUTSIDE_RACES
+            else change.about._replace(driver=None, constructor=None),
+            key="",
+            column=VALUES,
+            old=None,
+            new=None,
+        )
+        for change in changes
     )
+    return [change._replace(new=count) for change, count in counts.items()]
 
 
 def fill_changes(store: Store, db: sqlite3.Connection) -> None:
@@ -208,18 +193,10 @@ def take_changes(db: sqlite3.Connection, store: Store) -> None:
 
 
 class ChangeFinder:
-    """Compares the new database with `old`, which is attached to its connection.
+    """Compares the new database with `old`, which is attached to its connection."""
 
-    `chosen` has what was chosen for the new one, by the id of the race.
-    """
-
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        chosen: Mapping[int, ChosenRace],
-        source_of_fact: SourceOfFact,
-    ) -> None:
-        self.db, self.chosen, self.source_of_fact = db, chosen, source_of_fact
+    def __init__(self, db: sqlite3.Connection, source_of_fact: SourceOfFact) -> None:
+        self.db, self.source_of_fact = db, source_of_fact
         self.races = list(self.matched_races())
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
@@ -233,24 +210,11 @@ class ChangeFinder:
             ]
             for table in TABLES
         }
-        # The drivers whose results have another constructor than before, each with the new id of
-        # the race. Other records of their cars follow.
-        self.moved: set[tuple[int | None, str | None]] = set()
 
     def changes(self) -> Iterator[Change]:
         """All changes, with their sources and their reasons: first of lists, then of
         calendars, then of records, kind by kind.
         """
-        unexplained = list(self.unexplained())
-        self.moved = {
-            (race.new, change.about.driver)
-            for race, change in unexplained
-            if (change.kind, change.column) == ("results", "constructor")
-        }
-        return (self.explained(race, change) for race, change in unexplained)
-
-    def unexplained(self) -> Iterator[tuple[MatchedRace, Change]]:
-        """All changes, each with its race."""
         for name in OUTSIDE_RACES:
             new, old = (self.rows(name, schema) for schema in SCHEMAS)
             yield from self.changes_of_rows(name, MatchedRace(None, None, None, About()), new, old)
@@ -266,7 +230,8 @@ class ChangeFinder:
                     yield from self.changes_of_rows(kind, race, new, old)
                 elif new or old:
                     counts = len(old) or None, len(new) or None
-                    yield race, Change(kind, race.about, "", ALL_RECORDS, *counts)
+                    change = Change(kind, race.about, "", ALL_RECORDS, *counts)
+                    yield self.explained(race, change)
 
     # What is compared with what.
 
@@ -317,23 +282,9 @@ class ChangeFinder:
             return self.races
         ignored = ("record", "final", table.id)
         names = [name for name in self.columns[table.name] if name not in ignored]
-        sides = [f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS]
-        if table.is_numbered_by_race:
-            # Very many rows, so they are not sorted.
-            same = " AND ".join(f"old.{name} IS new.{name}" for name in (*names, "record"))
-            counts = [
-                f"SELECT raceId, count(*) FROM {schema}.{table.name} GROUP BY raceId"
-                for schema in SCHEMAS
-            ]
-            sql = f"""
-                SELECT new.raceId FROM main.{table.name} AS new LEFT JOIN old.{table.name} AS old
-                    ON {same} WHERE old.raceId IS NULL
-                UNION SELECT raceId FROM ({" EXCEPT ".join(counts)})
-                UNION SELECT raceId FROM ({" EXCEPT ".join(reversed(counts))})"""
-        else:
-            sql = f"""
-                SELECT raceId FROM ({" EXCEPT ".join(sides)})
-                UNION SELECT raceId FROM ({" EXCEPT ".join(reversed(sides))})"""
+        new, old = (f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS)
+        sql = f"""SELECT raceId FROM ({new} EXCEPT {old})
+                  UNION SELECT raceId FROM ({old} EXCEPT {new})"""
         found = {id for (id,) in self.db.execute(sql)}
         return [race for race in self.races if race.new in found or race.old in found]
 
@@ -382,12 +333,12 @@ class ChangeFinder:
 
     def changes_of_rows(
         self, kind: str, race: MatchedRace, new: RowsByKey, old: RowsByKey
-    ) -> Iterator[tuple[MatchedRace, Change]]:
+    ) -> Iterator[Change]:
         for key in {**old, **new}:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
                 about = about_row(kind, race, key)
                 for column, before, after in altered_facts(was, now):
-                    yield race, Change(kind, about, name, column, before, after)
+                    yield self.explained(race, Change(kind, about, name, column, before, after))
 
     # Why.
 
@@ -402,7 +353,7 @@ class ChangeFinder:
         return change._replace(
             old_source=old_source and public_name(old_source),
             source=source and public_name(source),
-            reason=self.correction(race, change) or self.reason(race, change, source, old_source),
+            reason=self.correction(race, change) or self.reason(change, source, old_source),
         )
 
     def correction(self, race: MatchedRace, change: Change) -> str:
@@ -411,34 +362,27 @@ class ChangeFinder:
             "/".join(map(str, filter(None, (race.about.season, round, change.key))))
             for round in (race.about.round, race.old_round)
         ]
-        columns = (change.column, "driver") if change.column == ROW else (change.column,)
         table = TABLE_OF[change.kind].name
-        for column in columns:
-            new, old = (
-                found.get((table, key, column))
-                for found, key in zip((self.new_corrections, self.old_corrections), keys)
-            )
-            if new != old:
-                return f"corrected: {new[1]}" if new else "a correction was taken back"
-        return ""
+        new, old = (
+            found.get((table, key, change.column))
+            for found, key in zip((self.new_corrections, self.old_corrections), keys)
+        )
+        if new == old:
+            return ""
+        return f"corrected: {new[1]}" if new else "a correction was taken back"
 
-    def reason(
-        self, race: MatchedRace, change: Change, source: str | None, old_source: str | None
-    ) -> str:
+    def reason(self, change: Change, source: str | None, old_source: str | None) -> str:
         """Why the new value is right, if it was not corrected."""
-        kind, about = change.kind, change.about
-        follows = change.column == "constructor" and (race.new, about.driver) in self.moved
-        if change.column == "constructors" or (follows and kind != "results"):
+        kind = change.kind
+        # A car has one constructor in all records of a race.
+        if change.column in ("constructor", "constructors") and kind != "results":
             return "follows from the results"
         if source and not old_source:
             return f"{public_name(source)} has it now"
         if not source:
             is_of_list = kind in OUTSIDE_RACES and change.new is not None
             return "a source has changed it" if is_of_list else "no source has it any more"
-        if not old_source or source == old_source:
-            return f"{public_name(source)} has changed it"
-        assert race.new  # a race that is gone has no source
-        return self.chosen[race.new].reason_for_choice(kind, source, old_source)
+        return f"{public_name(source)} {'has changed it' if source == old_source else 'counts now'}"
 
 
 def facts_of(kind: str, stored: Collection[str], schema: str) -> dict[str, str]:

@@ -3,11 +3,9 @@
 sides.py has what they say, differences.py what a difference can mean. Here, a source is known by
 its name. The special cases:
 
-- a value that a source lacks: it counts if the source has such values of other drivers in the race
-  (`in_column`). If the database has none of the whole race, it counts if other races of the season
-  have some (`is_gap`);
-- a row that a source lacks: it counts in results and qualifying (`cars_in_some`), and for pit stops
-  (`stops_in_some`);
+- a value that a source lacks: it counts if the source has such values of other drivers in the race;
+  or if it is the database that lacks it, in other races of the season (`Said.has`);
+- a row that a source lacks: it counts in results, in qualifying and for pit stops (`rows_in_some`);
 - two rows of a driver in a race, of shared cars: they are only counted (`between`);
 - a fastest lap that a source lacks: unknown, if it has a result of the driver (`rows_with`);
 - the constructor of a car: not compared if it differs only as in the results (`follows_results`);
@@ -26,7 +24,6 @@ over the car 20 from Brooks:
 
 import csv
 import sqlite3
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple
@@ -45,7 +42,6 @@ from racedata.loader.compare.differences import (
 )
 from racedata.loader.compare.sides import Key, Said, Sides, SourceRows, Subject
 from racedata.loader.correction_lines import (
-    DRIVER,
     ROW,
     Correction,
     correctable_columns,
@@ -55,19 +51,17 @@ from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.parts import Row
 from racedata.loader.sources import family
 from racedata.loader.sql import insert
-from racedata.model import FASTEST_LAP, KINDS
+from racedata.model import FASTEST_LAP
 from racedata.values import Value
 
 NOT_CORRECTED = CORRECTIONS.with_name("not_corrected.csv")
 OPEN, EXPLAINED, RESOLVED = "open", "explained", "resolved"
 
-# the kinds with a row for each driver, or for each of a driver's cars
-OF_CARS = ("results", "sprint_results", "qualifying", "sprint_qualifying")
+# The kinds of which a missing row counts: each driver has one, or one for each car or stop.
+WITH_ROWS = ("results", "sprint_results", "qualifying", "sprint_qualifying", "pit_stops")
 IDS = ("driverId", "constructorId", "circuitId")
 
 Values = Mapping[str, Value]  # by the name of the source
-# The rows of a driver, by source and by the number of the car.
-Cars = Mapping[str, Mapping[Value, Row]]
 
 
 class DisputedFact(NamedTuple):
@@ -96,19 +90,9 @@ class Judgement(NamedTuple):
 class Discrepancy(NamedTuple):
     """A fact about which sources disagree, and what is known about that."""
 
-    fact: DisputedFact
-    judgement: Judgement
-    key: str  # as in corrections
-    ids: Mapping[str, int]  # of the driver, constructor and circuit
-    state: str
-    explanation: str
-
-    @property
-    def order(self) -> tuple[object, ...]:
-        """The most doubtful first; of those that are alike, the newest."""
-        kind, race, _ = self.fact.subject
-        at = (-race.season, int(race.facts["round"])) if race else (0, 0)
-        return (self.judgement.doubt, -self.judgement.size, *at, kind, self.key, self.fact.column)
+    order: tuple[object, ...]  # the most doubtful first; of those that are alike, the newest
+    row: Mapping[str, Value]  # of the table, without `record`
+    values: Values
 
 
 def fill_discrepancies(
@@ -119,24 +103,9 @@ def fill_discrepancies(
     found = chain.from_iterable(map(comparison.between, said.sides()))
     discrepancies = sorted(found, key=lambda discrepancy: discrepancy.order)
     places = {source.name: place for place, source in enumerate(said.sources, 1)}
-    facts, values = [], []
-    for record, (fact, judgement, key, ids, state, explanation) in enumerate(discrepancies, 1):
-        kind, race, race_id = fact.subject
-        facts.append(
-            {
-                "record": record,
-                "kind": kind,
-                "key": key,
-                "columnName": fact.column,
-                "year": race and race.season,
-                "raceId": race_id,
-                **{id: ids.get(id) for id in IDS},
-                "value": text_of(fact.value),
-                "state": state,
-                "explanation": explanation,
-                "doubt": judgement.doubt,
-            }
-        )
+    rows, values = [], []
+    for record, (_, row, of_sources) in enumerate(discrepancies, 1):
+        rows.append({"record": record, **row})
         values += [
             {
                 "record": record,
@@ -144,9 +113,9 @@ def fill_discrepancies(
                 "source": public_name(source),
                 "value": text_of(value),
             }
-            for source, value in fact.values.items()
+            for source, value in of_sources.items()
         ]
-    insert(db, "main.discrepancies", *facts)
+    insert(db, "main.discrepancies", *rows)
     insert(db, "main.discrepancy_values", *values)
 
 
@@ -158,15 +127,9 @@ class Reasons:
     """What is known about facts: from corrections, and from the list of those not corrected."""
 
     def __init__(self, corrections: Iterable[Correction]) -> None:
-        self.corrections: dict[tuple[str, str, str], Correction] = {}
-        for line in corrections:
-            self.corrections[line.table, line.key.lower(), line.column] = line
-            if line.column == DRIVER:  # one driver's row is missing, and one of the other too many
-                season, round, _, *car = line.key.split("/")
-                for driver in (line.wrong, line.right):
-                    for number in ([], car):
-                        key = "/".join((season, round, str(driver), *number)).lower()
-                        self.corrections.setdefault((line.table, key, ROW), line)
+        self.corrections = {
+            (line.table, line.key.lower(), line.column): line for line in corrections
+        }
         with NOT_CORRECTED.open(newline="", encoding="utf-8") as file:
             self.kept = {
                 (row["table"], row["key"], row["column"]): row for row in csv.DictReader(file)
@@ -211,7 +174,11 @@ class Comparison:
         subject, all_rows = sides.subject, sides.rows.values()
         if len(all_rows) < 2:
             return
-        columns = [name for name in subject.compared if self.is_comparable(sides, name)]
+        columns = [
+            column
+            for column in subject.compared
+            if sum(self.said.has(sides, source, column) for source in sides.rows) > 1
+        ]
         first, *others = (rows.values(columns) for rows in all_rows)
         differing = {
             key for table in others if table != first for key, _ in table.items() ^ first.items()
@@ -221,24 +188,8 @@ class Comparison:
             rows = self.rows_with(sides, key)
             for column in columns if len(rows) > 1 else ():
                 yield from self.in_column(sides, column, key, rows)
-        if subject.kind in OF_CARS:
-            yield from self.cars_in_some(sides)
-        elif subject.kind == "pit_stops":
-            yield from self.stops_in_some(sides)
-
-    def is_comparable(self, sides: Sides, column: str) -> bool:
-        """Whether two sources have values in a column; or one, but not that which counts."""
-        having = sum(column in rows.known for rows in sides.rows.values())
-        return having > 1 or (having == 1 and self.is_gap(sides, column))
-
-    def is_gap(self, sides: Sides, column: str) -> bool:
-        """Whether the database has no values for the race, but some for its season."""
-        return (
-            sides.subject.kind in KINDS
-            and sides.subject.lacks_count
-            and column not in sides.rows[sides.first].known
-            and self.said.is_known(sides.subject, column)
-        )
+        if subject.kind in WITH_ROWS:
+            yield from self.rows_in_some(sides)
 
     def rows_with(self, sides: Sides, key: Key) -> dict[str, Row]:
         """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
@@ -264,8 +215,7 @@ class Comparison:
             source: row.get(column)
             for source, row in rows.items()
             if row.get(column) is not None
-            or (subject.lacks_count and column in sides.rows[source].known)
-            or (source == sides.first and self.is_gap(sides, column))
+            or (subject.lacks_count and self.said.has(sides, source, column))
         }
         if len({*values.values()}) < 2:
             return
@@ -309,40 +259,30 @@ class Comparison:
                 return False
         return True
 
-    def stops_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
-        """The pit stops that only some sources have. A source with as many stops of the driver has
-        this one too, with another number.
+    def rows_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
+        """The rows that only some sources have. Each row of a driver has a number: of the car, or
+        of the stop. A source with as many rows of the driver has this one too, with another number.
         """
-        stops = {
-            source: Counter(driver for driver, _ in rows.keys)
-            for source, rows in sides.rows.items()
-        }
-        for key in sorted(keys_in_some(sides.rows.values()), key=str):
-            driver, _ = key
-            having = {
-                source: rows.row(rows.at[key], sides.subject.compared)
-                for source, rows in sides.rows.items()
-                if key in rows.at
-            }
-            most = max(stops[source][driver] for source in having)
-            fewer = [source for source in stops if stops[source][driver] < most]
-            lacking = [source for source in fewer if source not in having]
-            ours = self.said.served(sides.subject).get(key, ())
-            yield from self.row_in_some(sides, key, having, lacking, ours)
-
-    def cars_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
-        """The rows of drivers and their cars that only some sources have."""
+        subject = sides.subject
+        has_stops = "stop" in subject.key_columns
         for driver in sorted(drivers_to_count(sides.rows.values()), key=str):
-            key = (driver,)
-            cars = cars_of(driver, sides)
-            has_several = any(len(rows) > 1 for rows in cars.values())
-            served = self.said.served(sides.subject).get(key, ())
-            for car in dict.fromkeys(car for rows in cars.values() for car in rows):
-                having = {source: rows[car] for source, rows in cars.items() if car in rows}
-                lacking = sources_lacking(car, cars)
-                named = (car,) if has_several else ()
-                ours = [row for row in served if not named or row.get("number", car) == car]
-                yield from self.row_in_some(sides, key, having, lacking, ours, named)
+            by_number = rows_of_driver(driver, sides, "stop" if has_stops else "number")
+            has_several = any(len(rows) > 1 for rows in by_number.values())
+            for number in dict.fromkeys(chain.from_iterable(by_number.values())):
+                key = (driver, number) if has_stops else (driver,)
+                car = (number,) if has_several and not has_stops else ()
+                having = {
+                    source: rows[number] for source, rows in by_number.items() if number in rows
+                }
+                most = max(len(by_number[source]) for source in having)
+                lacking = [
+                    source
+                    for source, rows in by_number.items()
+                    if number not in rows and len(rows) < most
+                ]
+                served = self.said.served(subject).get(key, ())
+                ours = [row for row in served if not car or row.get("number", number) == number]
+                yield from self.row_in_some(sides, key, having, lacking, ours, car)
 
     def row_in_some(
         self,
@@ -378,16 +318,31 @@ class Comparison:
     # In words.
 
     def discrepancy(self, fact: DisputedFact, judgement: Judgement) -> Discrepancy:
-        subject = fact.subject
-        named = dict(zip(subject.key_columns, fact.key))
+        kind, race, race_id = fact.subject
+        named = dict(zip(fact.subject.key_columns, fact.key))
         parts = [self.shown(name, part) for name, part in named.items()]
-        if subject.race:
-            parts = [subject.race.season, subject.race.facts["round"], *parts]
+        if race:
+            parts = [race.season, race.facts["round"], *parts]
         key = "/".join(map(str, (*parts, *fact.car)))
         ids = {name: id for name, id in named.items() if name in IDS and isinstance(id, int)}
-        if subject.id:
-            ids["circuitId"] = self.circuits[subject.id]
-        return Discrepancy(fact, judgement, key, ids, *self.reasons.of(fact, key, judgement.group))
+        if race_id:
+            ids["circuitId"] = self.circuits[race_id]
+        state, explanation = self.reasons.of(fact, key, judgement.group)
+        row = {
+            "kind": kind,
+            "key": key,
+            "columnName": fact.column,
+            "year": race.season if race else None,
+            "raceId": race_id,
+            **{id: ids.get(id) for id in IDS},
+            "value": text_of(fact.value),
+            "state": state,
+            "explanation": explanation,
+            "doubt": judgement.doubt,
+        }
+        at = (-race.season, int(race.facts["round"])) if race else (0, 0)
+        order = (judgement.doubt, -judgement.size, *at, kind, key, fact.column)
+        return Discrepancy(order, row, fact.values)
 
     def shown(self, column: str, value: Value) -> Value:
         """A value as corrections have it: a reference instead of an id."""
@@ -416,36 +371,21 @@ class Comparison:
         return known_facts({name: facts.get(name) for name in names})
 
 
-def keys_in_some(all_rows: Collection[SourceRows]) -> set[Key]:
-    """The keys of the rows that only some sources have."""
-    keys = set[Key]()
-    for rows, other in combinations(all_rows, 2):
-        keys |= rows.at.keys() ^ other.at.keys()
-    return keys
-
-
 def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:
     """The drivers with several rows in a source, or with a row that only some sources have."""
-    several = {key for rows in all_rows for key in rows.several}
-    return {driver for (driver,) in several | keys_in_some(all_rows)}
+    keys = [rows.at.keys() for rows in all_rows]
+    in_some = {*chain(*keys)}.difference(set(keys[0]).intersection(*keys))
+    return {key[0] for key in in_some.union(*(rows.several for rows in all_rows))}
 
 
-def cars_of(driver: Value, sides: Sides) -> Cars:
-    """The rows of a driver."""
-    cars: dict[str, dict[Value, Row]] = {}
+def rows_of_driver(driver: Value, sides: Sides, name: str) -> Mapping[str, Mapping[Value, Row]]:
+    """The rows of a driver, by source and by the number in the column with this name."""
+    found: dict[str, dict[Value, Row]] = {}
     for source, rows in sides.rows.items():
-        at = (at for at, key in enumerate(rows.keys) if key == (driver,))
+        at = (at for at, key in enumerate(rows.keys) if key[0] == driver)
         all_rows = (rows.row(a, sides.subject.compared) for a in at)
-        cars[source] = {row.get("number"): row for row in all_rows}
-    return cars
-
-
-def sources_lacking(car: Value, cars: Cars) -> list[str]:
-    """The sources that lack the row of a car. A source with as many rows of the driver has it too,
-    with another number.
-    """
-    most = max(len(rows) for rows in cars.values() if car in rows)
-    return [source for source, rows in cars.items() if car not in rows and len(rows) < most]
+        found[source] = {row.get(name): row for row in all_rows}
+    return found
 
 
 def judgement_of(subject: Subject, cases: Iterable[Case]) -> Judgement | None:

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from racedata.loader.choose import ChosenRace
-from racedata.loader.compare.ids import IDENTIFIED, Register
 from racedata.loader.correction_lines import correctable_columns, key_columns
-from racedata.loader.parts import LIST_OF, Row
+from racedata.loader.lists import IdsOf, Lists
+from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.store import Store, StoredPart, unpacked
 from racedata.model import KINDS, STANDINGS, TABLE_OF, Table
 from racedata.values import Value
 
+# The lists whose rows the sources may call by other references and ids.
+IDENTIFIED = ("drivers", "constructors", "circuits")
 # What names a row within its race: ids in the database, or references of what that lacks.
 Key = tuple[Value, ...]
 # The served rows with a key: facts by the name of a column in corrections.
 ServedRows = Mapping[Key, Sequence[Row]]
-# How many races, or rows of a list, of a source were compared with another: by source and kind.
-Amounts = Mapping[tuple[str, str], int]
 
 
 class SourceRows:
@@ -109,13 +109,28 @@ class Said:
         db: sqlite3.Connection,
         store: Store,
         race_ids: Mapping[ChosenRace, int],
-        register: Register,
+        lists: Lists,
     ) -> None:
+        """`db` is the new database, which has these lists."""
         self.db, self.store, self.race_ids = db, store, race_ids
-        self.rows, self.ids, self.references = register
         self.sources = store.sources()
+        # by source and list: its rows, and our ids by its references
+        self.rows: dict[tuple[str, str], list[Row]] = {}
+        self.ids: dict[tuple[str, str], IdsOf] = {}
+        for source in self.sources:
+            for name in IDENTIFIED:
+                rows, merged = store.list_rows(source.name, name), lists.merged[name]
+                own = ((row[merged.reference], merged.find(row)) for row in rows)
+                known = {reference: id for reference, id in own if id is not None}
+                self.rows[source.name, name] = rows
+                self.ids[source.name, name] = IdsOf(known, merged.ids)
+        # by the column with our ids: our references, by id
+        self.references: dict[str, dict[Value, Value]] = {
+            id: dict(db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
+            for id, name in REFERENCE.items()
+            if LIST_OF[id] in IDENTIFIED
+        }
         self.calendars = {(each.source, each.season): each for each in store.calendars()}
-        self.amounts: Counter[tuple[str, str]] = Counter()
         # What was looked up: by kind and season, the columns that have values.
         self.columns_known: dict[tuple[str, int], set[str]] = {}
         # Of the race that `sides` has come to: what its parts say, and by kind its served rows.
@@ -133,10 +148,8 @@ class Said:
             for kind in race.parts:
                 parts = race.ranked_parts(kind)
                 # Some sources have drivers among the results that others have among the entries.
-                if len(parts) > 1 and kind != "entries":
-                    self.amounts.update((part.source, kind) for part in parts)
-                    if len({self.store.content(part) for part in parts}) > 1:
-                        yield Sides(Subject(kind, race, id), self.rows_by_source(race, kind))
+                if kind != "entries" and len({self.store.content(part) for part in parts}) > 1:
+                    yield Sides(Subject(kind, race, id), self.rows_by_source(race, kind))
 
     def lists_of(self, name: str) -> Sides:
         """A list of all sources: the rows that the database has."""
@@ -150,9 +163,6 @@ class Said:
             # a provisional source repeats the facts of the database
             if rows and not source.is_provisional:
                 sides[source.name] = source_rows(rows, (id, *subject.compared), (id,))
-        count = Counter(key for of_source in sides.values() for key in of_source.at)
-        for source_name, of_source in sides.items():
-            self.amounts[source_name, name] += sum(count[key] > 1 for key in of_source.at)
         return Sides(subject, sides)
 
     def calendars_of(self, race: ChosenRace, id: int) -> Iterator[Sides]:
@@ -171,10 +181,8 @@ class Said:
                     if rows := facts["sessions"]:
                         names = ("session", *sessions.compared)
                         of_sessions[source.name] = source_rows(rows, names, ("session",))
-        for sides in (Sides(races, of_races), Sides(sessions, of_sessions)):
-            if len(sides.rows) > 1:
-                self.amounts.update((source, sides.subject.kind) for source in sides.rows)
-            yield sides
+        yield Sides(races, of_races)
+        yield Sides(sessions, of_sessions)
 
     def rows_of(self, part: StoredPart) -> SourceRows:
         """What a part says, with ids instead of references to what the database has."""
@@ -202,18 +210,27 @@ class Said:
         """What all sources say about a kind of a race. The part that counts comes first."""
         return {part.source: self.rows_of(part) for part in race.ranked_parts(kind)}
 
-    def is_known(self, subject: Subject, column: str) -> bool:
-        """Whether the database has values in a column for other races of the season."""
-        assert subject.race
-        key = subject.kind, subject.race.season
-        if key not in self.columns_known:
-            self.columns_known[key] = {
+    def has(self, sides: Sides, source: str, column: str) -> bool:
+        """Whether a source has values in a column: in the race; or if its records count there, in
+        other races of the season. Only then can it lack a value.
+        """
+        if column in sides.rows[source].known:
+            return True
+        kind, race, _ = sides.subject
+        return (
+            source == sides.first and race is not None and column in self.known(kind, race.season)
+        )
+
+    def known(self, kind: str, season: int) -> set[str]:
+        """The columns in which the database has values for races of a season."""
+        if (kind, season) not in self.columns_known:
+            self.columns_known[kind, season] = {
                 name
                 for race in self.race_ids
-                if race.season == subject.race.season and subject.kind in race.parts
-                for name in self.rows_of(race.parts[subject.kind]).known
+                if race.season == season and kind in race.parts
+                for name in self.rows_of(race.parts[kind]).known
             }
-        return column in self.columns_known[key]
+        return self.columns_known[kind, season]
 
     def served(self, subject: Subject) -> ServedRows:
         """The rows of the new database."""

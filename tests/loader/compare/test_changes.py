@@ -1,32 +1,32 @@
 """racedata.loader.compare.changes: each value that a build alters is noted once, with a reason."""
 
-import csv
-import io
 import random
-import re
 import shutil
 import sqlite3
-import zipfile
-from collections import Counter
 from contextlib import closing
 
 import pytest
 from support import SAMPLE
-from support.answers import client
-from support.loads import built, changed, edited, loader_settings, race_ids, select, without
+from support.loads import (
+    built,
+    changed,
+    edited,
+    file_of_corrections,
+    loader_settings,
+    race_ids,
+    select,
+    without,
+)
 from support.three_sources import season_of_three
 
 from racedata.database import store_path
-from racedata.formats import milliseconds
 from racedata.loader import store
-from racedata.loader.choose import ChosenRace
 from racedata.loader.compare import changes
 from racedata.loader.compare.changes import ChangeFinder, facts_of
 from racedata.loader.corrections import CORRECTIONS, HEADER
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store
-from racedata.loader.store import StoredCalendar
-from racedata.model import KINDS, SESSIONS, TABLE_OF
+from racedata.model import KINDS, TABLE_OF
 
 
 def compared(new, old):
@@ -35,7 +35,7 @@ def compared(new, old):
         db.execute("ATTACH ? AS old", (read_only_uri(old),))
         return [
             (each.kind, each.about.round, each.key, each.column, each.old, each.new)
-            for each in ChangeFinder(db, {}, lambda *fact: None).changes()
+            for each in ChangeFinder(db, lambda *fact: None).changes()
         ]
 
 
@@ -139,16 +139,17 @@ MOVED = tuple(
     f"UPDATE {table} SET CONSTRUCTOR(ferrari) WHERE RACE(2023/18) AND DRIVER(norris)"
     for table in ("results", "qualifying")
 )
+LAPS = "UPDATE results SET laps = 3 WHERE RACE(2023/18) AND DRIVER(norris)"
 REASONS = {
-    "a value": (MOVED[1:], "qualifying", "sample has changed it"),
+    "a value": ([LAPS], "results", "sample has changed it"),
     "a list": (
         ["UPDATE drivers SET code = 'LAN' WHERE driverRef = 'norris'"],
         "drivers",
         "a source has changed it",
     ),
     "another source": (
-        ["UPDATE sources SET name = 'other'", *MOVED[1:]],
-        "qualifying",
+        ["UPDATE sources SET name = 'other'", LAPS],
+        "results",
         "other counts now",
     ),
     "nothing": (QUALIFYING, "qualifying", "no source has it any more"),
@@ -159,13 +160,9 @@ REASONS = {
 
 def reasons(new, old, kind):
     """The reasons for the changes of a kind from one file to another."""
-
-    calendar = StoredCalendar("sample", 2023, None, [], [], {})
-    (id,) = select(new, "SELECT raceId FROM races WHERE (year, round) = (2023, 18)")[0]
-    chosen = {id: ChosenRace(2023, {}, calendar)}
     with closing(sqlite3.connect(read_only_uri(new), uri=True)) as db:
         db.execute("ATTACH ? AS old", (read_only_uri(old),))
-        found = ChangeFinder(db, chosen, lambda *fact: None).changes()
+        found = ChangeFinder(db, lambda *fact: None).changes()
         return {each.reason for each in found if each.kind == kind}
 
 
@@ -285,62 +282,25 @@ def test_only_the_latest_are_kept_and_of_one_build_those_of_the_latest_races(
 def test_very_many_changes_are_those_of_other_sources_and_only_counted(
     penalised, two_dumps, tmp_path, monkeypatch
 ):
+    """For each reason in each race, and of a list."""
     monkeypatch.setattr(changes, "MANY", 10)
-    grids = edited(two_dumps[1], tmp_path / "grids", results=lambda row: {**row, "grid": "30"})
-    built(grids, penalised)
-    *others, last = noted(penalised, "kind, key, columnName, oldValue, value")
-    assert last == PENALTY
-    assert others[0] == ("results", "2023/18", "values", None, "20")
-    assert {row[:1] + row[2:4] for row in others} == {("results", "values", None)}
-
-
-OTHER_SOURCE = "dump has none, or has left the list of sources"
-
-
-def test_a_sum_of_changes_has_the_number_of_values_for_each_reason(
-    two_dumps, tmp_path, monkeypatch
-):
-    before, _ = two_dumps
-    database, corrections = tmp_path / "racedata.db", tmp_path / "corrections.csv"
-    built(before, database)
-    monkeypatch.setattr(changes, "MANY", 10)
-    grids = edited(before, tmp_path / "grids", results=lambda row: {**row, "grid": "30"})
-    lines = [
-        f"results,2023/18/{driver},grid,30,{grid},{witness}"
-        for driver, grid, witness in (
-            ("sainz", 9, "A test and another"),
-            ("norris", 8, "A test and another"),
-            ("piastri", 7, "A second test and another"),
-            ("russell", 6, "A third test and another"),
-        )
-    ]
-    corrections.write_text("\n".join([HEADER, *lines, ""]))
-    built(grids, database, corrections)
-    found = noted(database, "kind, key, value, source, reason")
-    assert found[0] == (
-        "results",
-        "2023/18",
-        "20",
-        "grids",
-        f"16 values: {OTHER_SOURCE}; 2 values: corrected: A test and another; "
-        "1 value: corrected: A third test and another; and 1 other reason",
+    other = edited(
+        two_dumps[1],
+        tmp_path / "other",
+        results=lambda row: {**row, "grid": "30"},
+        circuits=lambda row: {**row, "lat": "1"},
     )
-    assert {reason for *_, reason in found[1:]} == {OTHER_SOURCE}
-
-
-def test_a_sum_of_changes_of_a_list_is_one_without_a_source_if_these_are_several(
-    finished, tmp_path, monkeypatch
-):
-    database = tmp_path / "racedata.db"
-    built(finished, database)
-    monkeypatch.setattr(changes, "MANY", 10)
-    moved = edited(finished, tmp_path / "moved", circuits=lambda row: {**row, "lat": "1"})
-    built(moved, database)
-    [(key, value, source, reason, circuit)] = noted(
-        database, "key, value, source, reason, circuitId"
-    )
-    assert (key, source, circuit) == ("", "moved", None)
-    assert int(value) > 10 and reason == "moved has it now"
+    corrections = file_of_corrections(tmp_path, "results,2023/18/sainz,grid,30,9,A test")
+    built(other, penalised, corrections)
+    *others, last = noted(penalised, "kind, key, columnName, oldValue, value, source, reason")
+    assert last[:5] == PENALTY
+    of_race = {row for row in others if row[1] == "2023/18"}
+    assert of_race == {
+        ("results", "2023/18", "values", None, "19", "other", "other counts now"),
+        ("results", "2023/18", "values", None, "1", "other", "corrected: A test"),
+    }
+    circuits = [row for row in others if row[0] == "circuits"]
+    assert [(row[1], row[5]) for row in circuits] == [("", "other")]
 
 
 def test_a_fact_of_a_list_has_the_source_that_says_so(finished, tmp_path):
@@ -387,197 +347,39 @@ def test_changes_of_a_race_that_is_gone_keep_its_name(penalised, two_dumps, tmp_
     assert ("2023/sainz", None, "United States Grand Prix", None) in found
 
 
-# The court's decision about Monaco 2026, of 4 September: Gasly's place, and those behind him.
-DECIDED = {
-    "pierre-gasly": 7,
-    "isack-hadjar": 3,
-    "oscar-piastri": 4,
-    "liam-lawson": 5,
-    "arvid-lindblad": 6,
-}
-POINTS = (25, 18, 15, 12, 10, 8, 6)
+LISTS = ("seasons", "drivers", "constructors", "circuits")
 
 
-def decided(release, path):
-    """A copy of a release of f1db with that decision, and with the standings from then on."""
-    earned = Counter()  # by driver, and by constructor
-
-    def of_race(row):
-        if (row["year"], row["round"]) == ("2026", "6") and row["driverId"] in DECIDED:
-            place = DECIDED[row["driverId"]]
-            for entrant in (row["driverId"], row["constructorId"]):
-                earned[entrant] += POINTS[place - 1] - int(row["points"])
-            row |= dict.fromkeys(("positionDisplayOrder", "positionNumber", "positionText"), place)
-            row["points"] = POINTS[place - 1]
-        return int(row["raceId"]), int(row["positionDisplayOrder"])
-
-    def of_standings(row):
-        is_later = row["year"] == "2026" and int(row["round"]) >= 6
-        if is_later:
-            row["points"] = (
-                int(row["points"]) + earned[row.get("driverId", row.get("constructorId"))]
-            )
-        place = int(row["positionDisplayOrder"])
-        return int(row["raceId"]), -row["points"] if is_later else place, place
-
-    with zipfile.ZipFile(release) as before, zipfile.ZipFile(path, "w") as after:
-        for name in sorted(before.namelist(), key=lambda name: "standings" in name):
-            text = before.read(name).decode()
-            orders = {
-                "f1db-races-race-results.csv": of_race,
-                "f1db-races-driver-standings.csv": of_standings,
-                "f1db-races-constructor-standings.csv": of_standings,
-            }
-            if name in orders:
-                rows = sorted(csv.DictReader(io.StringIO(text)), key=orders[name])
-                places = Counter()
-                for row in rows if "standings" in name else ():
-                    places[row["raceId"]] += 1
-                    if row["year"] == "2026" and int(row["round"]) >= 6:
-                        of_row = ("positionDisplayOrder", "positionNumber", "positionText")
-                        row |= dict.fromkeys(of_row, places[row["raceId"]])
-                table = io.StringIO()
-                writer = csv.DictWriter(table, list(rows[0]))
-                writer.writeheader()
-                writer.writerows(rows)
-                text = table.getvalue()
-            after.writestr(name, text)
-
-
-@pytest.mark.long(30)
-def test_a_decision_of_a_court_is_in_the_changes_with_all_later_standings(f1db_2026, tmp_path):
-    release, database = tmp_path / "f1db.zip", tmp_path / "racedata.db"
-    shutil.copy(f1db_2026, release)
-    built(release, database)
-    decided(f1db_2026, release)
-    built(release, database)
-    found = noted(database, "kind, key, columnName, oldValue, value")
-    places = [row[1:] for row in found if row[0] == "results" and row[2] == "positionText"]
-    assert [(key.rpartition("/")[2], old, new) for key, _, old, new in places] == [
-        ("gasly", "3", "7"),
-        ("hadjar", "4", "3"),
-        ("piastri", "5", "4"),
-        ("lawson", "6", "5"),
-        ("arvid_lindblad", "7", "6"),
-    ]
-    assert {row[0] for row in found} == {"results", "driver_standings", "constructor_standings"}
-    assert {row[1].split("/")[1] for row in found} == {"6", "7", "8", "9", "10", "11"}
-    gasly = [row[2:] for row in found if row[:2] == ("driver_standings", "2026/6/gasly")]
-    assert ("points", "35", "26") in gasly and ("position", "8", "9") in gasly
-    title = titles(database)[0]
-    assert title.startswith("Monaco Grand Prix 2026: Gasly 3rd → 7th, Hadjar 4th → 3rd, Piastri")
-
-
-def titles(database):
-    """The titles of the feed."""
-    feed = client(database).get("/ergast/f1/changes.atom").body
-    return re.findall("<entry>.*?<title>(.*?)</title>", feed.decode())
-
-
-def value_at(record, path):
-    """The value at `Time.millis` of a record; None if it has none."""
-    for key in path.split("."):
-        record = record.get(key, {})
-    return record or None
-
-
-def rows_answered(kind, record, race):
-    """The rows that a record of an answer is, by key: a lap has many."""
-    if kind == "lap_times":
-        for timing in record["Timings"]:
-            yield (timing["driverId"], record["number"]), timing
-        return
-    who = record.get("Driver", record.get("Constructor", record))
-    id = who.get("driverId", who.get("constructorId"))
-    place = [record[name] for name in ("session", "stop") if name in record]
-    yield ((*place, id) if kind == "practice" else (id, *place)), record
-
-
-LISTS = {
-    "drivers": ("DriverTable", "Drivers"),
-    "constructors": ("ConstructorTable", "Constructors"),
-    "circuits": ("CircuitTable", "Circuits"),
-    "seasons": ("SeasonTable", "Seasons"),
-}
-
-
-def facts_answered(name, rows):
-    """The facts about the objects of a list, by id."""
-    table = TABLE_OF[name]
-    paths = {column.name: column.path for column in table.facts if column.path}
-    for row in rows:
-        id = row[{"seasons": "season"}.get(name, f"{name[:-1]}Id")]
-        yield (
-            id,
-            {
-                column: value_at(row, path)
-                for column, path in paths.items()
-                if column not in table.key
-            },
-        )
-
-
-def answered(database):
-    """Each value of 2023 and of lists that the service answers: by race and kind, then by row and
-    column.
-    """
-    service, found = client(database), {}
-
-    def get(address):
-        return service.get(f"/ergast/f1/{address}.json?limit=2000").json["MRData"]
-
-    for name, (table, objects) in LISTS.items():
-        rows = get(name)[table][objects]
-        found[None, name] = dict(facts_answered(name, rows))
-        # a list of a season has some of them, as they are
-        assert all(row in rows for row in get(f"2023/{name}")[table][objects])
-    for race in get("2023/races")["RaceTable"]["Races"]:
-        found[race["raceName"], "races"] = {"": {}}
-        sessions = found[race["raceName"], "sessions"] = {}
-        values = {column: race.get(column) for column in ("round", "date", "time", "url")}
-        found[race["raceName"], "races"][""] = values | {"circuit": race["Circuit"]["circuitId"]}
-        for session in SESSIONS:
-            if session.key in race and session.key:
-                sessions[session.name] = {
-                    name: race[session.key].get(name) for name in ("date", "time")
+def facts_in(database):
+    """Each value of 2023 and of lists: by race and kind, then by row and column."""
+    found = {}
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("ATTACH ? AS old", (read_only_uri(database),))
+        finder = ChangeFinder(db, lambda *fact: None)
+        subjects = [(None, kind, None) for kind in LISTS]
+        subjects += [
+            (race.about.race, kind, race.new)
+            for race in finder.races
+            for kind in ("races", "sessions", *KINDS)
+            if race.about.season == 2023
+        ]
+        for race, kind, id in subjects:
+            rows = finder.rows(kind, "main", id)
+            found[race, kind] = {
+                "/".join(map(str, key)): {
+                    name: None if value is None else str(value) for name, value in facts.items()
                 }
-        for kind in filter(lambda kind: kind.keys, KINDS.values()):
-            table, objects, *keys = kind.keys
-            for found_race in get(f"2023/{race['round']}/{kind.endpoint}")[table][objects]:
-                rows = [
-                    row
-                    for record in found_race[keys[0]]
-                    for row in rows_answered(kind.name, record, race)
-                ]
-                for each in KINDS.values():
-                    if kind.name in (each.name, each.in_table):
-                        found[race["raceName"], each.name] = dict(values_of(each, rows))
+                for key, cars in rows.items()
+                for facts in cars.values()
+            }
     return found
-
-
-def values_of(kind, rows):
-    names = {"constructorId": "constructor", "statusId": "status"}
-    paths = {
-        names.get(column.name, column.name): column.path
-        for column in kind.facts
-        if column.path and column.name not in kind.key
-    }
-    for key, record in rows:
-        values = {column: value_at(record, path) for column, path in paths.items()}
-        if kind.name == "pit_stops" and values["milliseconds"]:
-            values["milliseconds"] = str(milliseconds(values["milliseconds"]))
-        if "Constructors" in record:
-            ids = [each["constructorId"] for each in record["Constructors"]]
-            values["constructors"] = " ".join(ids)
-        if kind.name != "fastest_laps" or any(values.values()):
-            yield "/".join(key), values
 
 
 UNKNOWN = object()  # rows, or a row, that changes only count
 
 
 def apply(state, race, kind, key, column, old, new):
-    """Makes a change in what was answered. Its old value must be there."""
+    """Makes a change in what was known. Its old value must be there."""
     if column == "records":
         state[race, kind] = UNKNOWN if new else {}
         return
@@ -600,7 +402,7 @@ def apply(state, race, kind, key, column, old, new):
 
 
 def is_like(state, after):
-    """Whether what changes made of an answer is the next one, as far as they say."""
+    """Whether what changes made of the facts are the next ones, as far as they say."""
     if state is UNKNOWN or after is UNKNOWN:
         return True
     if isinstance(state, dict) and isinstance(after, dict):
@@ -609,8 +411,8 @@ def is_like(state, after):
     return state == after
 
 
-@pytest.mark.long(60)
-def test_over_a_season_changes_lead_from_each_served_value_to_the_next(tmp_path):
+@pytest.mark.long(10)
+def test_over_a_season_changes_lead_from_each_value_to_the_next(tmp_path):
     """None is missing, invented or there twice, however often sources disagree."""
     state, revision, count = None, 0, 0
     for moment, database in season_of_three(tmp_path):
@@ -620,7 +422,7 @@ def test_over_a_season_changes_lead_from_each_served_value_to_the_next(tmp_path)
                 rest = key if kind in LISTS else (key.split("/", 2)[2:] or [""])[0]
                 apply(state, race, kind, rest, column, old, new)
                 count += 1
-        after = answered(database)
+        after = facts_in(database)
         for key in {**after, **(state or {})}:
             assert state is None or is_like(state.get(key, {}), after.get(key, {})), (moment, key)
         state = after

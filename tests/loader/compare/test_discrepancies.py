@@ -8,7 +8,6 @@ import csv
 import random
 import shutil
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from support import EXPECTED, PACKAGE, SAMPLE
@@ -23,7 +22,6 @@ from racedata.loader.build import build_database
 from racedata.loader.compare.discrepancies import RESOLVED
 from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
 from racedata.loader.existing import open_read_only
-from racedata.loader.in_step import replace_if_different
 from racedata.loader.load import load
 from racedata.loader.parts import Part
 from racedata.loader.store_commands import remove
@@ -38,17 +36,6 @@ def test_each_open_fact_of_full_dumps_says_what_would_settle_it(full_database):
     of_state = "SELECT count(*) FROM discrepancies WHERE state = 'open'"
     assert (state, [(count,)]) == ("open", select(full_database, of_state))
     assert count < 500
-
-
-def test_no_place_on_the_grid_of_who_took_over_a_car_is_open_in_full_dumps(full_database):
-    sql = """SELECT year, explanation LIKE 'One of the two has the place of the car%', state
-             FROM discrepancies JOIN results USING (raceId, driverId)
-             WHERE kind = 'results' AND columnName = 'grid' AND '0' IN (
-                 SELECT value FROM discrepancy_values AS said
-                 WHERE said.record = discrepancies.record
-             ) AND year < 1960"""
-    found = select(full_database, sql)
-    assert len(found) == 31 and {row[1:] for row in found} == {(1, "explained")}
 
 
 def discrepancies(path):
@@ -234,45 +221,36 @@ def test_two_sources_have_these_discrepancies(store, tmp_path, one, two, expecte
 
 
 @pytest.mark.parametrize(
-    ("cars", "differing"),
+    ("kind", "numbers", "differing"),
     [
-        (((18, 20), (20,)), {"18"}),
-        (((18, 20), ()), {"18", "20"}),
-        (((18, 20), (17, 20)), set()),
-        (((20,), (17,)), set()),
-        (((18, 20), (17, 20), (20,)), {"17", "18"}),
+        ("results", ((18, 20), (20,)), {"/18"}),
+        ("results", ((18, 20), ()), {"/18", "/20"}),
+        ("results", ((18, 20), (17, 20)), set()),
+        ("results", ((20,), (17,)), set()),
+        ("results", ((20,), ()), {""}),
+        ("results", ((18, 20), (17, 20), (20,)), {"/17", "/18"}),
+        ("pit_stops", ((1, 2), (2,)), {"/1"}),
+        ("pit_stops", ((1, 2), (2, 3)), set()),
+        ("pit_stops", ((1,), (1, 2), (2,)), {"/1", "/2"}),
     ],
 )
-def test_a_car_that_only_some_sources_have_is_a_row_if_others_have_fewer(
-    store, tmp_path, cars, differing
+def test_a_car_or_stop_that_only_some_sources_have_is_a_row_if_others_have_fewer(
+    store, tmp_path, kind, numbers, differing
 ):
+    """Of cars and stops with these numbers, by source."""
     columns = ("driverId", "number", "constructorId", "positionText", "positionOrder", "statusId")
 
-    def part(numbers):
-        rows = ([driver, n, "lotus", "R", 2, "Engine"] for driver, n in numbers)
-        return Part(2023, 1, "results", columns, [*rows])
+    def said(of_source):
+        if kind == "pit_stops":
+            stops = [["moss", number] for number in of_source]
+            return [MOSS, Part(2023, 1, kind, ("driverId", "stop"), stops)]
+        cars = [("clark", 1), *(("moss", number) for number in of_source)]
+        rows = [[driver, number, "lotus", "R", 2, "Engine"] for driver, number in cars]
+        return Part(2023, 1, kind, columns, rows)
 
-    of_sources = [[("clark", 1), *(("moss", car) for car in each)] for each in cars]
-    put_sources(store, **{f"source {place}": part(each) for place, each in enumerate(of_sources)})
+    put_sources(store, **{f"source {place}": said(each) for place, each in enumerate(numbers)})
     assert {*found_in(store, tmp_path)} - {("results", "2023/1/moss", "number")} == {
-        ("results", f"2023/1/moss/{car}", "row") for car in differing
-    }
-
-
-@pytest.mark.parametrize(
-    ("stops", "differing"),
-    [(((1, 2), (2,)), {1}), (((1, 2), (2, 3)), set()), (((1,), (1, 2), (2,)), {1, 2})],
-)
-def test_a_pit_stop_that_only_some_sources_have_is_a_row_if_others_have_fewer(
-    store, tmp_path, stops, differing
-):
-    parts = [
-        Part(2023, 1, "pit_stops", ("driverId", "stop"), [["moss", n] for n in each])
-        for each in stops
-    ]
-    put_sources(store, **{f"source {place}": [MOSS, part] for place, part in enumerate(parts)})
-    assert {*found_in(store, tmp_path)} == {
-        ("pit_stops", f"2023/1/moss/{stop}", "row") for stop in differing
+        (kind, f"2023/1/moss{number}", "row") for number in differing
     }
 
 
@@ -295,48 +273,6 @@ def test_the_most_doubtful_comes_first(merged):
         "explained",
         RESOLVED,
     }
-
-
-def test_comparing_is_symmetric(store, tmp_path):
-    """Two sources disagree about the same facts, whichever of them counts."""
-    drivers = [f"driver_{n}" for n in range(12)]
-    values = {
-        "number": range(30),
-        "grid": (None, *range(12)),
-        "laps": (None, 0, 49, 50),
-        "positionText": ("1", "2", "R", "D", "W"),
-        "milliseconds": (None, 5_000_000, 5_000_400, 5_061_000),
-    }
-
-    def some_results(source):
-        columns = ("driverId", "statusId", "constructorId", "positionOrder", *values)
-        rows = [
-            [driver, "Finished", random.choice(["lotus", "cooper"]), place]
-            + [random.choice([*some]) for some in values.values()]
-            for place, driver in enumerate(random.sample(drivers, 10), 1)
-        ]
-        return a_delivery(
-            a_source(source),
-            CALENDAR,
-            Part(2023, 1, "results", columns, rows),
-        )
-
-    for _ in range(5):
-        put(store, some_results("one"), some_results("two"))
-        found = []
-        for order in (["one", "two"], ["two", "one"]):
-            store.order(order)
-            facts = found_in(store, tmp_path)
-            found.append({key: fact["said"] for key, fact in facts.items()})
-        assert found[0] == found[1] != {}
-
-
-def test_the_same_store_has_the_same_discrepancies(merged, tmp_path):
-    tables = ("discrepancies", "discrepancy_values", "ids")
-    path = Path(shutil.copytree(merged.parent, tmp_path / "again")) / merged.name
-    before = [select(path, f"SELECT * FROM {table}") for table in tables]
-    replace_if_different(loader_settings(path, CORRECTIONS), lambda text: None)
-    assert [select(path, f"SELECT * FROM {table}") for table in tables] == before
 
 
 def test_a_database_is_replaced_if_only_its_discrepancies_differ(tmp_path):
