@@ -57,7 +57,7 @@ test: .venv/installed-test  ## run the tests that need only Python, without the 
 	@.venv/bin/pytest $(PARALLEL) -m "not long"
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer tests with real traffic
-	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
+	@.venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
 		--ignore tests/system/test_image.py tests/system
 
 test-real: .venv/installed-test .venv/installed-real  ## run the tests with other people's programs: Datasette, DuckDB; MariaDB, PostgreSQL if installed; f1dataR if F1DATAR is set
@@ -103,7 +103,7 @@ build/dist/bin/twine: deploy/requirements.lock | python
 
 dist: build/dist/bin/twine  ## build the source distribution and the wheel into dist/
 	@rm -rf dist
-	@build/dist/bin/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
+	@build/dist/bin/python -m build --no-isolation --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
 	@build/dist/bin/twine check --strict dist/*
 
 # `--isolation chroot` and `--network host` also work inside a container. The build uses this machine's CA certificates.

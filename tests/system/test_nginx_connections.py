@@ -71,7 +71,7 @@ def test_no_request_is_lost_and_no_answer_broken_while_workers_end(
     with site_with_nginx(sample_database, tmp_path, WEB_CONCURRENCY="2", **OFF) as (site, running):
         until(lambda: len(running.workers()) == 2)
         with traffic(site, *sent) as ended:
-            for turn in range(int(SECONDS) + 4):
+            for turn in range(SECONDS + 4):
                 ended.wait(1)
                 until(lambda: len(running.workers()) >= 2)
                 end_workers(running, turn)
