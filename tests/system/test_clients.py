@@ -109,8 +109,8 @@ get_driver_info; get_drivers
 get_constructor_info; get_constructors
 get_circuits; get_circuits
 get_finishing_status; get_statuses
-get_race_results; get_results
-get_qualifying_results; get_qualifyings
+get_race_results driver=alonso; get_results driver=alonso
+get_qualifying_results driver=alonso; get_qualifyings driver=alonso
 get_sprint_results; get_sprints
 get_driver_standings; get_driver_standings
 get_constructor_standings; get_constructor_standings

@@ -10,23 +10,10 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, hanging, served
-from support.loads import (
-    RECORDS,
-    add_laps,
-    built,
-    csv_rows,
-    edited,
-    facts_of,
-    race_ids,
-    remembered,
-    without,
-)
+from support.loads import add_laps, built, csv_rows, facts_of, of_races, remembered, without
 from support.processes import following, until
 from support.refreshes import like_jolpica
 from support.season import LimitedApi, SimulatedTime, follow_source
-
-from racedata.loader.parts import LIST_OF
-from racedata.model import STANDINGS
 
 LAST_RUN = 21  # the latest round of 2025 in the dump that was run
 LAST = 6  # the latest one that a test waits for: two of these weekends have a sprint
@@ -38,21 +25,12 @@ def two_seasons(dump, tmp_path_factory):
 
     It has no other drivers, constructors and circuits: hundreds of builds would compare them.
     """
-    kept = {*race_ids(dump, 2025).values()}
-    kept |= {id for round, id in race_ids(dump, 2024).items() if round > 22}
-    edits = dict.fromkeys(("races", *RECORDS), lambda row: row if row["raceId"] in kept else None)
-    edits["seasons"] = lambda row: row if row["year"] in ("2024", "2025") else None
-    edits["lap_times"] = lambda row: None
-    named = {
-        (name, row[name])
-        for table in ("races", "results", "qualifying", *STANDINGS)
-        for row in csv_rows(dump, table)
-        if row["raceId"] in kept
-        for name in row.keys() & LIST_OF.keys()
-    }
-    for id in ("driverId", "constructorId", "circuitId"):
-        edits[LIST_OF[id]] = lambda row, id=id: row if (id, row[id]) in named else None
-    return add_laps(edited(dump, tmp_path_factory.mktemp("two") / "dump", **edits), kept, 1)
+    folder = of_races(
+        dump,
+        tmp_path_factory.mktemp("two") / "dump",
+        lambda race: race["year"] == "2025" or (race["year"] == "2024" and int(race["round"]) > 22),
+    )
+    return add_laps(folder, {row["raceId"] for row in csv_rows(folder, "races")}, 1)
 
 
 @pytest.fixture(scope="module")
