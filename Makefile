@@ -60,7 +60,7 @@ test-system: .venv/installed-test .venv/installed-system  ## run the tests that 
 	@.venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
 		--ignore tests/system/test_image.py tests/system
 
-test-real: .venv/installed-test .venv/installed-real  ## run the tests with other people's programs: Datasette, DuckDB; MariaDB, PostgreSQL if installed; f1dataR if F1DATAR is set
+test-real: .venv/installed-test .venv/installed-real  ## run the tests with other people's programs: Datasette; f1dataR if F1DATAR is set
 	@.venv/bin/pytest tests/real
 
 # A copy of the checkout without the package, so that the tests import the wheel. test_makefile.py and test_release.py are

@@ -144,7 +144,7 @@ def test_a_redis_that_hangs_and_recovers_under_load_fails_no_request(
     sample_database, tmp_path, redis_server
 ):
     log = tmp_path / "log"
-    flood = Client(ADDRESS, SECONDS + 6, connections=32)
+    flood = Client(ADDRESS, SECONDS + 6, connections=32, pause=0.05)
     options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
     with service(sample_database, log, **options) as running:
         with traffic(running.address, flood):
