@@ -202,23 +202,6 @@ def run_for(seconds, database, url):
 
 
 @pytest.mark.long(30)
-def test_refreshes_killed_at_any_moment_leave_a_whole_database(older, complete, tmp_path):
-    database = older(1)
-    old, rows = database.read_bytes(), rows_of(complete)
-    with api(complete, tmp_path) as url:
-        begin = time.monotonic()
-        assert run_for(60, database, url) == 0
-        seconds, kills = time.monotonic() - begin, 0
-        while kills < KILLS:
-            database.write_bytes(old)
-            kills += run_for(random.uniform(0.1, 1) * seconds, database, url) is None
-            assert database.read_bytes() == old or rows_of(database) == rows
-        assert run_for(60, database, url) == 0
-    assert rows_of(database) == rows
-    assert sorted(path.name for path in database.parent.glob(".racedata*")) == []
-
-
-@pytest.mark.long(30)
 def test_seasons_that_are_missing_come_back_row_by_row(older, complete, tmp_path):
     database = older()
     with api(complete, tmp_path) as url:
