@@ -9,7 +9,6 @@ override export BASE := $(value BASE)
 override export FOLDER := $(value FOLDER)
 override export F1DB := $(value F1DB)
 override export PREVIOUS := $(value PREVIOUS)
-override export SUMS := $(value SUMS)
 override export TESTS := $(value TESTS)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
@@ -161,7 +160,7 @@ release-check: .venv/installed-test build/lock/build.in  ## check all that a rel
 		{ echo "deploy/requirements.lock does not match setup.cfg; run: make lock" >&2; exit 1; }
 	@$(MAKE) --no-print-directory dist test-image audit
 
-release: .venv/installed-test .venv/installed-release build/dist/bin/twine  ## make a release in dist/: F1DB=zip (a file or URL), PREVIOUS=database (of the last release), SUMS=file (another run's, to compare), OFFLINE=1 (without release-check), BASE as for the image
+release: .venv/installed-test .venv/installed-release build/dist/bin/twine  ## make a release in dist/: F1DB=zip (a file or URL), PREVIOUS=database (of the last release), OFFLINE=1 (without release-check), BASE as for the image
 	@$(if $(value OFFLINE),,$(MAKE) --no-print-directory release-check)
 	@.venv/bin/python scripts/release.py
 
