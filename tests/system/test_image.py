@@ -247,7 +247,7 @@ def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_i
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        (0o755, "/data/racedata: Permission denied; let user 12345 write to /data; "),
+        (0o755, "/data/racedata: Permission denied; let user 12345 write to /data"),
         (0o700, "/data/racedata/racedata.db cannot be read (Permission denied)"),
     ],
 )
