@@ -48,15 +48,13 @@ from support.processes import (  # noqa: E402 - they start gunicorn and nginx in
 
 BASE = "/ergast/f1"
 CONNECTIONS = 16
-HEADERS = {"plain": {"Accept-Encoding": "identity"}, "gzip": {"Accept-Encoding": "gzip"}}
+HEADERS = {"Accept-Encoding": "gzip"}
 NEVER = {"RACEDATA_BURST_LIMIT": "999999/second", "RACEDATA_SUSTAINED_LIMIT": "999999/second"}
 
 Figures = dict[str, float]  # such as {"rps": 18637.0, "p50": 0.8, "p99": 2.9}
 Measure = Callable[[], Figures]
 
 PLACES = ("direct", "nginx")
-CODINGS = ("plain", "gzip")
-WAYS = [(place, coding) for place in PLACES for coding in CODINGS]
 
 # The addresses that are requested again and again: of the latest race that has everything.
 ONE = {
@@ -180,32 +178,23 @@ def floor(size: int, place: str = "direct") -> AbstractContextManager[Server]:
     return running(place, "/floor", {"FLOOR_BYTES": str(size)})
 
 
-def get(url: str, path: str, coding: str = "plain") -> tuple[int, bytes]:
+def get(url: str, path: str) -> tuple[int, bytes]:
     """The status of an answer, and its body as it is sent."""
     with closing(http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)) as connection:
-        connection.request("GET", path, headers=HEADERS[coding])
+        connection.request("GET", path, headers=HEADERS)
         answer = connection.getresponse()
         return answer.status, answer.read()
 
 
-def wrk(url: str, seconds: int, paths: list[str] | None = None, coding: str = "plain") -> Figures:
+def wrk(url: str, seconds: int, paths: list[str] | None = None) -> Figures:
     """Requests `url` for `seconds`, or each path once. Returns requests/s, p50 and p99 in ms."""
-    header = "Accept-Encoding: {Accept-Encoding}".format_map(HEADERS[coding])
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder, "wrk.lua"), Path(folder, "paths")
         file.write_text("\n".join(paths or []))
         script.write_text(WRK % (json.dumps(str(file)) if paths else "nil"))
-        command = [
-            "wrk",
-            "-t1",
-            f"-c{CONNECTIONS}",
-            f"-d{seconds}s",
-            "-H",
-            header,
-            "-s",
-            str(script),
-            url,
-        ]
+        headers = [word for name in HEADERS for word in ("-H", f"{name}: {HEADERS[name]}")]
+        options = ["-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", *headers, "-s", str(script)]
+        command = ["wrk", *options, url]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.strip().splitlines()[-1])
     if found["errors"]:
@@ -259,21 +248,17 @@ def single_addresses(database: str, names: Iterable[str]) -> dict[str, str]:
     return {name: f"{BASE}/{ONE[name].format(year=year, round=round)}" for name in names}
 
 
-def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Figures]:
-    """One address again and again: direct and behind nginx, plain and gzip, with its floor."""
+def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Any]:
+    """One address again and again: direct and behind nginx, with its floor."""
     with ExitStack() as servers:
         measures: dict[str, Measure] = {}
-        sizes: Figures = {}
         for place in PLACES:
             server = servers.enter_context(service(database, path, place, **NEVER))
-            for coding in CODINGS:
-                sizes[coding] = len(get(server.url, path, coding)[1])
-                lowest = servers.enter_context(floor(int(sizes[coding]), place))
-                measures[f"{place} {coding} floor"] = partial(wrk, f"{lowest.url}/floor", seconds)
-                measures[f"{place} {coding}"] = partial(
-                    wrk, server.url + path, seconds, coding=coding
-                )
-        return {**in_turn(rounds, measures), "bytes": sizes}
+            size = len(get(server.url, path)[1])
+            lowest = servers.enter_context(floor(size, place))
+            measures[f"{place} floor"] = partial(wrk, f"{lowest.url}/floor", seconds)
+            measures[place] = partial(wrk, server.url + path, seconds)
+        return {**in_turn(rounds, measures), "bytes": size}
 
 
 def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
@@ -286,17 +271,17 @@ def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
     def largest(server: Server) -> float:
         return max(map(memory, server.gunicorn.workers()))
 
-    def request_all(server: Server, coding: str, paths: list[str] = paths) -> Figures:
-        return wrk(server.url, 600, random.sample(paths, len(paths)), coding)
+    def request_all(server: Server, paths: list[str] = paths) -> Figures:
+        return wrk(server.url, 600, random.sample(paths, len(paths)))
 
-    def passes(place: str, coding: str) -> Figures:
+    def passes(place: str) -> Figures:
         with service(database, paths[0], place, **NEVER) as server:
             memories["service"]["fresh"] = largest(server)
-            first = request_all(server, coding)
+            first = request_all(server)
             for _ in range(5):
-                request_all(server, coding)
-            again = request_all(server, coding)
-            memories["service"][coding] = largest(server)
+                request_all(server)
+            again = request_all(server)
+            memories["service"]["then"] = largest(server)
         return {
             "first": first["rps"],
             "first p99": first["p99"],
@@ -304,27 +289,24 @@ def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
             "again p99": again["p99"],
         }
 
-    def lowest(place: str, coding: str) -> Figures:
-        with floor(sizes[coding], place) as server:
+    def lowest(place: str) -> Figures:
+        with floor(size, place) as server:
             # choosing a path takes wrk time here too
-            found = request_all(server, coding, ["/floor"] * len(paths))
+            found = request_all(server, ["/floor"] * len(paths))
             memories["floor"]["then"] = largest(server)
             return found
 
     show("sizes of all answers")
     with service(database, paths[0], **OFF) as server:
         sample = random.sample(paths, min(500, len(paths)))
-        sizes = {
-            coding: sum(len(get(server.url, path, coding)[1]) for path in sample) // len(sample)
-            for coding in CODINGS
-        }
+        size = sum(len(get(server.url, path)[1]) for path in sample) // len(sample)
     measures: dict[str, Measure] = {}
-    for place, coding in WAYS:
-        measures[f"{place} {coding} floor"] = partial(lowest, place, coding)
-        measures[f"{place} {coding}"] = partial(passes, place, coding)
+    for place in PLACES:
+        measures[f"{place} floor"] = partial(lowest, place)
+        measures[place] = partial(passes, place)
     return {
         "addresses": len(paths),
-        "bytes": sizes,
+        "bytes": size,
         "passes": in_turn(rounds, measures),
         "MB": memories,
     }
@@ -355,39 +337,27 @@ def report(found: dict[str, Any]) -> None:
         f"\n{found['machine']}; wrk with {CONNECTIONS} connections; "
         f"medians of {found['rounds']} rounds\n"
     )
-    print(
-        "| one address | bytes | gzip | direct, plain | p99 | direct, gzip | nginx, plain | nginx, "
-        "gzip | p99 |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    for name, each in found["one"].items():
-        rps = {
-            way: ratio(each[way]["rps"], each[f"{way} floor"]["rps"]) for way in map(" ".join, WAYS)
-        }
-        p99 = {
-            way: f"{each[way]['p99']:.1f} ms ({each[way]['p99'] / each[f'{way} floor']['p99']:.2f})"
-            for way in rps
-        }
-        print(
-            f"| {name} | {each['bytes']['plain']:,} | {each['bytes']['gzip']:,} "
-            f"| {rps['direct plain']} | {p99['direct plain']} | {rps['direct gzip']} "
-            f"| {rps['nginx plain']} | {rps['nginx gzip']} | {p99['nginx gzip']} |"
-        )
-    everything = found["all"]
-    sizes, memories = everything["bytes"], everything["MB"]
-    print(
-        f"\n| all {everything['addresses']:,} addresses, in random order "
-        "| bytes | floor | first pass | later pass | p99 |"
-    )
+    print("| one address | bytes | direct | p99 | nginx | p99 |")
     print("|---|---|---|---|---|---|")
-    for place, coding in WAYS:
-        each, lowest = (everything["passes"][f"{place} {coding}{end}"] for end in ("", " floor"))
+    for name, each in found["one"].items():
+        cells = []
+        for place in PLACES:
+            measured, lowest = each[place], each[f"{place} floor"]
+            tail = f"{measured['p99']:.1f} ms ({measured['p99'] / lowest['p99']:.2f})"
+            cells += [ratio(measured["rps"], lowest["rps"]), tail]
+        print(f"| {name} | {each['bytes']:,} | {' | '.join(cells)} |")
+    everything = found["all"]
+    size, memories = everything["bytes"], everything["MB"]
+    print(
+        f"\n| all {everything['addresses']:,} addresses of {size:,} bytes, in random order "
+        "| floor | first pass | later pass | p99 |"
+    )
+    print("|---|---|---|---|---|")
+    for place in PLACES:
+        each, lowest = (everything["passes"][f"{place}{end}"] for end in ("", " floor"))
         first, again = (ratio(each[key], lowest["rps"]) for key in ("first", "again"))
         tail = f"{each['again p99']:.1f} ms ({each['again p99'] / lowest['p99']:.2f})"
-        print(
-            f"| {place}, {coding} | {sizes[coding]:,} | {lowest['rps']:,.0f} | {first} | "
-            f"{again} | {tail} |"
-        )
+        print(f"| {place} | {lowest['rps']:,.0f} | {first} | {again} | {tail} |")
     rounded = {
         name: {state: round(value) for state, value in each.items()}
         for name, each in memories.items()

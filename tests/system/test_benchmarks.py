@@ -21,14 +21,14 @@ def test_the_benchmark_measures_each_way_to_the_service_and_its_floor(sample_dat
     options = ["--rounds=1", "--seconds=1", "--per-shape=1", "--one=results"]
     said = run("bench.py", sample_database, *options, "--json", figures)
     found = json.loads(figures.read_text())
-    ways = {f"{place} {coding}" for place in ("direct", "nginx") for coding in ("plain", "gzip")}
-    measured = ways | {f"{way} floor" for way in ways}
+    places = {"direct", "nginx"}
+    measured = places | {f"{place} floor" for place in places}
     [[name, each]] = found["one"].items()
     assert set(each) == {*measured, "bytes"}
-    assert each["bytes"]["gzip"] < each["bytes"]["plain"] / 3
+    assert each["bytes"] > 1_000
     assert f"| {name} |" in said
     assert set(found["all"]["passes"]) == measured
-    assert all(found["all"]["passes"][way]["first"] > 0 for way in ways)
+    assert all(found["all"]["passes"][way]["first"] > 0 for way in places)
     assert found["start"]["service"]["seconds"] > 0
 
 
