@@ -9,7 +9,6 @@ override export BASE := $(value BASE)
 override export FOLDER := $(value FOLDER)
 override export F1DB := $(value F1DB)
 override export PREVIOUS := $(value PREVIOUS)
-override export SUMS := $(value SUMS)
 override export TESTS := $(value TESTS)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
@@ -57,7 +56,7 @@ test: .venv/installed-test  ## run the tests that need only Python, without the 
 	@.venv/bin/pytest $(PARALLEL) -m "not long"
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer tests with real traffic
-	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
+	@.venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
 		--ignore tests/system/test_image.py tests/system
 
 test-real: .venv/installed-test .venv/installed-real  ## run the tests with other people's programs: Datasette, DuckDB; MariaDB, PostgreSQL if installed; f1dataR if F1DATAR is set
@@ -73,7 +72,7 @@ test-wheel: dist  ## run tests against the wheel, without the checkout: PYTHON=p
 			"$$(echo dist/*.whl)[test]" && \
 		cd "$$folder" && .venv/bin/pytest $(PARALLEL) -m "$${TESTS:-not long}" --ignore tests/test_makefile.py --ignore tests/test_release.py
 
-bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
+bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes some minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
 
 freeze: .venv/installed-test  ## write a hash for every address and table: FOLDER=folder; ERGAST_DUMP and F1DB_DUMP name dumps (see CONTRIBUTING.md)
@@ -103,7 +102,7 @@ build/dist/bin/twine: deploy/requirements.lock | python
 
 dist: build/dist/bin/twine  ## build the source distribution and the wheel into dist/
 	@rm -rf dist
-	@build/dist/bin/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
+	@build/dist/bin/python -m build --no-isolation --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
 	@build/dist/bin/twine check --strict dist/*
 
 # `--isolation chroot` and `--network host` also work inside a container. The build uses this machine's CA certificates.
@@ -161,7 +160,7 @@ release-check: .venv/installed-test build/lock/build.in  ## check all that a rel
 		{ echo "deploy/requirements.lock does not match setup.cfg; run: make lock" >&2; exit 1; }
 	@$(MAKE) --no-print-directory dist test-image audit
 
-release: .venv/installed-test .venv/installed-release build/dist/bin/twine  ## make a release in dist/: F1DB=zip (a file or URL), PREVIOUS=database (of the last release), SUMS=file (another run's, to compare), OFFLINE=1 (without release-check), BASE as for the image
+release: .venv/installed-test .venv/installed-release build/dist/bin/twine  ## make a release in dist/: F1DB=zip (a file or URL), PREVIOUS=database (of the last release), OFFLINE=1 (without release-check), BASE as for the image
 	@$(if $(value OFFLINE),,$(MAKE) --no-print-directory release-check)
 	@.venv/bin/python scripts/release.py
 

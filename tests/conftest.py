@@ -24,7 +24,7 @@ from support.loads import (  # noqa: E402
     changed,
     copied_alone,
     edit,
-    of_one_race,
+    of_races,
 )
 from support.network import isolated  # noqa: E402
 
@@ -118,8 +118,9 @@ def sample_database(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def small_dump(tmp_path_factory):
-    """A dump of one race, of which the service has few addresses."""
-    return of_one_race(tmp_path_factory.mktemp("small") / "dump")
+    """A dump of one race, in Austria in 2023, of which the service has few addresses."""
+    folder = tmp_path_factory.mktemp("small") / "dump"
+    return of_races(SAMPLE, folder, lambda race: (race["year"], race["round"]) == ("2023", "9"))
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -49,38 +48,23 @@ from support.processes import (  # noqa: E402 - they start gunicorn and nginx in
 
 BASE = "/ergast/f1"
 CONNECTIONS = 16
-HEADERS = {"plain": {"Accept-Encoding": "identity"}, "gzip": {"Accept-Encoding": "gzip"}}
+HEADERS = {"Accept-Encoding": "gzip"}
 NEVER = {"RACEDATA_BURST_LIMIT": "999999/second", "RACEDATA_SUSTAINED_LIMIT": "999999/second"}
 
 Figures = dict[str, float]  # such as {"rps": 18637.0, "p50": 0.8, "p99": 2.9}
 Measure = Callable[[], Figures]
 
 PLACES = ("direct", "nginx")
-CODINGS = ("plain", "gzip")
-WAYS = [(place, coding) for place in PLACES for coding in CODINGS]
 
-# One address per endpoint, which is requested again and again: of the latest race that has
-# everything.
-ONE = (
-    *(
-        "{year}/races",
-        "{year}/{round}/results",
-        "{year}/{round}/qualifying",
-        "{year}/{round}/sprint",
-    ),
-    *("{year}/{round}/sprintqualifying", "{year}/{round}/practice"),
-    *("{year}/{round}/laps?offset=300", "{year}/{round}/pitstops", "{year}/driverstandings"),
-    *(
-        "{year}/constructorstandings",
-        "seasons",
-        "{year}/circuits",
-        "{year}/drivers",
-        "{year}/constructors",
-    ),
-    "{year}/status",
-    *("corrections", "changes", "discrepancies", "discrepancycounts", "ids"),
-)
-ENDPOINTS = [path.partition("?")[0].split("/")[-1] for path in ONE]
+# The addresses that are requested again and again: of the latest race that has everything.
+ONE = {
+    "races": "{year}/races",
+    "results": "{year}/{round}/results",
+    "qualifying": "{year}/{round}/qualifying",
+    "laps": "{year}/{round}/laps?offset=300",
+    "driverstandings": "{year}/driverstandings",
+    "seasons": "seasons",
+}
 
 # Prints one line of JSON at the end; times in microseconds. `paths` is nil, or a file of paths to
 # request once each.
@@ -131,19 +115,6 @@ def floor_app() -> "falcon.App[falcon.Request, falcon.Response]":
     return app
 
 
-class Worker:
-    """Answers with the id of the worker."""
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        resp.text = str(os.getpid())
-
-
-def worker_app() -> "falcon.App[falcon.Request, falcon.Response]":
-    app = falcon.App()
-    app.add_route("/worker", Worker())
-    return app
-
-
 class Server(NamedTuple):
     """A running gunicorn, and where to send requests."""
 
@@ -152,19 +123,19 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def running(place: str, path: str, app: str = "", **environ: str) -> Iterator[Server]:
+def running(place: str, path: str, environ: dict[str, str]) -> Iterator[Server]:
     """The service once it answers `path`: on its own (`direct`), or behind deploy/nginx.conf.
 
-    `app` names a function here that makes another application to serve.
+    With FLOOR_BYTES, it is the floor.
     """
     serves = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import bench;"
         "from racedata import settings; from racedata.service import server; "
         "arguments = settings.parse_arguments(sys.argv[2:]);"
-        f"server.application = lambda settings: bench.{app}();"
+        "server.application = lambda settings: bench.floor_app();"
         "server.serve(arguments.settings, arguments.gunicorn_options)"
     )
-    command = [sys.executable, "-c", serves, "serve"] if app else SERVE
+    command = [sys.executable, "-c", serves, "serve"] if "FLOOR_BYTES" in environ else SERVE
 
     def answers(address: Address) -> bool:
         try:
@@ -199,40 +170,31 @@ def url_of(address: Address) -> str:
 def service(
     database: str, path: str, place: str = "direct", **settings: str
 ) -> AbstractContextManager[Server]:
-    return running(place, path, RACEDATA_DATABASE=database, **settings)
+    return running(place, path, {"RACEDATA_DATABASE": database, **settings})
 
 
 def floor(size: int, place: str = "direct") -> AbstractContextManager[Server]:
     """The floor with bodies of `size` bytes."""
-    return running(place, "/floor", "floor_app", FLOOR_BYTES=str(size))
+    return running(place, "/floor", {"FLOOR_BYTES": str(size)})
 
 
-def get(url: str, path: str, coding: str = "plain") -> tuple[int, bytes]:
+def get(url: str, path: str) -> tuple[int, bytes]:
     """The status of an answer, and its body as it is sent."""
     with closing(http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)) as connection:
-        connection.request("GET", path, headers=HEADERS[coding])
+        connection.request("GET", path, headers=HEADERS)
         answer = connection.getresponse()
         return answer.status, answer.read()
 
 
-def wrk(url: str, seconds: int, paths: list[str] | None = None, coding: str = "plain") -> Figures:
+def wrk(url: str, seconds: int, paths: list[str] | None = None) -> Figures:
     """Requests `url` for `seconds`, or each path once. Returns requests/s, p50 and p99 in ms."""
-    header = "Accept-Encoding: {Accept-Encoding}".format_map(HEADERS[coding])
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder, "wrk.lua"), Path(folder, "paths")
         file.write_text("\n".join(paths or []))
         script.write_text(WRK % (json.dumps(str(file)) if paths else "nil"))
-        command = [
-            "wrk",
-            "-t1",
-            f"-c{CONNECTIONS}",
-            f"-d{seconds}s",
-            "-H",
-            header,
-            "-s",
-            str(script),
-            url,
-        ]
+        headers = [word for name in HEADERS for word in ("-H", f"{name}: {HEADERS[name]}")]
+        options = ["-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", *headers, "-s", str(script)]
+        command = ["wrk", *options, url]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.strip().splitlines()[-1])
     if found["errors"]:
@@ -258,14 +220,8 @@ def in_turn(rounds: int, measures: dict[str, Measure]) -> dict[str, Figures]:
 
 
 def show(text: str) -> None:
-    """Shows progress: on a terminal always in the same line, otherwise in a new line."""
-    terminal = sys.stderr.isatty()
-    print(
-        f"\r\033[K{text}" if terminal else text,
-        end="" if terminal else "\n",
-        file=sys.stderr,
-        flush=True,
-    )
+    """Shows progress."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def addresses(database: str, per_shape: int) -> list[str]:
@@ -281,34 +237,28 @@ def addresses(database: str, per_shape: int) -> list[str]:
     return [f"{BASE}{path}?{query}" if query else BASE + path for path, query in with_records]
 
 
-def one_per_endpoint(database: str) -> dict[str, str]:
-    """An address per endpoint."""
+def single_addresses(database: str, names: Iterable[str]) -> dict[str, str]:
+    """The addresses of ONE with these names."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
         year, round = db.execute(
             """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM sprint_results)
                AND raceId IN (SELECT raceId FROM lap_times)
                ORDER BY year DESC, round DESC LIMIT 1"""
         ).fetchone()
-    return {
-        name: f"{BASE}/{path.format(year=year, round=round)}" for name, path in zip(ENDPOINTS, ONE)
-    }
+    return {name: f"{BASE}/{ONE[name].format(year=year, round=round)}" for name in names}
 
 
-def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Figures]:
-    """One address again and again: direct and behind nginx, plain and gzip, with its floor."""
+def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Any]:
+    """One address again and again: direct and behind nginx, with its floor."""
     with ExitStack() as servers:
         measures: dict[str, Measure] = {}
-        sizes: Figures = {}
         for place in PLACES:
             server = servers.enter_context(service(database, path, place, **NEVER))
-            for coding in CODINGS:
-                sizes[coding] = len(get(server.url, path, coding)[1])
-                lowest = servers.enter_context(floor(int(sizes[coding]), place))
-                measures[f"{place} {coding} floor"] = partial(wrk, f"{lowest.url}/floor", seconds)
-                measures[f"{place} {coding}"] = partial(
-                    wrk, server.url + path, seconds, coding=coding
-                )
-        return {**in_turn(rounds, measures), "bytes": sizes}
+            size = len(get(server.url, path)[1])
+            lowest = servers.enter_context(floor(size, place))
+            measures[f"{place} floor"] = partial(wrk, f"{lowest.url}/floor", seconds)
+            measures[place] = partial(wrk, server.url + path, seconds)
+        return {**in_turn(rounds, measures), "bytes": size}
 
 
 def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
@@ -321,17 +271,17 @@ def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
     def largest(server: Server) -> float:
         return max(map(memory, server.gunicorn.workers()))
 
-    def request_all(server: Server, coding: str, paths: list[str] = paths) -> Figures:
-        return wrk(server.url, 600, random.sample(paths, len(paths)), coding)
+    def request_all(server: Server, paths: list[str] = paths) -> Figures:
+        return wrk(server.url, 600, random.sample(paths, len(paths)))
 
-    def passes(place: str, coding: str) -> Figures:
+    def passes(place: str) -> Figures:
         with service(database, paths[0], place, **NEVER) as server:
             memories["service"]["fresh"] = largest(server)
-            first = request_all(server, coding)
+            first = request_all(server)
             for _ in range(5):
-                request_all(server, coding)
-            again = request_all(server, coding)
-            memories["service"][coding] = largest(server)
+                request_all(server)
+            again = request_all(server)
+            memories["service"]["then"] = largest(server)
         return {
             "first": first["rps"],
             "first p99": first["p99"],
@@ -339,27 +289,24 @@ def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
             "again p99": again["p99"],
         }
 
-    def lowest(place: str, coding: str) -> Figures:
-        with floor(sizes[coding], place) as server:
+    def lowest(place: str) -> Figures:
+        with floor(size, place) as server:
             # choosing a path takes wrk time here too
-            found = request_all(server, coding, ["/floor"] * len(paths))
+            found = request_all(server, ["/floor"] * len(paths))
             memories["floor"]["then"] = largest(server)
             return found
 
     show("sizes of all answers")
     with service(database, paths[0], **OFF) as server:
         sample = random.sample(paths, min(500, len(paths)))
-        sizes = {
-            coding: sum(len(get(server.url, path, coding)[1]) for path in sample) // len(sample)
-            for coding in CODINGS
-        }
+        size = sum(len(get(server.url, path)[1]) for path in sample) // len(sample)
     measures: dict[str, Measure] = {}
-    for place, coding in WAYS:
-        measures[f"{place} {coding} floor"] = partial(lowest, place, coding)
-        measures[f"{place} {coding}"] = partial(passes, place, coding)
+    for place in PLACES:
+        measures[f"{place} floor"] = partial(lowest, place)
+        measures[place] = partial(passes, place)
     return {
         "addresses": len(paths),
-        "bytes": sizes,
+        "bytes": size,
         "passes": in_turn(rounds, measures),
         "MB": memories,
     }
@@ -381,43 +328,6 @@ def bench_start(database: str, rounds: int) -> dict[str, Figures]:
     )
 
 
-def bench_pages(database: str, rounds: int, seconds: int) -> dict[str, Figures]:
-    """Pages of one race's laps at several offsets, without a cache."""
-    path = one_per_endpoint(database)["laps"].split("?")[0]
-    with service(database, path, RACEDATA_CACHE_SIZE="0", **NEVER) as server:
-        total = int(json.loads(get(server.url, path)[1])["MRData"]["total"])
-        pages = [(100, 0), (100, total - 100), (2000, 0), (500, 0), (500, total - 500)]
-        measures: dict[str, Measure] = {
-            f"{limit} at {offset}": partial(
-                wrk, f"{server.url}{path}?limit={limit}&offset={offset}", seconds
-            )
-            for limit, offset in pages
-        }
-        return in_turn(rounds, measures)
-
-
-def share_by_worker(place: str, rounds: int) -> list[int]:
-    """The busiest worker's percentage of the requests of 16 connections, per round."""
-    shares = []
-    for number in range(rounds):
-        show(f"round {number + 1} of {rounds}: share by worker, {place}")
-        with running(place, "/worker", "worker_app") as server:
-            address = server.url.removeprefix("http://")
-            connections = [http.client.HTTPConnection(address) for _ in range(CONNECTIONS)]
-            for connection in connections:
-                connection.connect()
-            counts: Counter[bytes] = Counter()
-            for _ in range(20):
-                for connection in connections:
-                    connection.request("GET", "/worker")
-                for connection in connections:
-                    counts[connection.getresponse().read()] += 1
-            for connection in connections:
-                connection.close()
-        shares.append(round(100 * max(counts.values()) / sum(counts.values())))
-    return sorted(shares)
-
-
 def ratio(value: float, floor: float) -> str:
     return f"{value:,.0f} ({value / floor:.2f})"
 
@@ -427,39 +337,27 @@ def report(found: dict[str, Any]) -> None:
         f"\n{found['machine']}; wrk with {CONNECTIONS} connections; "
         f"medians of {found['rounds']} rounds\n"
     )
-    print(
-        "| one address | bytes | gzip | direct, plain | p99 | direct, gzip | nginx, plain | nginx, "
-        "gzip | p99 |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    for name, each in found["one"].items():
-        rps = {
-            way: ratio(each[way]["rps"], each[f"{way} floor"]["rps"]) for way in map(" ".join, WAYS)
-        }
-        p99 = {
-            way: f"{each[way]['p99']:.1f} ms ({each[way]['p99'] / each[f'{way} floor']['p99']:.2f})"
-            for way in rps
-        }
-        print(
-            f"| {name} | {each['bytes']['plain']:,} | {each['bytes']['gzip']:,} "
-            f"| {rps['direct plain']} | {p99['direct plain']} | {rps['direct gzip']} "
-            f"| {rps['nginx plain']} | {rps['nginx gzip']} | {p99['nginx gzip']} |"
-        )
-    everything = found["all"]
-    sizes, memories = everything["bytes"], everything["MB"]
-    print(
-        f"\n| all {everything['addresses']:,} addresses, in random order "
-        "| bytes | floor | first pass | later pass | p99 |"
-    )
+    print("| one address | bytes | direct | p99 | nginx | p99 |")
     print("|---|---|---|---|---|---|")
-    for place, coding in WAYS:
-        each, lowest = (everything["passes"][f"{place} {coding}{end}"] for end in ("", " floor"))
+    for name, each in found["one"].items():
+        cells = []
+        for place in PLACES:
+            measured, lowest = each[place], each[f"{place} floor"]
+            tail = f"{measured['p99']:.1f} ms ({measured['p99'] / lowest['p99']:.2f})"
+            cells += [ratio(measured["rps"], lowest["rps"]), tail]
+        print(f"| {name} | {each['bytes']:,} | {' | '.join(cells)} |")
+    everything = found["all"]
+    size, memories = everything["bytes"], everything["MB"]
+    print(
+        f"\n| all {everything['addresses']:,} addresses of {size:,} bytes, in random order "
+        "| floor | first pass | later pass | p99 |"
+    )
+    print("|---|---|---|---|---|")
+    for place in PLACES:
+        each, lowest = (everything["passes"][f"{place}{end}"] for end in ("", " floor"))
         first, again = (ratio(each[key], lowest["rps"]) for key in ("first", "again"))
         tail = f"{each['again p99']:.1f} ms ({each['again p99'] / lowest['p99']:.2f})"
-        print(
-            f"| {place}, {coding} | {sizes[coding]:,} | {lowest['rps']:,.0f} | {first} | "
-            f"{again} | {tail} |"
-        )
+        print(f"| {place} | {lowest['rps']:,.0f} | {first} | {again} | {tail} |")
     rounded = {
         name: {state: round(value) for state, value in each.items()}
         for name, each in memories.items()
@@ -469,16 +367,6 @@ def report(found: dict[str, Any]) -> None:
     print(
         f"start to first 200: {start:.2f} s, floor {floor_start:.2f} s ({start / floor_start:.2f})"
     )
-    listed = ", ".join(f"{name}: {each['rps']:,.0f} rps" for name, each in found["pages"].items())
-    print(f"pages of laps, not cached: {listed}")
-    print(f"share of the busiest worker, per round: {found['shares']} %")
-
-
-def database_and_wrk(path: str) -> str:
-    """The absolute path of the database. Ends the program if wrk is not installed."""
-    if not shutil.which("wrk"):
-        sys.exit(f"{Path(sys.argv[0]).stem}: wrk is not installed; on Debian: apt-get install wrk")
-    return str(Path(path).absolute())
 
 
 def main() -> None:
@@ -491,32 +379,27 @@ def main() -> None:
     parser.add_argument(
         "--per-shape", type=int, default=150, help="addresses of the mix, per shape"
     )
-    parser.add_argument(
-        "--endpoints", nargs="+", choices=ENDPOINTS, default=ENDPOINTS, help="for one address"
-    )
+    parser.add_argument("--one", nargs="+", choices=ONE, default=ONE, help="for one address")
     parser.add_argument(
         "--json", type=Path, default=ROOT / "build" / "bench.json", help="file for the figures"
     )
     arguments = parser.parse_args()
-    database = database_and_wrk(arguments.database)
-    if not shutil.which("nginx"):
-        sys.exit("bench: nginx is not installed; on Debian: apt-get install nginx")
+    for program in ("wrk", "nginx"):
+        if not shutil.which(program):
+            sys.exit(f"bench: {program} is not installed; on Debian: apt-get install {program}")
+    database = str(Path(arguments.database).absolute())
     rounds, seconds = arguments.rounds, arguments.seconds
     one = {}
-    for name, path in one_per_endpoint(database).items():
-        if name in arguments.endpoints:
-            show(f"one address: {name}")
-            one[name] = bench_one(database, path, rounds, seconds)
+    for name, path in single_addresses(database, arguments.one).items():
+        show(f"one address: {name}")
+        one[name] = bench_one(database, path, rounds, seconds)
     found = {
         "machine": f"{os.cpu_count()} cores, Python {sys.version.split()[0]}",
         "rounds": rounds,
         "one": one,
         "all": bench_all(database, addresses(database, arguments.per_shape), rounds),
         "start": bench_start(database, rounds),
-        "pages": bench_pages(database, rounds, seconds),
-        "shares": {place: share_by_worker(place, rounds) for place in PLACES},
     }
-    show("")
     arguments.json.parent.mkdir(exist_ok=True)
     arguments.json.write_text(json.dumps(found, indent=1))
     report(found)

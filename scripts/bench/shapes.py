@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long answers and pages take to make, by endpoint and by format.
+"""How long answers and pages take to make.
 
 `shapes.py DATABASE [--per-shape N] [--seed S]`
 
@@ -174,73 +174,35 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def new_calendars(data: Snapshot, paths: list[str]) -> list[float]:
-    """How long calendars take if all of their events are written for the first time, the slowest
-    last.
-    """
-    times: dict[str, list[float]] = defaultdict(list)
-    for _ in range(3):
-        for path in paths:
-            # A new application, so that no event is written before. An empty calendar makes what
-            # all of them need.
-            app = create_app(Settings(cache_size=0), data)
-            request(app, "/9999.ics", "")
-            times[path].append(request(app, f"{path}.ics", "")[0])
-    return sorted(map(min, times.values()))
-
-
-def print_formats(app: App, data: Snapshot) -> None:
-    """Prints how long tables and calendars take, and the JSON of the same records."""
-    print("\n| table | JSON, limit=2000 | .csv, limit=2000 | JSON | .csv |")
-    print("|---|---|---|---|---|")
-    season, round = queries.example_race(data)
-    for path in (
-        "/results",
-        "/practice",
-        "/qualifying",
-        "/drivers",
-        "/races",
-        f"/{season}/{round}/laps",
-        f"/{season}/{round}/results",
-    ):
-        times = [
-            fastest(app, f"{path}{ending}", query)
-            for query in ("limit=2000", "")
-            for ending in ("", ".csv")
-        ]
-        print(f"| `{path}` | {' | '.join(f'{time:.1f} ms' for time in times)} |")
-    print("\n| calendar | new, p50 | new, slowest | its events written before |")
-    print("|---|---|---|---|")
-    for what, paths in {
-        "a race": [f"/{season}/{number}" for number in range(1, round + 1)],
-        "a season": [f"/{year}" for year in range(season - 8, season + 1)],
-        "all races": ["/races"],
-    }.items():
-        times = new_calendars(data, paths)
-        again = max(fastest(app, f"{path}.ics", "") for path in paths)
-        print(f"| {what} | {percentile(times, 0.5):.1f} ms | {times[-1]:.1f} ms | {again:.1f} ms |")
-
-
-def print_pages(data: Snapshot) -> None:
-    """Prints how long HTML pages take: the first answer of a service, later ones of the same page
-    without a cache, and those from the cache.
+def print_addresses(data: Snapshot) -> None:
+    """Prints how long pages, tables, calendars and large answers take: the first answer of a
+    service, later ones of the same address without a cache, and those from the cache.
     """
     season, round = queries.example_race(data)
-    print("\n| page | first | later | cached | compressed |")
+    print("\n| address | first | later | cached | compressed |")
     print("|---|---|---|---|---|")
-    for path in (
+    for address in (
         *("/", f"/{season}", f"/{season}/{round}", "/drivers/alonso", "/constructors/ferrari"),
         *("/circuits/monza", "/seasons", "/records", "/drivers", "/find?q=alonso"),
         *("/discrepancies", "/changes", "/data", "/docs"),
+        *(
+            BASE + of_data
+            for name in ("results", "practice", "qualifying", f"{season}/{round}/laps")
+            for of_data in (f"/{name}?limit=2000", f"/{name}.csv?limit=2000")
+        ),
+        f"{BASE}/results?limit=100&offset=25000",
+        *(f"{BASE}/{of}.ics" for of in (f"{season}/{round}", season, "races")),
     ):
-        path, _, query = path.partition("?")
+        path, _, query = address.partition("?")
         app = create_app(Settings(cache_size=0), data)
         first, body = request(app, path, query, "")
         later = min(request(app, path, query, "")[0] for _ in range(3))
         app = create_app(Settings(), data)
         cached = min(request(app, path, query, "")[0] for _ in range(4))
         size = len(gzip.compress(body, LEVEL))
-        print(f"| `{path}` | {first:.1f} ms | {later:.1f} ms | {cached:.2f} ms | {size:,} bytes |")
+        print(
+            f"| `{address}` | {first:.1f} ms | {later:.1f} ms | {cached:.2f} ms | {size:,} bytes |"
+        )
 
 
 def main() -> None:
@@ -272,22 +234,7 @@ def main() -> None:
             f"| {percentile(milliseconds, 0.5):.2f} ms | {percentile(milliseconds, 0.99):.2f} ms "
             f"| {slowest[0]:.1f} ms `{slowest[2]}` | {largest[1]:.1f} ms `{largest[2]}` |"
         )
-    print("\n| address | records | first page | last page | ratio |")
-    print("|---|---|---|---|---|")
-    for path in (
-        "/results",
-        "/qualifying",
-        "/driverstandings",
-        "/status/1/results",
-        "/constructors/ferrari/results",
-    ):
-        total = int(json.loads(request(app, path, "limit=0")[1])["MRData"]["total"])
-        first, last = (
-            fastest(app, path, f"limit=100&offset={offset}") for offset in (0, max(0, total - 100))
-        )
-        print(f"| `{path}` | {total:,} | {first:.2f} ms | {last:.2f} ms | {last / first:.2f} |")
-    print_formats(app, data)
-    print_pages(data)
+    print_addresses(data)
 
 
 if __name__ == "__main__":

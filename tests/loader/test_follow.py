@@ -3,7 +3,6 @@ ends it.
 """
 
 import re
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from time import sleep
 
@@ -17,9 +16,6 @@ from support.processes import following, until
 from support.refreshes import F1DB, assert_ends_at_once, state
 from support.season import (
     LimitedApi,
-    Season,
-    SimulatedApi,
-    SimulatedF1db,
     SimulatedTime,
     follow_source,
     source_that,
@@ -30,69 +26,9 @@ from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.follow import CheckLoop, FollowedSource
 from racedata.loader.replacement import locked
-from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
+from racedata.loader.schedule import DAY, HOUR, Expected
 
 NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
-# the requests of a check take up to the latter
-HALF_AN_HOUR, TWO_MINUTES = timedelta(minutes=30), timedelta(minutes=2)
-
-
-@pytest.mark.long(5)
-@pytest.mark.parametrize(
-    ("names", "database", "year"),
-    [
-        (("f1db",), "sample_database", 2023),
-        (("api", "f1db"), "dump_database", 2023),
-    ],
-)
-def test_a_season_is_soon_stored_with_few_requests(request, database, year, names):
-    moves = {5: (3 * DAY, 7 * DAY), 12: (5 * DAY, -DAY), 14: (DAY, DAY)} if "api" in names else {}
-    season = Season(request.getfixturevalue(database), year, moves)
-    races = season.races()
-    outages = [
-        (races[7], races[7] + 9 * HOUR),
-        (races[13] - 15 * DAY, races[13] - 5 * DAY),
-        (races[16] + 2 * HOUR, races[16] + 4 * HOUR),
-    ]
-    make = {
-        "api": lambda: SimulatedApi(season, outages, late={3, 9}),
-        "f1db": lambda: SimulatedF1db(season),
-    }
-    sources = [make[name]() for name in names]
-    season.play(sources)
-
-    for key, starts in season.starts.items():
-        if published := [
-            each.available(each.versions[key][0], HOUR)
-            for each in sources
-            if each.versions.get(key)
-        ]:
-            waited = max(timedelta(), min(published) - starts - FIRST_CHECK)
-            lateness = season.stored[key] - starts - FIRST_CHECK - waited
-            bound = HALF_AN_HOUR if waited < OFTEN_UNTIL else HOUR + TWO_MINUTES
-            assert lateness <= bound, key
-
-    for source in sources:
-        for key, versions in source.versions.items():
-            for published, fetched in zip(versions[1:], source.fetched[key][1:], strict=True):
-                available = source.available(published, DAY)
-                is_awaited = (
-                    available < season.starts[key] + FIRST_CHECK + DAY - HOUR
-                    and key[2] == "results"
-                )
-                assert fetched - available <= (HOUR if is_awaited else DAY + HOUR) + TWO_MINUTES, (
-                    key
-                )
-
-        weeks = Counter(time.isocalendar()[:2] for time in source.requests)
-        for starts in season.starts.values():
-            for time in (starts, starts + DAY):  # a Monday has checks too
-                weeks.pop(time.isocalendar()[:2], None)
-        days = Counter(time.date() for time in source.requests)
-        weekends = [
-            sum(days[(race + n * DAY).date()] for n in range(-2, 2)) for race in races.values()
-        ]
-        assert max(weeks.values()) <= 400 and max(weekends) <= 300
 
 
 class Clock:

@@ -1,7 +1,5 @@
 """The whole service under real traffic: rate limits over several workers, workers that end, new
 databases.
-
-The environment variable SERVICE_SECONDS makes the floods longer.
 """
 
 import http.client
@@ -54,7 +52,7 @@ def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(
     sample_database, tmp_path
 ):
     flood = Client(ADDRESS, connections=64)
-    kills = 4 * int(SECONDS)
+    kills = 4 * SECONDS
     with (
         service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running,
         traffic(running.address, flood) as ended,
@@ -110,7 +108,7 @@ def test_no_request_is_dropped_while_workers_are_replaced(
         until(lambda: len(running.workers()) == 4)
         before = set(running.workers())
         with traffic(running.address, *clients) as ended:
-            for turn in range(int(SECONDS) + 2):
+            for turn in range(SECONDS + 2):
                 ended.wait(1)
                 replace_workers(running, turn)
         assert not before <= set(running.workers())
@@ -220,7 +218,7 @@ def test_a_request_during_a_change_of_the_database_takes_one_token(
         service(path, tmp_path / "log", **settings) as running,
         traffic(running.address, clients) as ended,
     ):
-        for swap in range(1, 10 * int(SECONDS + 1) + 2):
+        for swap in range(1, 10 * (SECONDS + 1) + 2):
             ended.wait(0.1)
             os.replace(shutil.copy(databases[swap % 2], tmp_path / "new.db"), path)
         until(lambda: len(clients.bodies) == 2)  # the last swap was to the other database

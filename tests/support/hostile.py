@@ -49,14 +49,12 @@ TRUNCATED = {
     "nothing": b"",
     "half a request line": b"GET /ergast/f1/20",
     "headers without an end": b"GET /ergast/f1/2023.json HTTP/1.1\r\nHost: localhost\r\n",
-    "half a header": b"GET /ergast/f1/2023.json HTTP/1.1\r\nHo",
     "less body than announced": request(RACE, "Content-Length: 1000", method="POST", body=b"x"),
 }
 
 MALFORMED = {
     # too large
     "a header of 64 KB": request(RACE, "X-Much: " + "a" * 65536),
-    "a header name of 64 KB": request(RACE, "a" * 65536 + ": x"),
     "64 KB of headers": request(RACE, *(f"X-{number}: {'a' * 55}" for number in range(1000))),
     "a path of 1 MB": request("/ergast/f1/" + "2" * (1 << 20)),
     "a query of 1 MB": request(LAPS + "?limit=" + "1" * (1 << 20)),
@@ -64,18 +62,12 @@ MALFORMED = {
     # wrong paths
     "a path out of the root": request("/../../../../etc/passwd"),
     "a path out of the base address": request("/ergast/f1/../../etc/passwd"),
-    "an encoded path out of the base address": request("/ergast/f1/%2e%2e/%2e%2e/etc/passwd"),
     "encoded slashes": request("/ergast/f1/..%2f..%2fetc%2fpasswd"),
-    "a path encoded twice": request("/ergast/f1/%252e%252e/2023.json"),
     "a season encoded twice": request("/ergast/f1/%2532023.json"),
-    "backslashes": request("/ergast/f1/..\\..\\2023.json"),
     "NUL": request("/ergast/f1/2023\x00.json"),
     "an encoded NUL": request("/ergast/f1/2023%00.json"),
-    "overlong UTF-8": request("/ergast/f1/%c0%ae%c0%ae/%c0%b2023.json"),
     "invalid UTF-8": request("/ergast/f1/%ff%fe.json"),
-    "half an escape": request("/ergast/f1/2023%2"),
     "an escape without digits": request("/ergast/f1/20%zz"),
-    "bytes above 127": request("/ergast/f1/2023\xff.json"),
     "7,000 bytes above 127": request("/ergast/f1/2023.json?x=" + "\xff" * 7000),
     "a space in the path": request("/ergast/f1/20 23.json"),
     # other protocols
@@ -84,30 +76,19 @@ MALFORMED = {
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
     "HTTP/0.9": b"GET /ergast/f1/2023.json\r\n\r\n",
     "HTTP/3.7": request(version="HTTP/3.7"),
-    "the version twice": request(version="HTTP/1.1 HTTP/1.1"),
-    "another protocol's version": request(version="FTP/1.1"),
     "no target": b"GET HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "CONNECT": request("localhost:443", method="CONNECT"),
-    "a method in lower case": request(method="get"),
     "a method with signs": request(method="G(T"),
     # contradictory headers
     "no Host in HTTP/1.1": request(host=None),
-    "no Host in HTTP/1.1, but an absolute target": request(
-        "http://localhost/ergast/f1/2023/18.json", host=None
-    ),
     "two Hosts": request(RACE, "Host: example.org"),
     "an invalid Host": request(host="Host: local host/<script>"),
-    "a Host with a line break": request(host="Host: localhost\rX: y"),
     "two lengths": request(RACE, "Content-Length: 5", "Content-Length: 6", body=b"GET /x"),
-    "a length in words": request(RACE, "Content-Length: five"),
     "a negative length": request(RACE, "Content-Length: -1"),
-    "a length with a sign": request(RACE, "Content-Length: +5", body=b"hello"),
     "a length and chunks": request(RACE, "Content-Length: 5", CHUNKED, body=b"0\r\n\r\n"),
-    "chunked twice": request(RACE, CHUNKED, CHUNKED, body=b"0\r\n\r\n"),
     "chunked, but not last": request(RACE, f"{CHUNKED}, identity", body=b"0\r\n\r\n"),
     "chunks in HTTP/1.0": request(RACE, CHUNKED, version="HTTP/1.0", body=b"0\r\n\r\n"),
     "a space before the colon": request(RACE, "X-Space : x"),
-    "a header without a name": request(RACE, ": x"),
     "a folded header": request(RACE, "X-Folded: a", " b"),
     "NUL in a header": request(RACE, "X-Nul: a\x00b"),
     "a lone CR in a header": request(RACE, "X-CR: a\rb: c"),
@@ -126,19 +107,15 @@ MALFORMED = {
 UNUSUAL = {
     "a header without a colon": request(RACE, "nonsense"),
     "a target of another protocol": request(f"gopher://localhost{RACE}"),
-    "an absolute target": request("http://localhost/ergast/f1/2023/18.json"),
     "an absolute target on another host": request("http://example.org/ergast/f1/2023/18.json"),
     "line ends without CR": GOOD.replace(b"\r\n", b"\n"),
     "empty lines before the request": b"\r\n\r\n" + GOOD,
-    "a fragment": request("/ergast/f1/2023/18.json#part"),
     "OPTIONS *": request("*", method="OPTIONS"),
     "GET with a body": request(RACE, "Content-Length: 5", body=b"hello"),
     "GET with chunks": request(RACE, CHUNKED, body=b"0\r\n\r\n"),
     "HTTP/1.0 without Host": request(version="HTTP/1.0", host=None),
     "an If-None-Match with everything": request(RACE, 'If-None-Match: "a", W/"b", *, ;, "'),
-    "an expectation": request(RACE, "Expect: 100-continue", "Content-Length: 0"),
     "an unknown expectation": request(RACE, "Expect: the unexpected"),
-    "an upgrade": request(RACE, "Connection: Upgrade", "Upgrade: h2c"),
     "a range": request(RACE, "Range: bytes=0-,5-4,a-"),
 }
 
@@ -177,7 +154,6 @@ SMUGGLED = {
     "a chunk size with a line end": smuggled(CHUNKED, before=b"0;a\nb\r\n\r\n"),
     "a negative chunk size": smuggled(CHUNKED, before=b"-1\r\n\r\n"),
     "a chunk size of more than 64 bits": smuggled(CHUNKED, before=b"f" * 17 + b"\r\n"),
-    "a chunk size with 0x": smuggled(CHUNKED, before=b"0x0\r\n\r\n"),
 }
 
 

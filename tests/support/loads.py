@@ -330,21 +330,28 @@ def race_ids(source: Path, year: int) -> dict[int, str]:
     }
 
 
-def of_one_race(target: Path) -> Path:
-    """The sample without all that is not about one race, in Austria in 2023."""
-    race = race_ids(SAMPLE, 2023)[9]
-    rows = [row for name in ("results", "races") for row in csv_rows(SAMPLE, name)]
-    used = [row for row in rows if row["raceId"] == race]
-    ids = dict(drivers="driverId", constructors="constructorId", circuits="circuitId")
-    ids |= dict(seasons="year", status="statusId")
+# The lists of a dump, and the columns that name their rows.
+LISTS = dict(drivers="driverId", constructors="constructorId", circuits="circuitId")
+LISTS |= dict(seasons="year", status="statusId")
 
-    def edit_of(table: str) -> Edit:
-        name = ids.get(table, "raceId")
-        kept = {row.get(name) for row in used}
-        return lambda row: row if row[name] in kept else None
+
+def of_races(source: Path, folder: Path, is_wanted: Callable[[Row], bool]) -> Path:
+    """A copy of a dump with some of its races, and only with what these name."""
+    kept = {row["raceId"] for row in csv_rows(source, "races") if is_wanted(row)}
+    tables = [path.stem for path in source.glob("*.csv")]
+    named = {
+        (name, row[name])
+        for table in tables
+        for row in csv_rows(source, table)
+        if row.get("raceId") in kept
+        for name in row.keys() & {"raceId", *LISTS.values()}
+    }
+
+    def edit_of(name: str) -> Edit:
+        return lambda row: row if (name, row[name]) in named else None
 
     return edited(
-        SAMPLE, target, **{path.stem: edit_of(path.stem) for path in SAMPLE.glob("*.csv")}
+        source, folder, **{table: edit_of(LISTS.get(table, "raceId")) for table in tables}
     )
 
 

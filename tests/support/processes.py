@@ -162,11 +162,6 @@ def open_files(process: int | str) -> list[str]:
     return names
 
 
-def threads(process: int) -> int:
-    """How many threads a process has."""
-    return len(list(Path(f"/proc/{process}/task").iterdir()))
-
-
 def memory(process: int | str) -> float:
     """The memory of a process in megabytes, with its share of shared memory (PSS)."""
     return shares(process)["Pss"]

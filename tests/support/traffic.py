@@ -1,11 +1,7 @@
-"""Clients of a real service: one request, or many connections that send at once or after a pause.
-
-The environment variable SERVICE_SECONDS makes the tests with many clients longer.
-"""
+"""Clients of a real service: one request, or many connections that send at once or with pauses."""
 
 import asyncio
 import http.client
-import os
 import threading
 import time
 from collections import Counter
@@ -16,7 +12,7 @@ from math import inf
 from racedata.service.worker import LINGER_SECONDS
 from support.processes import Address, Site
 
-SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
+SECONDS = 3  # of a flood
 ADDRESS = "/ergast/f1/2023/18.json"
 FOUR_WORKERS = {"WEB_CONCURRENCY": "4", "RACEDATA_TRUSTED_PROXIES": ""}
 

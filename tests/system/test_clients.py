@@ -109,8 +109,8 @@ get_driver_info; get_drivers
 get_constructor_info; get_constructors
 get_circuits; get_circuits
 get_finishing_status; get_statuses
-get_race_results; get_results
-get_qualifying_results; get_qualifyings
+get_race_results driver=alonso; get_results driver=alonso
+get_qualifying_results driver=alonso; get_qualifyings driver=alonso
 get_sprint_results; get_sprints
 get_driver_standings; get_driver_standings
 get_constructor_standings; get_constructor_standings
@@ -118,37 +118,16 @@ get_lap_times season=2023 round=18; get_laps season=2023 round=18
 get_pit_stops season=2023 round=18; get_pit_stops season=2023 round=18
 """
 
-# Lists that have files in a static copy.
-FASTF1_OF_A_COPY = """
-get_seasons: -
-get_race_schedule: season=2023; season=1957; season=; season=current round=last
-get_driver_info: -; season=2023; driver=hamilton; season=2023 round=18
-get_constructor_info: -; season=2005; constructor=ferrari
-get_circuits: -; season=2023
-get_finishing_status: -; season=2023 round=18
-get_race_results: season=2023 round=18; season=current round=last; driver=alonso
-get_qualifying_results: season=2005 round=1
-get_sprint_results: season=2023 round=18
-get_driver_standings: season=1957; season=2023 round=9
-get_constructor_standings: season=2023; season=2023 round=9
-get_lap_times: season=2023 round=18
-get_pit_stops: season=2023 round=18
-"""
-ERGAST_PY_OF_A_COPY = """
-get_seasons: -
-get_circuits: season=2023
-get_races: season=2023
-get_race: season=current round=last
-get_drivers: season=2023
-get_constructors: season=2023
-get_result: season=2023 round=18
-get_qualifying: season=2023 round=18
-get_sprint: season=2023 round=18
-get_driver_standing: season=2023 round=9
-get_constructor_standing: season=2023
-get_laps: season=2023 round=18
-get_pit_stops: season=2023 round=18
-get_statuses: season=2023
+# Lists that have files in a static copy: of FastF1, and of ergast-py.
+COPIED = """
+get_seasons; get_seasons
+get_race_schedule season=2023; get_races season=2023
+get_race_schedule season=current round=last; get_race season=current round=last
+get_driver_info season=2023; get_drivers season=2023
+get_race_results season=2023 round=18; get_result season=2023 round=18
+get_race_results driver=alonso; get_sprint season=2023 round=18
+get_driver_standings season=2023 round=9; get_driver_standing season=2023 round=9
+get_lap_times season=2023 round=18; get_laps season=2023 round=18
 """
 
 # What FastF1 finds nothing for, and how it asks.
@@ -411,12 +390,12 @@ def test_fastf1_turns_the_pages_to_the_end_and_back(fastf1_asks, expected, reque
         assert counted(frames(page)) == counted(known(expected(number)[1]))
 
 
-@pytest.mark.parametrize("result_type", ["pandas", "raw"])
 @pytest.mark.parametrize("call", calls(NOTHING))
-def test_fastf1_reads_an_empty_answer(fastf1_asks, call, result_type):
-    answer = fastf1_asks(call, result_type=result_type)
-    assert answer.total_results == 0
-    assert len(getattr(answer, "content", answer)) == 0
+def test_fastf1_reads_an_empty_answer(fastf1_asks, call):
+    for result_type in ("pandas", "raw"):
+        answer = fastf1_asks(call, result_type=result_type)
+        assert answer.total_results == 0
+        assert len(getattr(answer, "content", answer)) == 0
 
 
 # pandas 2 with NumPy 2.5 or newer, which needs Python 3.12
@@ -465,34 +444,44 @@ def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_asks, expected,
 
 
 @pytest.fixture(scope="module")
-def host_of_copy(source, attempts, tmp_path_factory):
-    """The start of the addresses of a static copy behind nginx."""
+def live_and_copy(sample_database, attempts, tmp_path_factory):
+    """The base URLs of a service over the sample, and of its static copy behind nginx."""
     folder = tmp_path_factory.mktemp("copy")
-    site.export(settings_of(database=source[1]), str(folder / "copy"))
-    with nginx_with_copy(folder, folder / "copy") as address:
-        yield "http://{}:{}".format(*address)
+    site.export(settings_of(database=sample_database), str(folder / "copy"))
+    with (
+        service(sample_database, folder / "log", **OFF) as running,
+        nginx_with_copy(folder, folder / "copy") as copy,
+    ):
+        yield ["http://{}:{}/ergast/f1".format(*address) for address in (running.address, copy)]
 
 
-@pytest.mark.parametrize("call", calls(FASTF1_OF_A_COPY))
-def test_fastf1_reads_the_same_from_a_static_copy(fastf1_asks, host_of_copy, call, monkeypatch):
-    live = fastf1_asks(call)
-    monkeypatch.setattr(fastf1.ergast.interface, "BASE_URL", f"{host_of_copy}/ergast/f1")
-    copied = fastf1_asks(call)
+@pytest.mark.parametrize("call", COPIED.strip().splitlines())
+def test_fastf1_reads_the_same_from_a_static_copy(fastf1_asks, live_and_copy, call, monkeypatch):
+    answers = []
+    for url in live_and_copy:
+        monkeypatch.setattr(fastf1.ergast.interface, "BASE_URL", url)
+        answers.append(fastf1_asks(call.partition(";")[0]))
+    live, copied = answers
     assert counted(frames(copied)) == counted(frames(live))
     assert (copied.total_results, copied.is_complete) == (live.total_results, True)
 
 
-@pytest.mark.parametrize("call", calls(ERGAST_PY_OF_A_COPY))
+@pytest.mark.parametrize("call", COPIED.strip().splitlines())
 def test_ergast_py_reads_the_same_from_a_static_copy(
-    ergast_py_asks, host_of_copy, call, monkeypatch
+    ergast_py_asks, live_and_copy, call, monkeypatch
 ):
-    live, template = ergast_py_asks(call, limit=2000), ergast_py.requester.URITemplate
-    monkeypatch.setattr(
-        ergast_py.requester,
-        "URITemplate",
-        lambda url: template(url.replace("https://api.jolpi.ca", host_of_copy)),
-    )
-    assert counted(ergast_py_asks(call, limit=2000)) == counted(live)
+    template, answers = ergast_py.requester.URITemplate, []
+    for url in live_and_copy:
+        monkeypatch.setattr(
+            ergast_py.requester,
+            "URITemplate",
+            lambda address, url=url: template(
+                address.replace("https://api.jolpi.ca/ergast", url.removesuffix("/f1"))
+            ),
+        )
+        answers.append(ergast_py_asks(call.partition(";")[2], limit=2000))
+    live, copied = map(counted, answers)
+    assert copied == live
 
 
 def test_a_refused_request_is_reported(fastf1_asks, ergast_py_asks):

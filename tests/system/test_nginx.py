@@ -267,29 +267,6 @@ def test_nginx_passes_on_the_form_that_the_service_has_chosen(site):
         assert json.loads(body)["MRData"]["total"] == "1014"
 
 
-@pytest.mark.parametrize(
-    ("ending", "content_type", "source"),
-    [
-        (".csv", "text/csv; charset=utf-8; header=present", "127.0.0.11"),
-        (".ics", "text/calendar; charset=utf-8", "127.0.0.12"),
-    ],
-)
-def test_nginx_passes_on_tables_and_calendars_and_their_refusals(
-    site, ending, content_type, source
-):
-    address = f"/ergast/f1/2023{ending}"
-    _, plain = get(site, address, source)
-    response, body = get(site, address, source, Accept_Encoding="gzip")
-    assert (response.headers["Content-Type"], gzip.decompress(body)) == (content_type, plain)
-    assert response.headers["X-Total-Count"] == "22"
-    tag = response.headers["ETag"]
-    assert get(site, address, source, If_None_Match=tag)[0].status == 304
-    for wrong, status in [(f"{address}?limit=x", 400), ("/ergast/f1/2023.xml", 404)]:
-        response, body = get(site, wrong, source)
-        assert (response.status, json.loads(body)["status"]) == (status, status)
-        assert response.headers["Content-Type"] == "application/problem+json"
-
-
 REFUSED_BY_NGINX = {
     **{
         name: (400, MALFORMED[name])
@@ -297,8 +274,7 @@ REFUSED_BY_NGINX = {
     },
     "the address of these answers": (404, request("/problem")),
     **{
-        f"the method {method}": (405, request(ADDRESS, method=method))
-        for method in ("POST", "BREW", "_", "G" * 40, "A_B")
+        f"the method {method}": (405, request(ADDRESS, method=method)) for method in ("POST", "A_B")
     },
     "TRACE": (405, request(method="TRACE")),
     "a long body": (413, request(ADDRESS, "Content-Length: 5000", method="POST", body=b"x" * 5000)),

@@ -46,17 +46,11 @@ def run(*command, folder, **environ):
     ).stdout
 
 
-def environment(folder, wheel, *options):
-    """The folder of the commands of a new virtual environment in which the wheel is installed."""
+def environment(folder, wheel):
+    """Makes a virtual environment in which the wheel is installed."""
     run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder.parent)
-    pip(folder, "install", *options, wheel)
-    return folder / "bin"
-
-
-def pip(folder, *arguments):
-    """Runs this environment's pip on another one."""
     options = ["--python", folder / "bin" / "python", "--disable-pip-version-check", "--quiet"]
-    run(sys.executable, "-m", "pip", *options, *arguments, folder=folder, **SETTINGS)
+    run(sys.executable, "-m", "pip", *options, "install", wheel, folder=folder, **SETTINGS)
 
 
 @pytest.fixture(scope="session")
@@ -186,11 +180,3 @@ def test_both_names_of_the_command_and_the_module_print_the_version(dist, tmp_pa
     module = [commands / "python", "-m", "racedata"]
     for command in ([commands / "racedata"], [commands / "racedata-f1"], module):
         assert run(*command, "--version", folder=tmp_path) == f"racedata {__version__}\n"
-
-
-def test_uninstalling_leaves_nothing(wheel, tmp_path):
-    commands = environment(tmp_path / "venv", wheel, "--no-deps")
-    run(commands / "racedata", "--help", folder=tmp_path)
-    assert list(tmp_path.glob("venv/**/*racedata*"))
-    pip(tmp_path / "venv", "uninstall", "--yes", "racedata-f1")
-    assert list(tmp_path.glob("venv/**/*racedata*")) == []
