@@ -124,6 +124,8 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
         seen.add(value)
         if line.table == RULE:
             continue
+        if not line.column:
+            raise file.fault("''; expected the name of a column", "column", file.line_of(number))
         if named := NAMED_RULE.fullmatch(line.witnesses):
             if named[1] not in rules:
                 what = f"{line.witnesses!r}; expected a sentence, or a rule that a line gives"

@@ -184,7 +184,7 @@ races,1957/5,row,name=x,\N: races 1957/5 row: no such column; expected one of
 sessions,2023/18/fp1,row,date=\N,\N: sessions 2023/18/fp1 row: no such column
 results,1957/x/moss,laps,1,2: results 1957/x/moss laps: 'x'; expected a whole numb
 lap_times,1957/5/moss/x,row,\N,position=1: lap_times 1957/5/moss/x row: 'x'; exp
-drivers,moss,,1,2: drivers moss None: no such column; expected one of
+drivers,moss,,1,2, line 2, column column: ''; expected the name of a column
 """
 
 

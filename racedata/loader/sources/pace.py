@@ -118,7 +118,7 @@ class Pace:
             return int(header)
         try:
             date = parsedate_to_datetime(header or "")
-        except ValueError:
+        except (ValueError, OverflowError):  # the latter for a time zone of many digits
             return max(WAIT_SECONDS, *(seconds for _, seconds in self.limits))
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - self.now())

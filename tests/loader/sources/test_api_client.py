@@ -193,6 +193,7 @@ def test_requests_to_jolpica_keep_to_4_in_any_second_and_200_in_any_hour():
         (503, "7", [7] * 4, "status 503: try again in 7 seconds"),
         (429, None, [30] * 4, "try again in 30 seconds"),
         (429, "soon", [30] * 4, "try again in 30 seconds"),
+        (429, f"Mon, 01 Jan 2024 00:00:00 +{'9' * 14}", [30] * 4, "try again in 30 seconds"),
         (503, None, [30] * 4, "status 503 Service Unavailable; expected an answer"),  # a failure
         (429, "600", [600] * 4, "try again in 600 seconds"),
         (429, "601", [], "try again in 601 seconds"),
