@@ -178,51 +178,55 @@ def chosen_races(
 ) -> list[ChosenRace]:
     """The races of a season, with their keys in all calendars, their sessions and start times."""
     assert chosen.counting is not None
+    counting: Races = sorted(chosen.counting, key=lambda race: int(race["round"]))
     races = [
         ChosenRace(
             season,
             {name: value for name, value in race.items() if name not in ("key", "sessions")},
             chosen,
-            {chosen.source: race["key"]},
+            {},
         )
-        for race in sorted(chosen.counting, key=lambda race: int(race["round"]))
+        for race in counting
     ]
-    own = {race.keys[chosen.source]: race for race in races}
-    order = [chosen.source, *(each.name for each in sources if each.name != chosen.source)]
-    ours = correct(season, [race.facts for race in races])
-    for name in order:
+    ours = correct(season, counting)
+    for name in (chosen.source, *(each.name for each in sources if each.name != chosen.source)):
         calendar = calendars.get(name)
         if not calendar:
             continue
         if calendar is chosen:
-            races_by_key, theirs = own, chosen.counting
+            theirs, corrected = counting, ours
+            matched: Mapping[int, int] = {at: at for at in range(len(races))}
         else:
-            theirs = calendar.races
-            matched = match_across_sources(
-                calendar_races(correct(season, theirs)), calendar_races(ours)
-            )
-            races_by_key = {theirs[at]["key"]: races[other] for at, other in matched.items()}
-        for facts in theirs:
-            if race := races_by_key.get(facts["key"]):
-                race.keys[name] = facts["key"]
-                take_times(race, facts, calendar)
+            theirs, corrected = calendar.races, correct(season, calendar.races)
+            matched = match_across_sources(calendar_races(corrected), calendar_races(ours))
+        for at, own in matched.items():
+            races[own].keys[name] = theirs[at]["key"]
+            take_times(races[own], ours[own]["date"], theirs[at], corrected[at]["date"], calendar)
     return races
 
 
-def take_times(race: ChosenRace, facts: Mapping[str, Any], calendar: StoredCalendar) -> None:
-    """Takes the sessions and the start of a race, if those before had none."""
-    dates = [session["date"] for session in facts["sessions"] if session["date"]]
+def take_times(
+    race: ChosenRace,
+    date: str,
+    facts: Mapping[str, Any],
+    their_date: str,
+    calendar: StoredCalendar,
+) -> None:
+    """Takes the sessions and the start of a race, if those before had none. `facts` are what the
+    calendar says; both dates are corrected.
+    """
+    days = [session["date"] for session in facts["sessions"] if session["date"]]
     is_own = calendar is race.calendar
     if facts["sessions"] and (
         is_own
         or (
-            dates
+            days
             and not any(session["date"] for session in race.sessions)
-            and all(days_between(day, race.facts["date"]) <= DAYS_FROM_RACE for day in dates)
+            and all(days_between(day, date) <= DAYS_FROM_RACE for day in days)
         )
     ):
         race.sessions, race.sessions_from = facts["sessions"], calendar
-    if race.facts["time"] is None and facts["date"] == race.facts["date"]:
+    if race.facts["time"] is None and their_date == date:
         race.facts["time"] = facts["time"]
 
 

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from support.stores import a_race, a_source, an_api, stored_calendar, stored_part
 
 from racedata.loader.choose import choose
+from racedata.loader.correction_lines import Correction, Line
+from racedata.loader.corrections import CorrectedRows
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -13,9 +15,9 @@ DUMP = a_source("dump", place=2)
 OPENF1 = a_source("openf1", place=1, is_loaded=False, is_provisional=True)
 
 
-def chosen(sources, calendars, parts=(), corrected=lambda season, races: list(races)):
+def chosen(sources, calendars, parts=(), correct=lambda season, races: list(races)):
     before = repr(calendars)
-    choice = choose(sources, calendars, parts, corrected)
+    choice = choose(sources, calendars, parts, correct)
     assert repr(calendars) == before  # nothing that was stored is changed
     return choice
 
@@ -319,6 +321,18 @@ def test_sessions_are_those_of_the_first_source_with_dates_within_four_days(own,
 )
 def test_the_start_is_that_of_the_first_source_with_the_same_date(own, others, time):
     assert times(*(a_race(1, **facts) for facts in (own, *others))) == (None, time)
+
+
+def test_the_start_is_of_the_same_date_after_dates_are_corrected():
+    own, other = a_race(1, date="2023-01-14"), a_race(1, date="2023-01-15", time="14:00:00")
+    line = Line(
+        "x.csv", Correction("races", "2023/1", "date", "2023-01-14", "2023-01-15", "a test")
+    )
+    correct = CorrectedRows([line]).calendar
+    sources = [a_source("s1", place=1), a_source("s2", place=2)]
+    calendars = [stored_calendar("s1", own), stored_calendar("s2", other)]
+    (race,) = chosen(sources, calendars, (), correct).races
+    assert (race.facts["date"], race.facts["time"]) == ("2023-01-14", "14:00:00")
 
 
 def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_sessions():

@@ -155,6 +155,16 @@ def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_o
     assert [name for name in before if after[name] != before[name]] == []
 
 
+def test_ids_stay_if_the_store_is_lost_and_a_further_source_has_news(tmp_path):
+    database = built([SAMPLE, F1DB], tmp_path / "x.db")
+    ids = "SELECT raceId, year, round FROM races"
+    before = select(database, ids)
+    store_path(database).unlink()
+    refresh = racedata("refresh", "--from", F1DB, "--season", 2023, "--database", database)
+    assert (refresh.returncode, refresh.stderr) == (0, "")
+    assert select(database, ids) == before
+
+
 def test_a_new_store_is_removed_if_it_cannot_be_filled_and_an_old_one_stays_as_it_was(database):
     def interrupted():
         with (

@@ -110,12 +110,15 @@ def test_a_load_replaces_all_that_a_source_has_said(store):
 # What a load said about a source.
 
 
-def test_news_leave_a_loaded_source_its_place_its_address_and_its_ids(store):
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_news_leave_a_loaded_source_its_place_and_its_address_and_its_ids_if_they_have_such(
+    store, has_ids
+):
     put(store, a_delivery(DUMP, *SAID), a_delivery(a_source("other"), CALENDAR))
-    asked = a_source("dump", address="/elsewhere", is_loaded=False, read_at=NOW)
+    asked = a_source("dump", address="/elsewhere", is_loaded=False, has_ids=has_ids, read_at=NOW)
     news(store, a_delivery(asked, *SAID))
     source = store.sources()[0]
-    assert source == DUMP._replace(read_at=NOW, reading=3)
+    assert source == DUMP._replace(read_at=NOW, reading=3, has_ids=has_ids)
 
 
 def test_a_source_that_left_the_list_joins_it_again_as_one_that_was_not_loaded(store):
