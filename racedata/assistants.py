@@ -132,9 +132,10 @@ class Assistant:
         self.is_stopping = True
 
     def current(self) -> OpenedDatabase:
-        """The database, opened again if another file is at its path. If that is not good, the old
-        one. Questions about a database that is no longer current go on, and while one question
-        waits for a new one to be read, others get the old one.
+        """The database, opened again if its file has been replaced with a good one.
+
+        Questions about the old database go on. While one question reads the new file, others get
+        the old database.
         """
         self.file.check()
         return self.file.made

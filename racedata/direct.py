@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas
 
 # Columns with numbers and other texts. They are texts in a frame, even if all values are numbers.
-MIXED = ("positionText", "value", "oldValue", "sourceValue")
+MIXED = ("positionText", "duration", "value", "oldValue", "sourceId", "sourceValue")
 
 
 def open_database(path: "str | os.PathLike[str] | None" = None) -> "Database":

@@ -15,7 +15,7 @@ from racedata.service.addresses import ATOM, CSV, ICS, JSON
 from racedata.service.caching import Body, CachedAnswers
 from racedata.service.content import Content, Served
 from racedata.service.endpoints import Endpoint
-from racedata.service.request import ParsedRequest
+from racedata.service.request import FORMATS, ParsedRequest
 from racedata.service.selection import NoLastRound, select
 
 MANY = 100  # a `limit` above it makes an answer slow, as environment.py says
@@ -51,7 +51,7 @@ class Resource:
             make=lambda: self.make_body(request),
             # 2,000 records take as long as a hundred usual answers, a calendar of all races as long
             # as a thousand.
-            is_slow=request.limit > MANY or ending == ICS,
+            is_slow=request.limit > MANY or FORMATS[ending].is_slow,
         )
 
     on_head = on_get

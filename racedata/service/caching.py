@@ -160,9 +160,10 @@ class CachedAnswers:
         make: Callable[[], Body],
         is_slow: bool,
     ) -> None:
-        """Answers 304, or 200 with the body that the cache has under `key`. If it has none, `make`
-        makes the plain one; if that is slow, the answer stays UNFINISHED. Raises
-        HTTPServiceUnavailable if too many such answers wait already.
+        """Answers 304, or 200 with the cached body under `key`. If the cache has none, `make` makes
+        it, uncompressed; if that is slow, the answer stays UNFINISHED.
+
+        Raises HTTPServiceUnavailable if too many slow answers wait already.
         """
         if self.validators.send_if_known(req, resp):
             return
@@ -185,7 +186,7 @@ class CachedAnswers:
         else:
             raise falcon.HTTPServiceUnavailable(
                 description="Too many pages and large answers are waiting at the moment; try "
-                "again later. Answers with limit=100 or less do not wait.",
+                "again later. Answers with limit=100 or less do not wait, except calendars.",
                 retry_after=RETRY_SECONDS,
             )
 

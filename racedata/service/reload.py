@@ -33,8 +33,8 @@ class CurrentFile:
 
 
 class Reloading(Generic[Made]):
-    """What `make` made from the last good file at `path`: `made`, from the snapshot `data`, whose
-    file is `current`.
+    """Reads a file again when it changes. `data` is the last good content, `current` its file, and
+    `made` what `make` has made of both.
 
     If a new file cannot be used, one line in the log says why, and the last good data stays in
     service. Raises DatabaseError if the first file is not good.

@@ -27,16 +27,19 @@ class Format(NamedTuple):
     # another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
     accepted: Sequence[str] = PAGE
     refused: Sequence[str] = ("callback", *OF_CALENDARS)
-    # Whether the answer to a request without a `limit` has all records: calendar clients and feed
-    # readers never fetch a second page.
+    # Whether a request without a `limit` gets as many records as one may ask for: calendar clients
+    # and feed readers never fetch a second page.
     is_whole: bool = False
     has_own_url: bool = False  # whether answers repeat the address of the service
+    is_slow: bool = False  # whether an answer takes long even if it has few records
 
 
 FORMATS: Mapping[str, Format] = {
     JSON: Format(refused=(), has_own_url=True),
     CSV: Format(),
-    ICS: Format(accepted=(*PAGE, *OF_CALENDARS), refused=("callback",), is_whole=True),
+    ICS: Format(
+        accepted=(*PAGE, *OF_CALENDARS), refused=("callback",), is_whole=True, is_slow=True
+    ),
     ATOM: Format(is_whole=True, has_own_url=True),
 }
 LONGEST_ALARM = 10080  # minutes: a week

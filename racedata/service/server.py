@@ -245,6 +245,10 @@ def check_options(cfg: Any) -> None:
             f"worker-connections {cfg.worker_connections}: expected a number from 1 to {most}, "
             "the most that ulimit -n allows"
         )
+    if not cfg.keepalive:  # a client would have no time to send its request
+        stop("keep-alive 0: expected 1 or more seconds")
+    if not cfg.limit_request_line:
+        stop("limit-request-line 0: expected a number from 1 to 8190")
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:

@@ -21,7 +21,8 @@ from wsgiref.util import setup_testing_defaults
 from racedata import __version__
 from racedata.database import DatabaseError, default_path
 from racedata.model import TABLE_BY_NAME
-from racedata.service.addresses import CSV, ENDINGS, ICS, JSON, after_base
+from racedata.service.addresses import ENDINGS, JSON, after_base
+from racedata.service.answers import WRITERS
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
@@ -115,7 +116,7 @@ class Site:
                 for season in seasons:
                     if season or not endpoint.rules.needs_season:
                         yield from (f"{base}{season}{name}{end}" for end in endpoint.rules.endings)
-                if not endpoint.has_one_path:
+                if endpoint.is_of_races:
                     yield from (f"{base}{race}{name}{JSON}" for race in races)
         for kind, other in BY_ID.items():
             for each in catalogue.lists[kind].values():
@@ -195,10 +196,10 @@ class Site:
 
     def headers(self) -> str:
         """A file that some hosts read: the headers that their own rules do not give."""
-        types = {CSV: "text/csv; charset=utf-8", ICS: "text/calendar; charset=utf-8"}
         lines = ["/*", "  Access-Control-Allow-Origin: *", "  X-Content-Type-Options: nosniff"]
-        for ending, type in types.items():
-            lines += [f"{self.settings.base_address}/*{ending}", f"  Content-Type: {type}"]
+        for ending, writer in WRITERS.items():
+            lines += [f"{self.settings.base_address}/*{ending}"]
+            lines += [f"  Content-Type: {writer.content_type}"]
         return "\n".join([*lines, "/healthz", "  Content-Type: application/json", ""])
 
     def readme(self) -> str:

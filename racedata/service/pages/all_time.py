@@ -58,8 +58,8 @@ class Drive(NamedTuple):
 
 
 class History(NamedTuple):
-    """All races of a driver or constructor, in order. Each method has the entries of a ranking, and
-    `what` names the field of the races that count for it.
+    """All races of a driver or constructor, in order. `what` names a field of Drive: only drives in
+    which it is true count.
     """
 
     who: Json

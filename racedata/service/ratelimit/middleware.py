@@ -23,7 +23,7 @@ COUNTED_OUTSIDE = ("/find", "/openapi.json", download.PATH)
 
 
 class RateLimits:
-    """Counts requests under the base address, for files and for `/find`, and refuses with 429.
+    """Counts requests under the base address and COUNTED_OUTSIDE, and refuses with 429.
 
     The headers are those of the IETF draft "RateLimit header fields for HTTP"
     (draft-ietf-httpapi-ratelimit-headers).
