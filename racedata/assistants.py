@@ -30,6 +30,7 @@ from racedata.statement_process import StatementProcess
 from racedata.statements import Bounds, Rows, StatementError, too_large
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
+LONGEST = 8190  # characters of an address, as over HTTP
 BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
 SHOWN = 5  # races that are named as provisional, or as without results
 # Without records, they say that nothing is disputed, corrected or changed.
@@ -142,6 +143,8 @@ class Assistant:
 
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
+        if len(address) > LONGEST:
+            raise Refused(f"the address has more than {LONGEST:,} characters; expected fewer")
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
         given = parse_query(query)
         db = self.current()

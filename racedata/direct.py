@@ -129,12 +129,17 @@ class Database(Answering):
         request, and for a parameter that the endpoint does not have; LookupError if a season has no
         last round yet; ImportError without pandas.
         """
+        if round is not None and season is None:
+            raise ValueError(f"round={round!r}: expected a season too")
         try:
             import pandas
         except ImportError:
             raise ImportError("frame needs pandas; run: pip install pandas") from None
         front = [each for each in (season, round) if each is not None]
         given = {name: str(value) for name, value in filters.items() if value is not None}
+        for name, value in given.items():
+            if "/" in value:
+                raise ValueError(f"{name}={value!r}: expected one value, without a slash")
         parameters = {name: given.pop(name) for name in OWN_PARAMETERS if name in given}
         words = [word for name_and_value in given.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))

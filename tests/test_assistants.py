@@ -213,6 +213,7 @@ def test_an_address_may_be_written_as_a_url(assistant, address):
     ("address", "said"),
     [
         ("/2023/18/reslts", "did you mean results?"),
+        ("/a" * 4096, "the address has more than 8,190 characters; expected fewer"),
         ("/2023?limit=many", "limit is 'many'; expected a whole number"),
         ("/2023?offset=-1", "offset is '-1'; expected a whole number"),
         ("/discrepancies?state=shut", "state is 'shut'; expected open, explained or resolved"),

@@ -187,6 +187,15 @@ def test_a_frame_of_what_the_service_refuses_is_a_value_error(db, endpoint, seas
         db.frame(endpoint, season)
 
 
+def test_a_frame_takes_neither_a_round_without_a_season_nor_an_address_as_a_value(db):
+    with pytest.raises(ValueError, match=r"^round=2023: expected a season too$"):
+        db.frame("results", round=2023)
+    with pytest.raises(
+        ValueError, match=r"^drivers='alonso/grid/1': expected one value, without a "
+    ):
+        db.frame("results", 2023, drivers="alonso/grid/1")
+
+
 def test_sql_has_rows_as_dicts_and_takes_values(db):
     sql = "SELECT driverRef, grid FROM race_results WHERE year = ? AND round = ? AND isWinner"
     assert db.sql(sql, 2023, 18) == [{"driverRef": "max_verstappen", "grid": 6}]

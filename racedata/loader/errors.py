@@ -22,8 +22,9 @@ class NotYet(LoadError):
         self.seconds = seconds
 
 
-# exceptions that a load or a refresh may meet
-FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)
+# Exceptions that a load or a refresh may meet. A source may send numbers too large to count with,
+# and JSON too deep to write into a message.
+FAULTS = (LoadError, MemoryError, ArithmeticError, RecursionError, sqlite3.Error, OSError)
 
 
 def no_space_for_temporary_files() -> LoadError:

@@ -79,7 +79,7 @@ def target_of_redirect(url: str, location: str) -> str:
 class Exchange(Thread):
     """One request and its answer, in a thread of its own. So the program can give it up at any
     moment, even while a name is looked up or a header arrives byte by byte. The thread then ends
-    with the next byte, or after IDLE_SECONDS.
+    with the next byte of the body, or IDLE_SECONDS after the last one of a header.
     """
 
     def __init__(self, request: Request, url: str, file: IO[bytes]) -> None:

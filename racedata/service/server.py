@@ -16,6 +16,7 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
+from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
 from racedata.service.app import create_app
@@ -206,6 +207,10 @@ def set_up_process() -> None:
 def on_starting(server: Arbiter) -> None:
     """Ends with one line if the service cannot start."""
     check_options(server.cfg)
+    try:
+        WorkerTmp(server.cfg).close()
+    except (OSError, RuntimeError) as error:
+        stop(f"worker-tmp-dir: {error}; expected a folder that takes new files")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
     # gunicorn would retry for five seconds. This socket only binds: if it listened, clients that

@@ -335,6 +335,16 @@ def test_a_source_that_fails_does_not_keep_the_others_from_being_used(api, behin
     assert rows_of(behind) == rows_of(complete)
 
 
+def test_nor_does_one_whose_json_is_too_deep_for_a_message(api, behind, complete):
+    deep = b'{"MRData":{"limit":' + b"[" * 1000 + b"]" * 1000 + b"}}"
+    with (
+        served(lambda path: (200, {}, deep)) as server,
+        pytest.raises(LoadError, match="^maximum recursion depth exceeded"),
+    ):
+        refreshed(behind, server.url, api.url)
+    assert rows_of(behind) == rows_of(complete)
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [("3600", 3601), ("9" * 18, 86_401)],

@@ -162,6 +162,7 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker, tmp_pat
     [
         ("--proxy-protocol=v1", "unsupported gunicorn option; expected none of proxy-protocol, "),
         ("--reuse-port", "unsupported gunicorn option; expected none of proxy-protocol, "),
+        ("--worker-tmp-dir=/nonexistent", "worker-tmp-dir: "),
         ("--keep-alive=0", "keep-alive 0: expected 1 or more seconds"),
         ("--limit-request-line=0", "limit-request-line 0: expected a number from 1 to 8190"),
         (

@@ -82,7 +82,10 @@ def test_answers_are_compressed_and_not_sent_again(copy, site):
 
 @pytest.mark.parametrize(
     "address",
-    ["/.racedata-site", "/_headers", "/ergast/f1/1949.json", "/2023/99", "/ergast"],
+    [
+        *("/.racedata-site", "/_headers", "/ergast/f1/1949.json", "/2023/99", "/ergast"),
+        "/%5Cattacker.example/",  # browsers would read it as another host in a Location
+    ],
 )
 def test_what_the_copy_does_not_have_is_not_found(site, address):
     assert get(site, address)[0].status == 404

@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -145,7 +145,7 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     return AnswerPage(limit, total, [parents[1:] for parents in records])
 
 
-def parsed_json(body: bytes) -> object:
+def parsed_json(body: bytes) -> Any:
     """The value in the JSON of an answer. Raises ValueError."""
     try:
         return orjson.loads(body)

@@ -3,7 +3,6 @@ jolpica.py reads it.
 """
 
 import io
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request, Secret, WrongStatus
 from racedata.loader.sources import jolpica
+from racedata.loader.sources.api_client import parsed_json
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.settings import LoaderSettings
@@ -60,7 +60,7 @@ def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
     …}}, "delayed_dumps": …}`. An index may lack `delayed_dumps`.
     """
     try:
-        entry = json.loads(content)[f"{name}_dumps"]["csv"]
+        entry = parsed_json(content)[f"{name}_dumps"]["csv"]
         return str(entry["download_url"]), str(entry["file_hash"]).lower()
     except (ValueError, LookupError, TypeError):
         what = f"no {name}_dumps.csv with download_url and file_hash"

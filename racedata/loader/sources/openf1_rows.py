@@ -94,7 +94,7 @@ class OpenF1Row(dict[str, Any]):
             if not FIRST_YEAR <= moment.year <= LAST_YEAR:
                 raise ValueError
             return moment
-        except ValueError:
+        except (ValueError, OverflowError):  # the latter in the year 1 or 9999
             raise self.wrong(name, self.get(name), "a date and time in UTC") from None
 
     def offset(self) -> timedelta:

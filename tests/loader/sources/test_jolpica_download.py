@@ -156,6 +156,7 @@ def test_the_fields_of_jolpicas_own_index_are_read_by_their_names(jolpica):
     [
         b"<!doctype html><title>Down</title>",
         b"[]",
+        b"[" * 100_000,
         b'{"latest_dumps": {"csv": {}}}',
         b'{"delayed_dumps": "none"}',
         b'{"delayed_dumps": {"csv": {"download_url": "https://example.org/"}}}',

@@ -38,7 +38,11 @@ def test_numbers_of_another_season_are_left_out(openf1, rows, database):
 
 @pytest.mark.parametrize(
     ("endpoint", "name", "value"),
-    [("sessions", "date_start", "tomorrow"), ("session_result", "session_key", None)],
+    [
+        ("sessions", "date_start", "tomorrow"),
+        ("sessions", "date_start", "0001-01-01T00:00:00+23:00"),
+        ("session_result", "session_key", None),
+    ],
 )
 def test_a_wrong_key_or_date_of_a_session_is_one_line_that_names_it(
     openf1, rows, lacking, endpoint, name, value
