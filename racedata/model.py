@@ -126,8 +126,6 @@ class Table(NamedTuple):
     in_table: str = ""  # the table that has its columns, if it is no table of its own
     is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
     is_fetched_by_season: bool = False  # from an API; otherwise race by race
-    # more records than most races have, to estimate the requests of a fetch race by race
-    per_race: int = 0
     # whether a race without it lacks something; only some weekends have a sprint
     has_every_race: bool = True
 
@@ -392,7 +390,6 @@ DECLARED = (
         keys=(*RACE_KEYS, "SprintQualifyingResults"),
         label="Sprint qualifying",
         sessions=("sq",),
-        per_race=20,
         is_in_every_api=False,
         has_every_race=False,
     ),
@@ -414,7 +411,6 @@ DECLARED = (
         keys=(*RACE_KEYS, "PracticeResults"),
         label="Practice",
         sessions=("fp1", "fp2", "fp3"),
-        per_race=80,
         is_in_every_api=False,
     ),
     Table(
@@ -432,7 +428,6 @@ DECLARED = (
         keys=(*RACE_KEYS, "Laps", "Timings"),
         label="Lap timings",
         sessions=("race",),
-        per_race=1300,
     ),
     Table(
         "pit_stops",
@@ -450,7 +445,6 @@ DECLARED = (
         keys=(*RACE_KEYS, "PitStops"),
         label="Pit stops",
         sessions=("race",),
-        per_race=100,
     ),
     Table(
         "driver_standings",
@@ -462,7 +456,6 @@ DECLARED = (
         keys=(*STANDINGS_KEYS, "DriverStandings"),
         label="Driver standings",
         sessions=("race",),
-        per_race=30,
     ),
     Table(
         "constructor_standings",
@@ -474,7 +467,6 @@ DECLARED = (
         keys=(*STANDINGS_KEYS, "ConstructorStandings"),
         label="Constructor standings",
         sessions=("race",),
-        per_race=20,
     ),
 )
 TABLES = tuple(table for table in DECLARED if not table.in_table)
