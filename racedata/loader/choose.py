@@ -155,9 +155,10 @@ def calendar_that_counts(
     newest: Mapping[str, str],
 ) -> StoredCalendar | None:
     """The calendar of a season: of the first source whose calendar may count and is not outdated;
-    if all are, of the first. None if no source has one.
+    if all are, of the first. None if no source has one. A provisional source's never counts.
     """
-    found = (calendars_by_source[name] for name in by_name if name in calendars_by_source)
+    final = [name for name, source in by_name.items() if not source.is_provisional]
+    found = (calendars_by_source[name] for name in final if name in calendars_by_source)
     calendars = [calendar for calendar in found if calendar.counting is not None]
 
     def is_old(calendar: StoredCalendar) -> bool:

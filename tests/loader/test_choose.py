@@ -195,15 +195,16 @@ def test_the_calendar_of_a_season_is_that_of_the_first_source_that_has_one():
     assert races[1].name == "Prix 1"
 
 
-def test_a_calendar_that_may_not_count_only_says_which_race_is_which():
+@pytest.mark.parametrize(("source", "facts"), [(API, {"counting": None}), (OPENF1, {})])
+def test_a_calendar_that_may_not_count_only_says_which_race_is_which(source, facts):
     calendars = [
-        stored_calendar("openf1", a_race(1), a_race(2), counting=None),
+        stored_calendar(source.name, a_race(1), a_race(2), **facts),
         stored_calendar("dump", a_race(1)),
     ]
-    choice = chosen([OPENF1, DUMP], calendars, [stored_part("openf1", 1)])
+    choice = chosen([source, DUMP], calendars, [stored_part(source.name, 1)])
     assert [race.label for race in choice.races] == ["2023/1 Grand Prix 1"]
-    assert choice.races[0].parts["results"].source == "openf1"
-    assert chosen([OPENF1], calendars[:1]).races == []
+    assert choice.races[0].parts["results"].source == source.name
+    assert chosen([source], calendars[:1]).races == []
 
 
 def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_does_not_count():
