@@ -276,13 +276,19 @@ def short_parts(
     results = race.parts.get("results")
     short: list[StoredPart] = []
     for part in final:
-        # A source may leave out the fastest lap of a driver who completed one lap.
-        if part.kind == "fastest_laps" and results and results.source == part.source:
+        if may_be_short(part.kind, bool(results and results.source == part.source)):
             continue
         lacks_some = by_name[part.source].is_api and part.entrants < most
         if lacks_some or any(part.entrants <= before.entrants for before in short):
             short.append(part)
     return short
+
+
+def may_be_short(kind: str, has_results: bool) -> bool:
+    """Whether a part may lack drivers. `has_results` says whether its source has the results too:
+    then it may leave out the fastest lap of a driver who completed one lap.
+    """
+    return kind == "entries" or (kind == "fastest_laps" and has_results)
 
 
 def dumps_with_results_after(

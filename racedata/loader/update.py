@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from racedata.formats import abridged, timestamp
-from racedata.loader.choose import ChosenRace, choose
+from racedata.loader.choose import ChosenRace, choose, may_be_short
 from racedata.loader.corrections import CorrectedRows
 from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
@@ -252,7 +252,7 @@ def without_shorter(
     left out, because they are shorter than before.
 
     `keys` are by season and round. `had` has the entrants, by season, key and kind. The results of
-    a race come before its fastest laps: with results, these may be shorter.
+    a race come before its fastest laps.
     """
     kept: list[tuple[str, Part, str | None]] = []
     shorter: list[str] = []
@@ -262,10 +262,8 @@ def without_shorter(
         if key is None:
             continue
         of_race = (part.season, key)
-        # A source may leave out the fastest lap of a driver who completed one lap.
-        may_be_shorter = part.kind == "fastest_laps" and of_race in with_results
         is_shorter = part.entrants < had.get((*of_race, part.kind), 0)
-        if is_shorter and not (may_be_shorter or part.kind == "entries"):
+        if is_shorter and not may_be_short(part.kind, of_race in with_results):
             shorter.append(f"{part.kind} of {part.season}/{part.round} {key}")
             continue
         if part.kind == "results":
