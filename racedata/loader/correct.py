@@ -251,12 +251,12 @@ class Target:
         if "year" not in about and "raceId" in about:
             sql = "SELECT year FROM stage.races WHERE raceId = ?"
             (about["year"],) = self.db.execute(sql, (about["raceId"],)).fetchone()
-        line = self.line.correction
+        written = self.line.correction
         self.db.execute(
             f"""{insertion("stage.corrections", COLUMNS)}
                 ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
             [
-                *(line.table, line.key, line.column, wrong, right, line.witnesses),
+                *(written.table, written.key, written.column, wrong, right, written.witnesses),
                 *map(about.get, SHARED),
             ],
         )

@@ -10,7 +10,7 @@ from itertools import chain, compress, count, islice, repeat
 from typing import Any
 
 from racedata.loader.choose import Choice, ChosenRace, base_of
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.fastest_laps import fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
@@ -33,10 +33,10 @@ class Filling:
     """
 
     def __init__(
-        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows
+        self, stage: Stage, store: Store, choice: Choice, corrections: Corrections
     ) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
-        self.corrected = corrected
+        self.corrections = corrections
         # by source and season
         self.calendars = {
             (calendar.source, calendar.season): calendar for calendar in store.calendars()
@@ -53,7 +53,7 @@ class Filling:
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
         self.kept = [source.name for source in self.sources if source.has_ids]
-        self.lists = Lists(store, choice, self.sources, self.base, corrected)
+        self.lists = Lists(store, choice, self.sources, self.base, corrections)
         self.race_ids = self.ids_of_races()
         # What was looked up by `constructors_that_count`, by race and source.
         self.constructors: dict[tuple[ChosenRace, str], Constructors] = {}

@@ -49,9 +49,9 @@ def load_unread(settings: LoaderSettings, progress: Progress) -> str:
         if not has_changed:
             new.stay()
             return ""
-        with new.store() as (store, corrected):
+        with new.store() as (store, corrections):
             put_source_list(store, wanted_list(store))
-            report = new.build(store, corrected, progress)
+            report = new.build(store, corrections, progress)
         why = "because the list of sources has changed"
         return f"{settings.database}: {report.seasons} from its store, {why}"
 

@@ -7,7 +7,7 @@ from support.stores import a_race, a_source, an_api, stored_calendar, stored_par
 
 from racedata.loader.choose import choose
 from racedata.loader.correction_lines import Correction, Line
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -329,7 +329,7 @@ def test_the_start_is_of_the_same_date_after_dates_are_corrected():
     line = Line(
         "x.csv", Correction("races", "2023/1", "date", "2023-01-14", "2023-01-15", "a test")
     )
-    correct = CorrectedRows([line]).calendar
+    correct = Corrections([line]).calendar
     sources = [a_source("s1", place=1), a_source("s2", place=2)]
     calendars = [stored_calendar("s1", own), stored_calendar("s2", other)]
     (race,) = chosen(sources, calendars, (), correct).races
