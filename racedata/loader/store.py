@@ -31,6 +31,7 @@ import orjson
 
 from racedata.database import store_path
 from racedata.formats import printable
+from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
@@ -377,7 +378,8 @@ def check(db: sqlite3.Connection, path: Path) -> None:
     if version != (APPLICATION_ID, STORE_VERSION):
         raise UnknownStore(
             f"{path}: exists and is not a store that this version of racedata can read; "
-            "remove it, or name another database"
+            f"remove it and run: {COMMAND} load --database FILE (the database has what counts, but "
+            "not which sources and corrections commands have chosen), or name another database"
         )
     if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         raise DamagedStore(f"{path} is damaged")
