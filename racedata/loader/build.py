@@ -27,11 +27,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
 from racedata.loader.report import contribution, contributions, licence, seasons_of
-from racedata.loader.same_bytes import (
-    SAMPLE_TIME,
-    build_time,
-    is_only_sample,
-)
+from racedata.loader.same_bytes import SAMPLE_TIME, build_time, is_only_sample
 from racedata.loader.sql import column_names, insert
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredSource

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from racedata.loader.correction_lines import (
-    NOTED,
-    ORDER,
-    REFERENCES,
-    Facts,
-    Line,
-    Step,
-    in_file,
-)
+from racedata.loader.correction_lines import NOTED, ORDER, REFERENCES, Facts, Line, Step, in_file
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import insert, insertion

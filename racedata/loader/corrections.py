@@ -56,16 +56,12 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     )
 
 
-def file_named(text: str) -> Path | None:
-    """The file at a path, or the one that a word means; None for none."""
-    return WORDS.get(text, Path(text))
-
-
 def corrections_of(store: Store, named: str) -> "Corrections":
     """The corrections in the file that a command names, or else in the one that the store
     remembers. Raises LoadError if the remembered file is gone, or as `corrections_at` does.
     """
-    path = file_named(named or str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default")))
+    chosen = named or str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default"))
+    path = WORDS.get(chosen, Path(chosen))
     if path and not named and not path.exists():
         what = "no such file, but corrections were read from it before; name another: --corrections"
         raise LoadError(f"{path}: {what} FILE, default (the project's own) or none")

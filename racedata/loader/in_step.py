@@ -6,12 +6,7 @@ from pathlib import Path
 
 from racedata.loader.errors import Progress
 from racedata.loader.load import load_into, make_default_folder
-from racedata.loader.rebuild import (
-    is_behind,
-    new_database,
-    replace_from_store,
-    store_of,
-)
+from racedata.loader.rebuild import is_behind, new_database, replace_from_store, store_of
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import dumps_in, list_that_counts, put_source_list, wanted_list
 from racedata.settings import LoaderSettings

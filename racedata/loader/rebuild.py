@@ -23,12 +23,7 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import replacement
 from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
-from racedata.loader.source_list import (
-    after_load,
-    after_refresh,
-    list_that_counts,
-    put_source_list,
-)
+from racedata.loader.source_list import after_load, after_refresh, list_that_counts, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
 from racedata.loader.store import (
