@@ -303,6 +303,14 @@ def test_every_file_that_a_document_names_exists(document):
     assert [path for path in paths - made if not path.exists()] == []
 
 
+def test_what_contributors_read_about_a_module_is_in_it():
+    for module, name in re.findall(r"`([a-z]\w+)\.(\w+)`", CONTRIBUTING):
+        modules = [*PACKAGE.rglob(f"{module}.py")]
+        if modules and not [*PACKAGE.rglob(f"{module}.{name}")]:  # or it is the name of a file
+            defined = re.compile(rf"^(?:(?:def|class) {name}\b|{name}\b.* = )", re.M)
+            assert any(defined.search(path.read_text()) for path in modules), f"{module}.{name}"
+
+
 PUBLISHED_ROWS = {in_code(row[0])[0]: row for row in table("Name", DATA)[1:]}
 HEADS_OF_SOURCES, *ROWS_OF_SOURCES = table("Source", DATA)
 SOURCE_ROWS = {in_code(row[0])[0]: row for row in ROWS_OF_SOURCES}

@@ -22,16 +22,12 @@ from racedata.loader.compare.ids import fill_ids
 from racedata.loader.compare.sides import Said
 from racedata.loader.correct import Applied, apply_corrections, fill_corrections, note_corrections
 from racedata.loader.correction_lines import NOTED, Correction, Line
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.fill import Filling
 from racedata.loader.report import contribution, contributions, licence, seasons_of
-from racedata.loader.same_bytes import (
-    SAMPLE_TIME,
-    build_time,
-    is_only_sample,
-)
+from racedata.loader.same_bytes import SAMPLE_TIME, build_time, is_only_sample
 from racedata.loader.sql import column_names, insert
 from racedata.loader.stage import Stage
 from racedata.loader.store import Store, StoredSource
@@ -69,7 +65,7 @@ class Report(NamedTuple):
 def build_database(
     path: Path,
     store: Store,
-    corrected: CorrectedRows,
+    corrections: Corrections,
     progress: Progress,
     old: ExistingDatabase | None = None,
     only_open: bool = False,
@@ -81,14 +77,14 @@ def build_database(
     statuses. It loses all changes if the database must not show them: see `put_what_changed`.
     """
     progress("choosing")
-    choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
+    choice = choose(store.sources(), store.calendars(), store.parts(), corrections.calendar)
     with closing(sqlite3.connect(path.as_uri(), isolation_level=None, uri=True)) as db:
         indexes = create_tables(db)
         stage = Stage(db, progress)
         if old:
             db.execute("ATTACH ? AS old", (read_only_uri(old.path),))
         db.execute("BEGIN")  # only now: no database can be attached in a transaction
-        filling = Filling(stage, store, choice, corrected)
+        filling = Filling(stage, store, choice, corrections)
         for source in store.sources():
             check_licence(source.address, source.licence, only_open)
         applied = fill_and_correct(filling)
@@ -138,7 +134,7 @@ def create_tables(db: sqlite3.Connection) -> list[str]:
 
 def fill_and_correct(filling: Filling) -> list[Applied]:
     """Fills the stage with what was chosen, and corrects it. Returns what was corrected."""
-    stage, store, lines = filling.stage, filling.store, filling.corrected.lines
+    stage, store, lines = filling.stage, filling.store, filling.corrections.lines
     # In any order. All of it comes before the corrections, which find rows by lists and races.
     filling.fill_sources()
     filling.fill_lists()
@@ -188,7 +184,7 @@ def fill_comparisons(filling: Filling) -> None:
     filling.stage.progress("comparing sources")
     said = Said(db, store, filling.race_ids, filling.lists)
     fill_ids(said)
-    fill_discrepancies(db, said, filling.corrected.corrections)
+    fill_discrepancies(db, said, filling.corrections.written)
 
 
 def report_of(db: sqlite3.Connection, choice: Choice, applied: Sequence[Applied]) -> Report:

@@ -155,9 +155,10 @@ def calendar_that_counts(
     newest: Mapping[str, str],
 ) -> StoredCalendar | None:
     """The calendar of a season: of the first source whose calendar may count and is not outdated;
-    if all are, of the first. None if no source has one.
+    if all are, of the first. None if no source has one. A provisional source's never counts.
     """
-    found = (calendars_by_source[name] for name in by_name if name in calendars_by_source)
+    final = [name for name, source in by_name.items() if not source.is_provisional]
+    found = (calendars_by_source[name] for name in final if name in calendars_by_source)
     calendars = [calendar for calendar in found if calendar.counting is not None]
 
     def is_old(calendar: StoredCalendar) -> bool:
@@ -275,13 +276,19 @@ def short_parts(
     results = race.parts.get("results")
     short: list[StoredPart] = []
     for part in final:
-        # A source may leave out the fastest lap of a driver who completed one lap.
-        if part.kind == "fastest_laps" and results and results.source == part.source:
+        if may_be_short(part.kind, bool(results and results.source == part.source)):
             continue
         lacks_some = by_name[part.source].is_api and part.entrants < most
         if lacks_some or any(part.entrants <= before.entrants for before in short):
             short.append(part)
     return short
+
+
+def may_be_short(kind: str, has_results: bool) -> bool:
+    """Whether a part may lack drivers. `has_results` says whether its source has the results too:
+    then it may leave out the fastest lap of a driver who completed one lap.
+    """
+    return kind == "entries" or (kind == "fastest_laps" and has_results)
 
 
 def dumps_with_results_after(

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from racedata.loader.correction_lines import (
-    NOTED,
-    ORDER,
-    REFERENCES,
-    Facts,
-    Line,
-    Step,
-    in_file,
-)
+from racedata.loader.correction_lines import NOTED, ORDER, REFERENCES, Facts, Line, Step, in_file
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.sql import insert, insertion
@@ -251,12 +243,12 @@ class Target:
         if "year" not in about and "raceId" in about:
             sql = "SELECT year FROM stage.races WHERE raceId = ?"
             (about["year"],) = self.db.execute(sql, (about["raceId"],)).fetchone()
-        line = self.line.correction
+        written = self.line.correction
         self.db.execute(
             f"""{insertion("stage.corrections", COLUMNS)}
                 ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
             [
-                *(line.table, line.key, line.column, wrong, right, line.witnesses),
+                *(written.table, written.key, written.column, wrong, right, written.witnesses),
                 *map(about.get, SHARED),
             ],
         )

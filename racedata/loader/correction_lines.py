@@ -23,7 +23,7 @@ REFERENCES = ("constructor", "status")
 
 
 class Correction(NamedTuple):
-    """A line of the file."""
+    """A correction, as the file has it."""
 
     table: str
     key: str
@@ -52,7 +52,7 @@ class Step(IntEnum):
     ADD = 2
 
 
-class Corrected(NamedTuple):
+class CorrectableColumn(NamedTuple):
     """A column that can be corrected."""
 
     name: str  # in the database
@@ -188,7 +188,7 @@ def sql_of_text(id: str, schema: str) -> str:
 
 
 @cache  # more than a thousand corrections need the columns of a few tables
-def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
+def correctable_columns(name: str, schema: str) -> dict[str, CorrectableColumn]:
     """The columns of a table that can be corrected, by their names in the file. Their SQL is for a
     query in a schema that calls the table `corrected`.
     """
@@ -200,7 +200,7 @@ def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
             # Some sources write 205.460, and some 205.46.
             same = "CAST({0} AS REAL) IS CAST(? AS REAL)" if column.parse is number else "{0} IS ?"
             name = column.name
-            corrected[name] = Corrected(
+            corrected[name] = CorrectableColumn(
                 name, column.parse, name, same.format(name), column.required
             )
     for name in REFERENCES:
@@ -209,5 +209,5 @@ def correctable_columns(name: str, schema: str) -> dict[str, Corrected]:
             shown = sql_of_text(id, schema)
             parse = reference if name == "constructor" else plain_text
             same = f"{shown} COLLATE NOCASE IS ?"
-            corrected[name] = Corrected(id, parse, shown, same, columns[id].required)
+            corrected[name] = CorrectableColumn(id, parse, shown, same, columns[id].required)
     return corrected

@@ -56,21 +56,16 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     )
 
 
-def file_named(text: str) -> Path | None:
-    """The file at a path, or the one that a word means; None for none."""
-    return WORDS.get(text, Path(text))
-
-
-def corrections_file(store: Store, named: str = "") -> Path | None:
-    """The file that a command names, or else the one that the store remembers; None for none.
-
-    Raises LoadError if the remembered file is gone.
+def corrections_of(store: Store, named: str) -> "Corrections":
+    """The corrections in the file that a command names, or else in the one that the store
+    remembers. Raises LoadError if the remembered file is gone, or as `corrections_at` does.
     """
-    path = file_named(named or str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default")))
+    chosen = named or str(store.recalled(OF_NO_SOURCE).get(KEY_OF_FILE, "default"))
+    path = WORDS.get(chosen, Path(chosen))
     if path and not named and not path.exists():
         what = "no such file, but corrections were read from it before; name another: --corrections"
         raise LoadError(f"{path}: {what} FILE, default (the project's own) or none")
-    return path
+    return Corrections(corrections_at(path))
 
 
 def remember_corrections(store: Store, named: str) -> None:
@@ -97,9 +92,9 @@ def corrections_at(path: Path | None) -> Sequence[Line]:
     return [*lines, *(line for line in project if corrected_value(line.correction) not in own)]
 
 
-def corrected_value(line: Correction) -> tuple[str, str, str]:
-    """Which value, or row, a line corrects."""
-    return line.table, line.key.casefold(), line.column
+def corrected_value(written: Correction) -> tuple[str, str, str]:
+    """Which value, or row, is corrected."""
+    return written.table, written.key.casefold(), written.column
 
 
 @lru_cache(maxsize=2)
@@ -114,34 +109,36 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
     Raises LoadError for a line that makes no sense, or if two correct the same value.
     """
     file = CsvFile(path, FIELDS, progress, needs_all_columns=True)
-    lines = [Correction(*row) for batch in file.batches() for row in zip(*batch)]
-    rules = {line.key: line.witnesses for line in lines if line.table == RULE}
-    seen, corrections = set[tuple[str, ...]](), list[Line]()
-    for number, line in enumerate(lines, 1):
-        value = corrected_value(line)
+    rows = [Correction(*row) for batch in file.batches() for row in zip(*batch)]
+    rules = {row.key: row.witnesses for row in rows if row.table == RULE}
+    seen, lines = set[tuple[str, ...]](), list[Line]()
+    for number, row in enumerate(rows, 1):
+        value = corrected_value(row)
         if value in seen:
             raise file.duplicate(number, ["table", "key", "column"])
         seen.add(value)
-        if line.table == RULE:
+        if row.table == RULE:
             continue
-        if not line.column:
+        if not row.column:
             raise file.fault("''; expected the name of a column", "column", file.line_of(number))
-        if named := NAMED_RULE.fullmatch(line.witnesses):
+        if named := NAMED_RULE.fullmatch(row.witnesses):
             if named[1] not in rules:
-                what = f"{line.witnesses!r}; expected a sentence, or a rule that a line gives"
+                what = f"{row.witnesses!r}; expected a sentence, or a rule that a line gives"
                 raise file.fault(what, "source", file.line_of(number))
-            line = line._replace(witnesses=rules[named[1]], is_by_rule=True)
-        corrections.append(Line(path.name, line, is_own=path != CORRECTIONS))
-    return corrections
+            row = row._replace(witnesses=rules[named[1]], is_by_rule=True)
+        lines.append(Line(path.name, row, is_own=path != CORRECTIONS))
+    return lines
 
 
-class CorrectedRows:
-    """Corrects rows of lists, and dates of calendars, before they are matched."""
+class Corrections:
+    """All corrections of a build: `lines` for its stage, `written` as the file has them. `row` and
+    `calendar` correct rows of lists, and dates of calendars, before they are matched.
+    """
 
     def __init__(self, lines: Sequence[Line]) -> None:
-        self.lines, self.corrections = lines, [line.correction for line in lines]
+        self.lines, self.written = lines, [line.correction for line in lines]
         self.by_row: dict[tuple[str, str], list[Correction]] = {}
-        for each in self.corrections:
+        for each in self.written:
             self.by_row.setdefault((each.table, each.key.lower()), []).append(each)
 
     @property

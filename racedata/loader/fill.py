@@ -10,7 +10,7 @@ from itertools import chain, compress, count, islice, repeat
 from typing import Any
 
 from racedata.loader.choose import Choice, ChosenRace, base_of
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.fastest_laps import fastest_laps_of_results
 from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, PARTS
@@ -27,15 +27,16 @@ Constructors = dict[tuple[int, int], int]
 class Filling:
     """What fills a Stage from the store. `build.fill_and_correct` calls its functions.
 
-    `base` is the source whose lists come first. `kept` has the sources whose ids are kept: an
-    export, and perhaps its rest; or all dumps of a database that was taken apart. It may be empty.
+    `base` is the source whose lists come first. `kept` has the sources whose ids are kept, in their
+    order: an export, and perhaps its rest; or all dumps of a database that was taken apart. It may
+    be empty.
     """
 
     def __init__(
-        self, stage: Stage, store: Store, choice: Choice, corrected: CorrectedRows
+        self, stage: Stage, store: Store, choice: Choice, corrections: Corrections
     ) -> None:
         self.stage, self.db, self.store, self.choice = stage, stage.db, store, choice
-        self.corrected = corrected
+        self.corrections = corrections
         # by source and season
         self.calendars = {
             (calendar.source, calendar.season): calendar for calendar in store.calendars()
@@ -51,25 +52,25 @@ class Filling:
         # the APIs have the last numbers
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
-        self.kept = {source.name for source in self.sources if source.has_ids}
-        self.lists = Lists(store, choice, self.sources, self.base, corrected)
+        self.kept = [source.name for source in self.sources if source.has_ids]
+        self.lists = Lists(store, choice, self.sources, self.base, corrections)
         self.race_ids = self.ids_of_races()
         # What was looked up by `constructors_that_count`, by race and source.
         self.constructors: dict[tuple[ChosenRace, str], Constructors] = {}
 
     def ids_of_races(self) -> dict[ChosenRace, int]:
-        """The ids of the races. Those that the base has keep its ids; the others get free ones."""
-        kept = self.kept or {self.base.name}
+        """The ids of the races: of the first source in `kept`, or of the base; others are free."""
+        kept = self.kept or [self.base.name]
         own = {
-            (calendar.season, race["key"]): int(race["raceId"])
-            for calendar in self.calendars.values()
+            (*place, race["key"]): int(race["raceId"])
+            for place, calendar in self.calendars.items()
             if calendar.source in kept
             for race in (*(calendar.counting or ()), *calendar.races)
         }
         free = count(max(own.values(), default=0) + 1)
         ids: dict[ChosenRace, int] = {}
         for race in self.choice.races:
-            found = (own.get((race.season, race.keys.get(name))) for name in kept)
+            found = (own.get((name, race.season, race.keys.get(name, ""))) for name in kept)
             ids[race] = next(filter(None, found), 0) or next(free)
         return ids
 
@@ -183,7 +184,7 @@ class Filling:
 
     def ids_of_base(self, race: ChosenRace, kind: str) -> list[int]:
         """The ids of the rows of the base, if another source's part was chosen."""
-        kept = self.kept or {self.base.name}
+        kept = self.kept or [self.base.name]
         for part in race.others[kind]:
             if part.source in kept:
                 columns, rows = self.store.rows(part)

@@ -6,12 +6,7 @@ from pathlib import Path
 
 from racedata.loader.errors import Progress
 from racedata.loader.load import load_into, make_default_folder
-from racedata.loader.rebuild import (
-    is_behind,
-    new_database,
-    replace_from_store,
-    store_of,
-)
+from racedata.loader.rebuild import is_behind, new_database, replace_from_store, store_of
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import dumps_in, list_that_counts, put_source_list, wanted_list
 from racedata.settings import LoaderSettings
@@ -49,9 +44,9 @@ def load_unread(settings: LoaderSettings, progress: Progress) -> str:
         if not has_changed:
             new.stay()
             return ""
-        with new.store() as (store, corrected):
+        with new.store() as (store, corrections):
             put_source_list(store, wanted_list(store))
-            report = new.build(store, corrected, progress)
+            report = new.build(store, corrections, progress)
         why = "because the list of sources has changed"
         return f"{settings.database}: {report.seasons} from its store, {why}"
 

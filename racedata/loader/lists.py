@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from racedata.loader.choose import Choice
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import LIST_OF, LISTS, REFERENCE, Row
 from racedata.loader.store import Store, StoredSource
@@ -19,8 +19,8 @@ Fact = tuple[str, Value]  # a column and its value
 class MergedList:
     """A list such as drivers: the rows of the base, then those that other sources add."""
 
-    def __init__(self, name: str, rows: Iterable[Row], corrected: CorrectedRows) -> None:
-        self.name, self.corrected = name, corrected
+    def __init__(self, name: str, rows: Iterable[Row], corrections: Corrections) -> None:
+        self.name, self.corrections = name, corrections
         self.id = TABLE_BY_NAME[name].names[0]
         self.reference = REFERENCE[self.id]
         self.rows: dict[int, Row] = {}
@@ -31,7 +31,7 @@ class MergedList:
     def marks(self, row: Mapping[str, Value]) -> list[object]:
         """What identifies a row: its reference; for drivers, also birth date and surname."""
         reference = str(row[self.reference])
-        row = self.corrected.row(self.name, reference, row)
+        row = self.corrections.row(self.name, reference, row)
         marks: list[object] = [reference.lower()]
         if self.name == "drivers" and row.get("dob"):
             marks.append((row["dob"], str(row["surname"]).lower()))
@@ -83,12 +83,12 @@ class Lists:
         choice: Choice,
         sources: Sequence[StoredSource],
         base: StoredSource,
-        corrected: CorrectedRows,
+        corrections: Corrections,
     ) -> None:
         self.store, self.sources, self.base = store, sources, base
         self.kept_statuses = {text.lower(): id for text, id in store.statuses().items()}
         self.merged = {
-            name: MergedList(name, store.list_rows(base.name, name), corrected) for name in LISTS
+            name: MergedList(name, store.list_rows(base.name, name), corrections) for name in LISTS
         }
         self.ids: dict[str, dict[str, IdsOf]] = {}
         needed = self.needed(choice)

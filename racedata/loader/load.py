@@ -75,10 +75,10 @@ def load_into(
         rows_read = groups[0].stage.rows
 
         # All sources are read: the store is locked only while it changes.
-        with new.store() as (store, corrected):
-            put_all_read(store, groups, corrected, progress)
+        with new.store() as (store, corrections):
+            put_all_read(store, groups, corrections, progress)
             put_source_list(store, sources if only else after_load(wanted_list(store), sources))
-            report = new.build(store, corrected, progress)
+            report = new.build(store, corrections, progress)
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]

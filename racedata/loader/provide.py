@@ -12,7 +12,7 @@ from pathlib import Path
 
 from racedata.database import is_missing
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CorrectedRows, corrections_at, corrections_file
+from racedata.loader.corrections import Corrections, corrections_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.http import NotFetched
 from racedata.loader.load import load
@@ -67,19 +67,19 @@ def build_without_lock(path: Path, settings: LoaderSettings, progress: Progress)
         temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
         store_of(path) as store,
     ):
-        corrected = CorrectedRows(corrections_at(corrections_file(store, settings.corrections)))
+        corrections = corrections_of(store, settings.corrections)
         if is_missing(path):
             store.clear()
-            put_sample(store, corrected, progress)
+            put_sample(store, corrections, progress)
         new = folder / path.name
-        build_database(new, store, corrected, progress, only_open=settings.is_only_open)
+        build_database(new, store, corrections, progress, only_open=settings.is_only_open)
         # If the file has changed, a load has ended, and its data is better.
         if identity_of_file(str(path)) == before:
             replace_file(new, path)
 
 
-def put_sample(store: Store, corrected: CorrectedRows, progress: Progress) -> None:
+def put_sample(store: Store, corrections: Corrections, progress: Progress) -> None:
     with read(sources_read_together([SAMPLE_NAME])[0], progress) as group:
-        put_all_read(store, [group], corrected, progress)
+        put_all_read(store, [group], corrections, progress)
     put_source_list(store, [SAMPLE_NAME])
     put_next_state(store)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import Tables
@@ -58,7 +58,7 @@ def read(
 
 
 def put_all_read(
-    store: Store, groups: Sequence[ReadSources], corrected: CorrectedRows, progress: Progress
+    store: Store, groups: Sequence[ReadSources], corrections: Corrections, progress: Progress
 ) -> None:
     """Puts all that was read into the store, and closes it: before a build, because the disk may
     not have room for the stages and the new database.
@@ -85,6 +85,6 @@ def put_all_read(
                 )
             progress(f"storing {source.name}")
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-            put_whole(store, delivery, corrected)
+            put_whole(store, delivery, corrections)
         are_ids_kept |= stage.has_ids
         close()

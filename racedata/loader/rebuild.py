@@ -16,24 +16,14 @@ from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
 from racedata.loader.build import Report, build_database
 from racedata.loader.compare.changes import take_changes
 from racedata.loader.compare.tables import differences
-from racedata.loader.corrections import (
-    CorrectedRows,
-    corrections_at,
-    corrections_file,
-    remember_corrections,
-)
+from racedata.loader.corrections import Corrections, corrections_of, remember_corrections
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import replacement
 from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
-from racedata.loader.source_list import (
-    after_load,
-    after_refresh,
-    list_that_counts,
-    put_source_list,
-)
+from racedata.loader.source_list import after_load, after_refresh, list_that_counts, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
 from racedata.loader.store import (
@@ -67,7 +57,7 @@ class NewDatabase:
         self.path.unlink()
 
     @contextmanager
-    def store(self) -> Iterator[tuple[Store, CorrectedRows]]:
+    def store(self) -> Iterator[tuple[Store, Corrections]]:
         """The store, in a transaction, and the corrections: to change the store, and then `build`
         the database from it.
         """
@@ -77,8 +67,7 @@ class NewDatabase:
             with without_garbage_collection(), changed_store(database) as store:
                 if self.existing:
                     put_if_apart(self.existing, store)
-                file = corrections_file(store, self.settings.corrections)
-                yield store, CorrectedRows(corrections_at(file))
+                yield store, corrections_of(store, self.settings.corrections)
         except BaseException:
             if is_new:
                 store_path(database).unlink(missing_ok=True)
@@ -87,7 +76,7 @@ class NewDatabase:
     def build(
         self,
         store: Store,
-        corrected: CorrectedRows,
+        corrections: Corrections,
         progress: Progress,
         may_stay: bool = False,
         others: Collection[str] = (),
@@ -100,12 +89,10 @@ class NewDatabase:
         A table differs that sources fill, or one of the `others`: see compare/tables.py.
         """
         settings, old = self.settings, self.existing
-        check_stored(store, corrected)
+        check_stored(store, corrections)
         remember_corrections(store, settings.corrections)
-        put_next_state(
-            store, corrected.corrections, old.state if old and not old.is_sample else None
-        )
-        report = build_database(self.path, store, corrected, progress, old, settings.is_only_open)
+        put_next_state(store, corrections.written, old.state if old and not old.is_sample else None)
+        report = build_database(self.path, store, corrections, progress, old, settings.is_only_open)
         if may_stay:
             report = report._replace(differences=self.differences(progress, *others))
             if old and not report.differences:
@@ -161,8 +148,8 @@ def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str
     a report.
     """
     database = settings.database
-    with new_database(settings) as new, new.store() as (store, corrected):
-        report = new.build(store, corrected, progress, may_stay=True, others=["corrections"])
+    with new_database(settings) as new, new.store() as (store, corrections):
+        report = new.build(store, corrections, progress, may_stay=True, others=["corrections"])
     if not report.differences:
         return [*report.misfits, f"{database}: nothing new"]
     return [*report.lines, *report.differences, f"{database}: {report.seasons} from its store"]
@@ -242,7 +229,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     if existing.is_sample:
         sources[0] = 1, sources[0][1]._replace(is_sample=True)
     for number, source in sources:
-        put_whole(store, delivery_of(source, tables, number), CorrectedRows([]))
+        put_whole(store, delivery_of(source, tables, number), Corrections([]))
     loaded = [source.address for _, source in sources if source.is_loaded]
     # A provisional source is given by its name and address: see Source.accepts.
     asked = [

@@ -16,11 +16,7 @@ from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.in_step import bring_into_step
-from racedata.loader.memory import (
-    refusal,
-    refused_until,
-    remember,
-)
+from racedata.loader.memory import refusal, refused_until, remember
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.schedule import Expected
@@ -183,14 +179,14 @@ class SourceRefresh:
         """
         refresh, source, name = self.refresh, self.source, delivery.source.name
         with new_database(refresh.settings, refresh.sleep) as new:
-            with new.store() as (store, corrected):
+            with new.store() as (store, corrections):
                 if store.readings_by_source().get(name) != self.known_readings.get(name):
                     what = f"another program has stored records from {source.address}"
                     raise LoadError(f"{refresh.path}: {what} in the meantime; try again")
                 remarks = put_news(
                     store,
                     delivery,
-                    corrected,
+                    corrections,
                     may_be_shorter=bool(refresh.season),
                     now=source.pace.time(),
                 )
@@ -199,7 +195,7 @@ class SourceRefresh:
                 addresses = after_refresh(list_that_counts(store), asked)
                 put_source_list(store, addresses, is_read=False)
                 store.remember(source.name, delivery.notes)
-                report = new.build(store, corrected, refresh.progress, may_stay=True)
+                report = new.build(store, corrections, refresh.progress, may_stay=True)
                 self.known_readings = store.readings_by_source()
             for line in (*remarks, *report.remarks, *report.differences):
                 self.say(line)

@@ -20,13 +20,7 @@ from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import check_licences, configured, wanted_list
-from racedata.loader.sources import (
-    DEFAULT_LIST,
-    NAMES,
-    each_once,
-    sources_named,
-    whole_database,
-)
+from racedata.loader.sources import DEFAULT_LIST, NAMES, each_once, sources_named, whole_database
 from racedata.loader.threads import Threads
 from racedata.settings import LoaderSettings, argument
 

@@ -10,13 +10,7 @@ from itertools import takewhile
 
 from racedata.loader.allowed import check_licence
 from racedata.loader.same_bytes import SAMPLE_NAME
-from racedata.loader.sources import (
-    DEFAULT_LIST,
-    addresses_in,
-    each_once,
-    source_at,
-    type_at,
-)
+from racedata.loader.sources import DEFAULT_LIST, addresses_in, each_once, source_at, type_at
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 

@@ -13,7 +13,7 @@ Four doors lead to the store of a database:
 | to write: one transaction | `changed_store` | `rebuild.NewDatabase.store`: locks the folder |
 
 Only what writes makes a new file, or replaces a damaged one; whoever reads gets an empty store
-instead. A store of another version stays as it is: only `store_of` does without it.
+instead. A store of another version stays as it is: only `store_of` and memory.py do without it.
 """
 
 import json
@@ -31,6 +31,7 @@ import orjson
 
 from racedata.database import store_path
 from racedata.formats import printable
+from racedata.hints import COMMAND
 from racedata.loader.errors import LoadError
 from racedata.loader.parts import Part, Row
 from racedata.loader.replacement import copy_attributes
@@ -171,7 +172,7 @@ class Store:
         return [source for source in self.known_sources() if source.place is not None]
 
     def known_sources(self) -> list[StoredSource]:
-        """All sources that have parts, first the list's."""
+        """All sources that were read, first those in the list."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
         # the first seven columns are texts and numbers, the others 0 or 1
         return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
@@ -191,7 +192,7 @@ class Store:
         return {source.name: source.reading for source in self.known_sources()}
 
     def put_source(self, source: StoredSource) -> None:
-        """Adds or replaces a source that was read. Its place is set by `order`."""
+        """Adds or replaces a source that was read, and gives it the number of this reading."""
         self.db.execute("UPDATE store SET readings = readings + 1")
         source = source._replace(reading=self.readings)
         marks = ", ".join("?" * len(source))
@@ -377,7 +378,8 @@ def check(db: sqlite3.Connection, path: Path) -> None:
     if version != (APPLICATION_ID, STORE_VERSION):
         raise UnknownStore(
             f"{path}: exists and is not a store that this version of racedata can read; "
-            "remove it, or name another database"
+            f"remove it and run: {COMMAND} load --database FILE (the database has what counts, but "
+            "not which sources and corrections commands have chosen), or name another database"
         )
     if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         raise DamagedStore(f"{path} is damaged")

@@ -10,12 +10,7 @@ from pathlib import Path
 from racedata.database import is_missing
 from racedata.formats import counted
 from racedata.loader.choose import Choice, choose, dumps_among
-from racedata.loader.corrections import (
-    CorrectedRows,
-    add_corrections_argument,
-    corrections_at,
-    corrections_file,
-)
+from racedata.loader.corrections import add_corrections_argument, corrections_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.files.csvfile import csv_line
@@ -60,7 +55,7 @@ def source_lines(database: str) -> Iterator[str]:
 
 def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
-    with new_database(settings) as new, new.store() as (store, corrected):
+    with new_database(settings) as new, new.store() as (store, corrections):
         addresses = list_that_counts(store)
         kept = [each for each in addresses if name not in (each, *names_at(store, each))]
         if len(kept) == len(addresses):
@@ -69,7 +64,7 @@ def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]
         put_source_list(store, kept)
         if not dumps_among(store.sources()):
             raise LoadError(f"--remove {name!r}: no dump would be left; load another one first")
-        report = new.build(store, corrected, progress)
+        report = new.build(store, corrections, progress)
     hint = "; RACEDATA_SOURCES must not name it any more" if configured() else ""
     return [*report.lines, f"{settings.database}: {report.seasons}, without {name}{hint}"]
 
@@ -86,8 +81,8 @@ def part_lines(settings: LoaderSettings, race: str, kind: str) -> Iterator[str]:
         raise LoadError(f"{kind!r}: expected one of {', '.join(PARTS)}")
     season, round = map(int, match.groups())
     with store_of(Path(settings.database)) as store:
-        corrected = CorrectedRows(corrections_at(corrections_file(store, settings.corrections)))
-        choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
+        corrections = corrections_of(store, settings.corrections)
+        choice = choose(store.sources(), store.calendars(), store.parts(), corrections.calendar)
         parts = list(parts_in(choice, season, round, kind))
         if not parts:
             raise LoadError(f"{race}: no source has {kind}; expected a race of which one has them")

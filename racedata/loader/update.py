@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from racedata.formats import abridged, timestamp
-from racedata.loader.choose import ChosenRace, choose
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.choose import ChosenRace, choose, may_be_short
+from racedata.loader.corrections import Corrections
 from racedata.loader.delivery import OWN_ID, Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.matching import (
@@ -36,7 +36,7 @@ KEYS = {
 
 
 def checked_calendars(
-    calendars: Iterable[Calendar], corrected: CorrectedRows, place: str
+    calendars: Iterable[Calendar], corrections: Corrections, place: str
 ) -> Iterator[Calendar]:
     """The same calendars. Raises LoadError for what cannot be in one, unless a correction mends it.
 
@@ -44,31 +44,31 @@ def checked_calendars(
     are wrong.
     """
     for calendar in calendars:
-        if fault := fault_in_calendar(calendar, corrected):
-            is_own = fault_in_calendar(calendar, CorrectedRows([]))
-            raise LoadError(f"{place if is_own else corrected.file}: {fault}")
+        if fault := fault_in_calendar(calendar, corrections):
+            is_own = fault_in_calendar(calendar, Corrections([]))
+            raise LoadError(f"{place if is_own else corrections.file}: {fault}")
         yield calendar
 
 
-def check_stored(store: Store, corrected: CorrectedRows) -> None:
+def check_stored(store: Store, corrections: Corrections) -> None:
     """Raises LoadError if a stored calendar is wrong by now, with other corrections."""
     for source in store.sources():
         stored = store.calendars(source.name)
         calendars = (Calendar(each.season, each.counting or each.races, True) for each in stored)
-        for _ in checked_calendars(calendars, corrected, source.address):
+        for _ in checked_calendars(calendars, corrections, source.address):
             pass
 
 
-def fault_in_calendar(calendar: Calendar, corrected: CorrectedRows) -> str:
+def fault_in_calendar(calendar: Calendar, corrections: Corrections) -> str:
     """A date outside of the season, or a race given twice, in words; empty if there is none."""
-    year, races = calendar.season, corrected.calendar(calendar.season, calendar.races)
+    year, races = calendar.season, corrections.calendar(calendar.season, calendar.races)
     # The sessions of a race in early January may be in December.
     first, last = f"{year - 1}-12-01", f"{year}-12-31"
     for race in races:
         dates = {"": race["date"]}
         for row in race["sessions"]:
             key = f"{year}/{race['round']}/{row['session']}"
-            date = corrected.row("sessions", key, row)["date"]
+            date = corrections.row("sessions", key, row)["date"]
             dates[f"{row['session']} of "] = date or first
         for what, date in dates.items():
             if not (first if what else f"{year}-01-01") <= date <= last:
@@ -89,14 +89,14 @@ def fault_in_calendar(calendar: Calendar, corrected: CorrectedRows) -> str:
     return ""
 
 
-def put_whole(store: Store, delivery: Delivery, corrected: CorrectedRows) -> None:
+def put_whole(store: Store, delivery: Delivery, corrections: Corrections) -> None:
     """Replaces all that a source has said. Raises LoadError for a wrong calendar."""
     source = delivery.source
     store.forget(source.name)
     store.put_source(source)
     keys: dict[tuple[int, int], str] = {}
     fetched_at = None if source.is_loaded else source.read_at
-    for calendar in checked_calendars(delivery.calendars, corrected, source.address):
+    for calendar in checked_calendars(delivery.calendars, corrections, source.address):
         new = calendar_of(source.name, calendar, None, fetched_at)
         keys |= {(new.season, race["round"]): race["key"] for race in new.races}
         store.put_calendar(new)
@@ -118,7 +118,7 @@ def put_lists(store: Store, delivery: Delivery) -> None:
 def put_news(
     store: Store,
     delivery: Delivery,
-    corrected: CorrectedRows,
+    corrections: Corrections,
     may_be_shorter: bool,
     now: datetime,
 ) -> list[str]:
@@ -131,8 +131,8 @@ def put_news(
     store.put_source(source)
     incomplete: list[str] = []  # calendars
     missing: list[str] = []
-    calendars = list(checked_calendars(delivery.calendars, corrected, delivery.source.address))
-    served = served_calendars(store, corrected, {each.season for each in calendars})
+    calendars = list(checked_calendars(delivery.calendars, corrections, delivery.source.address))
+    served = served_calendars(store, corrections, {each.season for each in calendars})
     keys: dict[tuple[int, int], str] = {}
     for calendar in calendars:
         before = store.calendar(source.name, calendar.season)
@@ -252,7 +252,7 @@ def without_shorter(
     left out, because they are shorter than before.
 
     `keys` are by season and round. `had` has the entrants, by season, key and kind. The results of
-    a race come before its fastest laps: with results, these may be shorter.
+    a race come before its fastest laps.
     """
     kept: list[tuple[str, Part, str | None]] = []
     shorter: list[str] = []
@@ -262,10 +262,8 @@ def without_shorter(
         if key is None:
             continue
         of_race = (part.season, key)
-        # A source may leave out the fastest lap of a driver who completed one lap.
-        may_be_shorter = part.kind == "fastest_laps" and of_race in with_results
         is_shorter = part.entrants < had.get((*of_race, part.kind), 0)
-        if is_shorter and not (may_be_shorter or part.kind == "entries"):
+        if is_shorter and not may_be_short(part.kind, of_race in with_results):
             shorter.append(f"{part.kind} of {part.season}/{part.round} {key}")
             continue
         if part.kind == "results":
@@ -284,11 +282,11 @@ def all_races(calendar: StoredCalendar | None) -> list[dict[str, Any]]:
 
 
 def served_calendars(
-    store: Store, corrected: CorrectedRows, seasons: Collection[int]
+    store: Store, corrections: Corrections, seasons: Collection[int]
 ) -> dict[int, list[ChosenRace]]:
     """The calendars of these seasons that count, with the results that count."""
     results = store.parts(kind="results")
-    choice = choose(store.sources(), store.calendars(), results, corrected.calendar, seasons)
+    choice = choose(store.sources(), store.calendars(), results, corrections.calendar, seasons)
     calendars: dict[int, list[ChosenRace]] = {}
     for race in choice.races:
         calendars.setdefault(race.season, []).append(race)

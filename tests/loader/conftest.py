@@ -23,7 +23,7 @@ from support.releases import answers_of_release, released
 from support.stores import put
 
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CORRECTIONS, CorrectedRows
+from racedata.loader.corrections import CORRECTIONS, Corrections
 from racedata.loader.load import load
 from racedata.loader.store import Store
 
@@ -44,7 +44,7 @@ def rows(store, tmp_path):
             put(store, *deliveries)
         path = tmp_path / "rows.db"
         path.unlink(missing_ok=True)
-        build_database(path, store, CorrectedRows([]), lambda text: None)
+        build_database(path, store, Corrections([]), lambda text: None)
         return select(path, sql)
 
     return rows

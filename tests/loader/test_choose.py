@@ -7,7 +7,7 @@ from support.stores import a_race, a_source, an_api, stored_calendar, stored_par
 
 from racedata.loader.choose import choose
 from racedata.loader.correction_lines import Correction, Line
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -195,15 +195,16 @@ def test_the_calendar_of_a_season_is_that_of_the_first_source_that_has_one():
     assert races[1].name == "Prix 1"
 
 
-def test_a_calendar_that_may_not_count_only_says_which_race_is_which():
+@pytest.mark.parametrize(("source", "facts"), [(API, {"counting": None}), (OPENF1, {})])
+def test_a_calendar_that_may_not_count_only_says_which_race_is_which(source, facts):
     calendars = [
-        stored_calendar("openf1", a_race(1), a_race(2), counting=None),
+        stored_calendar(source.name, a_race(1), a_race(2), **facts),
         stored_calendar("dump", a_race(1)),
     ]
-    choice = chosen([OPENF1, DUMP], calendars, [stored_part("openf1", 1)])
+    choice = chosen([source, DUMP], calendars, [stored_part(source.name, 1)])
     assert [race.label for race in choice.races] == ["2023/1 Grand Prix 1"]
-    assert choice.races[0].parts["results"].source == "openf1"
-    assert chosen([OPENF1], calendars[:1]).races == []
+    assert choice.races[0].parts["results"].source == source.name
+    assert chosen([source], calendars[:1]).races == []
 
 
 def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_does_not_count():
@@ -328,7 +329,7 @@ def test_the_start_is_of_the_same_date_after_dates_are_corrected():
     line = Line(
         "x.csv", Correction("races", "2023/1", "date", "2023-01-14", "2023-01-15", "a test")
     )
-    correct = CorrectedRows([line]).calendar
+    correct = Corrections([line]).calendar
     sources = [a_source("s1", place=1), a_source("s2", place=2)]
     calendars = [stored_calendar("s1", own), stored_calendar("s2", other)]
     (race,) = chosen(sources, calendars, (), correct).races

@@ -21,7 +21,7 @@ from support.stores import (
 )
 
 from racedata.loader.choose import choose
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.errors import LoadError
 from racedata.loader.fill import Filling
 from racedata.loader.stage import staged
@@ -67,10 +67,10 @@ def test_statuses_keep_their_ids_when_sources_come_and_go(store, rows):
 def lists_of(store, *deliveries):
     """What the lists of sources become, after deliveries."""
     put(store, *deliveries)
-    corrected = CorrectedRows([])
-    choice = choose(store.sources(), store.calendars(), store.parts(), corrected.calendar)
+    corrections = Corrections([])
+    choice = choose(store.sources(), store.calendars(), store.parts(), corrections.calendar)
     with staged(lambda text: None) as stage:
-        return Filling(stage, store, choice, corrected).lists
+        return Filling(stage, store, choice, corrections).lists
 
 
 def driver(reference, **facts):

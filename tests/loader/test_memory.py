@@ -66,7 +66,7 @@ def test_a_store_of_another_version_stays_as_it_is_and_fails_before_anything_is_
     memory.remember(database, ONE[0], {"release": 3})
     changed(store_path(database), "PRAGMA user_version = 2")
     before = store_path(database).read_bytes()
-    said = "exists and is not a store that this version of racedata can read; remove it"
+    said = "exists and is not a store that this version of racedata can read; remove it and run: "
     assert_refused("http://127.0.0.1:1/dump.zip", database, said)
     refresh = racedata("refresh", "--from", "http://127.0.0.1:1/f1", "--database", database)
     assert said in refresh.stderr

@@ -8,7 +8,7 @@ from support import SAMPLE
 from support.loads import changed, edited, rows_of, select
 
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import OF_CAR, PARTS, Part, Tables, as_parts, columns_of
 from racedata.loader.rebuild import take_apart
@@ -77,7 +77,7 @@ def taken_apart(database, new):
     with closing(Store(":memory:")) as store:
         with closing(ExistingDatabase(database)) as existing:
             take_apart(existing, store)
-        build_database(new, store, CorrectedRows([]), lambda text: None)
+        build_database(new, store, Corrections([]), lambda text: None)
     return new
 
 

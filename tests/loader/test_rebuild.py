@@ -29,7 +29,7 @@ from support.stores import a_calendar, a_delivery, a_race, a_source, put, result
 
 from racedata.database import store_path
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.in_step import bring_into_step
 from racedata.loader.rebuild import is_behind, new_database, put_if_apart, take_apart
@@ -129,7 +129,7 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
         names = [source.name for source in store.sources()]
         assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
         assert store.statuses() == dict(select(database, "SELECT status, statusId FROM status"))
-        build_database(database.with_name("again.db"), store, CorrectedRows([]), lambda text: None)
+        build_database(database.with_name("again.db"), store, Corrections([]), lambda text: None)
     assert rows_of(database.with_name("again.db")) == before
     assert store_path(database).exists()
 
@@ -150,7 +150,7 @@ def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_o
     store_path(database).unlink()
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
         take_apart(existing, store)
-        build_database(database.with_name("again.db"), store, CorrectedRows([]), lambda text: None)
+        build_database(database.with_name("again.db"), store, Corrections([]), lambda text: None)
     after = rows_of(database.with_name("again.db"))
     assert [name for name in before if after[name] != before[name]] == []
 

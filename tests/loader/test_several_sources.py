@@ -205,12 +205,12 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CORRECTIONS, CorrectedRows, corrections_at
+from racedata.loader.corrections import CORRECTIONS, Corrections, corrections_at
 from racedata.loader.sources import addresses_in, each_once
 from racedata.loader.store import Store
 with closing(Store(Path(sys.argv[1]))) as store:
-    corrected = CorrectedRows(corrections_at(CORRECTIONS))
-    build_database(Path(sys.argv[2]), store, corrected, lambda text: None)
+    corrections = Corrections(corrections_at(CORRECTIONS))
+    build_database(Path(sys.argv[2]), store, corrections, lambda text: None)
 """
     dumps = []
     for seed in "12":  # of the order of sets

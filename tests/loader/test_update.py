@@ -20,7 +20,7 @@ from support.stores import (
 )
 
 from racedata.loader.correction_lines import Correction, Line
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.errors import LoadError
 from racedata.loader.update import keyed, put_news
 
@@ -35,8 +35,8 @@ SAID = [CALENDAR, results(1, "hill", "clark"), results(2, "clark", "hill")]
 
 def news(store, delivery, may_be_shorter=False, now=NOW, corrections=()):
     """Puts news. Returns the lines that say what was not added."""
-    corrected = CorrectedRows(corrections)
-    said = put_news(store, delivery, corrected, may_be_shorter, datetime.fromisoformat(now))
+    corrections = Corrections(corrections)
+    said = put_news(store, delivery, corrections, may_be_shorter, datetime.fromisoformat(now))
     in_order(store, delivery.source.name)
     return said
 

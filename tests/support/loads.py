@@ -20,7 +20,7 @@ from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, store_path, write_
 from racedata.loader import load
 from racedata.loader.build import build_database
 from racedata.loader.correct import apply_corrections
-from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
+from racedata.loader.corrections import CORRECTIONS, HEADER, Corrections, corrections_at
 from racedata.loader.delivery import delivery_of
 from racedata.loader.parts import Tables
 from racedata.loader.signals import END_SIGNALS
@@ -132,10 +132,10 @@ def built_with_corrections(database: Path) -> Path:
             apply_corrections(stage, corrections_at(file))
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-        put_whole(store, delivery, CorrectedRows([]))
+        put_whole(store, delivery, Corrections([]))
         put_source_list(store, [source.address])
-        corrected = CorrectedRows(corrections_at(CORRECTIONS))
-        build_database(database, store, corrected, lambda text: None)
+        corrections = Corrections(corrections_at(CORRECTIONS))
+        build_database(database, store, corrections, lambda text: None)
     backwards.unlink()
     return database
 

@@ -10,7 +10,7 @@ from support.loads import select
 from support.stores import a_calendar, a_delivery, a_race, a_source, put
 
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.parts import Part
 from racedata.loader.store import Store
 
@@ -47,7 +47,7 @@ def states(tmp_path):
                     for source, parts in (("one", one), ("two", other))
                 ),
             )
-            build_database(path, store, CorrectedRows([]), lambda text: None)
+            build_database(path, store, Corrections([]), lambda text: None)
         found = select(path, "SELECT key, columnName, state FROM discrepancies")
         return {(key.split("/", 2)[2], column): state for key, column, state in found}
 

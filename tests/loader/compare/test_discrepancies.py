@@ -20,7 +20,7 @@ from support.stores import a_calendar, a_delivery, a_race, a_source, put, result
 
 from racedata.loader.build import build_database
 from racedata.loader.compare.discrepancies import RESOLVED
-from racedata.loader.corrections import CORRECTIONS, HEADER, CorrectedRows, corrections_at
+from racedata.loader.corrections import CORRECTIONS, HEADER, Corrections, corrections_at
 from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
 from racedata.loader.parts import Part
@@ -58,7 +58,7 @@ def discrepancies(path):
 def found_in(store, folder, corrections=None):
     """The discrepancies of a store: what each source says about a fact, and its state."""
     path = folder / f"{random.randrange(1 << 60)}.db"
-    build_database(path, store, CorrectedRows(corrections_at(corrections)), lambda text: None)
+    build_database(path, store, Corrections(corrections_at(corrections)), lambda text: None)
     return discrepancies(path)
 
 

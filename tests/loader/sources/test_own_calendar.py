@@ -6,7 +6,7 @@ from support.loads import changed, rows_of, select
 from support.stores import READ_AT, a_source, in_order
 
 from racedata.loader.build import build_database
-from racedata.loader.corrections import CorrectedRows
+from racedata.loader.corrections import Corrections
 from racedata.loader.delivery import Delivery
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import take_apart
@@ -30,9 +30,9 @@ def test_practice_times_join_the_calendar_of_the_others(database, store, tmp_pat
     calendar, parts, lists = said
     source = a_source("timing", checksum=None, is_loaded=False, is_provisional=True)
     of_parts = [(part, READ_AT) for part in parts]
-    put_whole(store, Delivery(source, [calendar], of_parts, lists), CorrectedRows([]))
+    put_whole(store, Delivery(source, [calendar], of_parts, lists), Corrections([]))
     in_order(store, "timing")
-    build_database(tmp_path / "x.db", store, CorrectedRows([]), lambda text: None)
+    build_database(tmp_path / "x.db", store, Corrections([]), lambda text: None)
     assert times and rows_of(tmp_path / "x.db") == before
     kinds = "SELECT kind FROM origins JOIN sources USING (sourceId) WHERE name = 'timing'"
     assert select(tmp_path / "x.db", kinds) == [("practice",)]
