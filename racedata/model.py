@@ -44,12 +44,16 @@ class Session(NamedTuple):
     label: str
     group: str  # the name by which calendars choose it; KIND_BY_GROUP has its records
     minutes: int  # its usual duration
+    seasons: range = range(10_000)  # in which races have the key
 
 
 RACE = Session("race", "", "Race", "race", 120)
-SPRINT_QUALIFYING = Session("sq", "SprintQualifying", "Sprint Qualifying", "sprintqualifying", 45)
-# its name in 2023
-SHOOTOUT = SPRINT_QUALIFYING._replace(key="SprintShootout", label="Sprint Shootout")
+SHOOTOUT = Session(
+    "sq", "SprintShootout", "Sprint Shootout", "sprintqualifying", 45, range(2023, 2024)
+)
+SPRINT_QUALIFYING = SHOOTOUT._replace(
+    key="SprintQualifying", label="Sprint Qualifying", seasons=range(2024, 10_000)
+)
 SESSIONS = (
     Session("fp1", "FirstPractice", "Practice 1", "practice", 60),
     Session("fp2", "SecondPractice", "Practice 2", "practice", 60),
