@@ -57,7 +57,7 @@ class Notes:
         return self.note(kind, record["key"], column, said)
 
     def of_discrepancy(self, record: Json) -> Note:
-        said = sources_in_words(record, self.ask.names, " has ")
+        said = sides_in_words(record, self.ask.names, " has ")
         return self.note(record["kind"], record["key"], record["column"], f"{said}.")
 
     def note(self, kind: str, key: str, column: str, said: str) -> Note:
@@ -107,7 +107,7 @@ class Notes:
         ]
 
 
-def sources_in_words(discrepancy: Json, names: words.Names, verb: str = " ") -> str:
+def sides_in_words(discrepancy: Json, names: words.Names, verb: str = " ") -> str:
     """What each source has: `jolpica has 12, f1db has 11`."""
     column = discrepancy["column"]
     return ", ".join(
