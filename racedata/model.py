@@ -44,12 +44,16 @@ class Session(NamedTuple):
     label: str
     group: str  # the name by which calendars choose it; KIND_BY_GROUP has its records
     minutes: int  # its usual duration
+    seasons: range = range(10_000)  # in which races have the key
 
 
 RACE = Session("race", "", "Race", "race", 120)
-SPRINT_QUALIFYING = Session("sq", "SprintQualifying", "Sprint Qualifying", "sprintqualifying", 45)
-# its name in 2023
-SHOOTOUT = SPRINT_QUALIFYING._replace(key="SprintShootout", label="Sprint Shootout")
+SHOOTOUT = Session(
+    "sq", "SprintShootout", "Sprint Shootout", "sprintqualifying", 45, range(2023, 2024)
+)
+SPRINT_QUALIFYING = SHOOTOUT._replace(
+    key="SprintQualifying", label="Sprint Qualifying", seasons=range(2024, 10_000)
+)
 SESSIONS = (
     Session("fp1", "FirstPractice", "Practice 1", "practice", 60),
     Session("fp2", "SecondPractice", "Practice 2", "practice", 60),
@@ -494,6 +498,8 @@ KINDS = {
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.in_table)
 STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS)
 FASTEST_LAP = tuple(column.name for column in KINDS["fastest_laps"].facts)  # columns of results
+# By table and column: the kind of a value that is of another kind than the rest of its row.
+OTHER_KINDS = {("results", column): "fastest_laps" for column in FASTEST_LAP}
 # By the name of the endpoint.
 API_ENDPOINTS = {table.endpoint: table for table in TABLES if table.endpoint}
 KIND_BY_ENDPOINT = {kind.endpoint: kind for kind in KINDS.values() if kind.endpoint}

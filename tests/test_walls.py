@@ -273,7 +273,7 @@ MAY_NOT_IMPORT = {
     ),
     "racedata.service.content": WEB | FILES | SQL,  # it gets rows and the catalogue
     "racedata.service.endpoints": WEB | FILES | SQL,
-    **dict.fromkeys(sorted(PAGES), WEB | FILES),  # they ask the endpoints
+    **dict.fromkeys(sorted(PAGES), WEB | FILES),  # they get an Ask
     "racedata.service.pages.ask": WEB | FILES | SQL,  # it gets endpoints
     "racedata.service.pages.rendering": WEB | FILES | SQL,  # it gets facts
     "racedata.service.pages.resources": FILES | SQL,

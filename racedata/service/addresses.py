@@ -140,10 +140,9 @@ class Grammar:
             raise self.unknown("An address may contain only ASCII characters")
         path, ending = split_ending(path.lower())  # in any letter case (D1)
         if ending not in ENDINGS:
-            raise self.unknown(
-                f"{ending[:50]!r} is not an ending; expected {JSON}, {CSV}, {ICS} for races or "
-                f"{ATOM} for changes"
-            )
+            *others, last = map(self.with_its_endpoints, ENDINGS)
+            expected = f"{', '.join(others)} or {last}"
+            raise self.unknown(f"{ending[:50]!r} is not an ending; expected {expected}")
         season, round, front, rest = split_front(path)
         if not rest:
             self.check_ending("races", ending)
@@ -194,12 +193,20 @@ class Grammar:
     def check_ending(self, endpoint: str, ending: str) -> None:
         """Raises UnknownAddress if no address of the endpoint has this ending."""
         if ending not in self.endpoints[endpoint].endings:
-            others = [name for name, rules in self.endpoints.items() if ending in rules.endings]
+            others = self.endpoints_with(ending)
             raise UnknownAddress(
                 f"{endpoint} does not accept the ending {ending}, "
                 f"which is only for {', '.join(others)}. "
                 f"Try {self.base}/2023/{others[0]}{ending}."
             )
+
+    def endpoints_with(self, ending: str) -> list[str]:
+        return [name for name, rules in self.endpoints.items() if ending in rules.endings]
+
+    def with_its_endpoints(self, ending: str) -> str:
+        """An ending, and the endpoints that accept it if not all do."""
+        names = self.endpoints_with(ending)
+        return ending if [*self.endpoints] == names else f"{ending} for {', '.join(names)}"
 
     def check_rules(self, endpoint: str, season: Season | None, filters: Iterable[str]) -> None:
         """Raises RefusedAddress if the endpoint refuses a filter or needs a season."""

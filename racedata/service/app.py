@@ -69,6 +69,7 @@ def finished(
         finish()
     except Exception as error:
         answer_unexpected(req, resp, error, {})
+    # The last steps of Falcon's App, which came too early for this answer.
     assert resp.data is not None
     resp.content_length = len(resp.data)
     start_response(str(resp.status), [*resp.headers.items()])

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from sqlite3 import Row
 
 from racedata.licences import SOURCES
-from racedata.model import KINDS
+from racedata.model import OTHER_KINDS
 from racedata.service.queries import Where
 from racedata.service.snapshot import Snapshot
 
@@ -17,13 +17,10 @@ Races = Collection[int] | None
 
 
 def where_about(column: str, kinds: Collection[str], races: Races) -> Where:
-    """The conditions for rows about these records. The column has their kind or their table.
-
-    The fastest laps are in the rows of the results.
-    """
-    in_tables = [kind.name for kind in KINDS.values() if kind.in_table in kinds]
+    """The conditions for rows about these records. The column has their kind or their table."""
+    in_rows = {kind for (table, _), kind in OTHER_KINDS.items() if table in kinds}
     where = Where()
-    where.among(column, {*kinds, *in_tables})
+    where.among(column, {*kinds, *in_rows})
     if races is not None:
         where.among("raceId", races)
     return where

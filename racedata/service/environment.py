@@ -1,19 +1,19 @@
 """What the worker and the application agree on beyond WSGI: bodies, slow answers, and keys in the
 environment.
 
-The application (app.py) returns a body to the worker (worker.py): a SlowBody, a FileBody, or, if
-the answer is ready, any other iterable of bytes.
+The application gives the worker a body: a SlowBody, a FileBody, or, if the answer is ready, any
+other iterable of bytes. An answer with the status 200 that is not cached is slow if its `limit`,
+given or by default, is above 100, or if it is a calendar or an HTML page. Who calls whom:
 
-An answer with the status 200 that is not cached is slow if its `limit`, given or by default, is
-above 100, or if it is a calendar or an HTML page:
+    worker.answer → app.App → Falcon → caching.respond: leaves it UNFINISHED, or 503 if IS_BUSY
+    worker.answer ← app.App, after all middleware: a SlowBody
+    worker.do_in_thread → worker.complete → SlowBody → app.finished → `finish` of caching.respond
+    worker.handle_events → worker.send, when the thread is done
 
-1. It passes all middleware UNFINISHED, and the application returns a SlowBody.
-2. One thread of each worker makes the slow answers, one after the other, while other clients are
-   served. These wait at most for one SQL statement of a slow answer, because all share the
-   connection (snapshot.py): for 27 ms, with full data.
-3. While a hundred are waiting in a worker, it sets IS_BUSY, and further ones are refused (503).
-4. If a client closes its connection, or only its sending side, while it waits for a slow answer,
-   the answer is dropped.
+One thread of each worker makes the slow answers, one after the other, while other clients are
+served. These wait at most for one SQL statement of a slow answer, because all share the connection
+(snapshot.py): for 27 ms, with full data. A worker IS_BUSY while a hundred wait in it. If a client
+closes its connection, or only its sending side, while it waits, worker.drop drops its answer.
 """
 
 import os

@@ -4,13 +4,15 @@ SQL text consists of constants only; values are always bound. HTTP and the JSON 
 belong here. What only pages show is in pages/page_queries.py and pages/career_queries.py.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from sqlite3 import Row
+from typing import Any
 
-from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, Table
+from racedata.model import KINDS, OTHER_KINDS, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
@@ -349,24 +351,26 @@ def discrepancy_counts(
     return len(rows), rows[offset : offset + limit]
 
 
-def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Row]:
+def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Where the records of a kind are from, by raceId: the source, when it said so, whether they
     are provisional, and how many of their values are corrected and disputed.
     """
-    marks, laps = (", ".join("?" * len(each)) for each in (races, FASTEST_LAP))
+    among = f"raceId IN ({', '.join('?' * len(races))})"
+    corrections = f"SELECT raceId, tableName, columnName FROM corrections WHERE {among}"
+    corrected = Counter(
+        race
+        for race, table, column in data.rows(corrections, races)
+        if OTHER_KINDS.get((table, column), table) == kind
+    )
     rows = data.rows(
         f"""SELECT raceId, name AS source, ifnull(fetchedAt, readAt) AS readAt, isProvisional,
-                (SELECT count(*) FROM corrections
-                 WHERE corrections.raceId = origins.raceId AND tableName = ?
-                 AND (tableName = 'results' AND columnName IN ({laps}))
-                     = (kind = 'fastest_laps')) AS corrected,
                 (SELECT count(*) FROM discrepancies WHERE discrepancies.raceId = origins.raceId
                  AND discrepancies.kind = origins.kind AND state = 'open') AS disputed
             FROM origins JOIN sources USING (sourceId)
-            WHERE kind = ? AND raceId IN ({marks})""",
-        (TABLE_OF[kind].name, *FASTEST_LAP, kind, *races),
+            WHERE kind = ? AND {among}""",
+        (kind, *races),
     )
-    return {row["raceId"]: row for row in rows}
+    return {row["raceId"]: {**row, "corrected": corrected[row["raceId"]]} for row in rows}
 
 
 def ids_of_sources(

@@ -21,6 +21,8 @@ TimeFormat = Callable[[int, int | None], str]
 Objects = Mapping[int, Json]  # JSON objects by their id in the database
 
 SESSION_BY_KEY = {session.key: session for session in SESSIONS}  # by its key in a race
+# In the order of answers, in which the sprint is before its qualifying.
+SCHEDULED = sorted(SESSIONS, key=lambda session: session.group == "sprintqualifying")
 
 
 class Texts(dict[int, str]):
@@ -132,19 +134,13 @@ def race(row: AnyRow, circuits: Objects) -> Json:
 
 def schedule(year: int, rows: Mapping[str, AnyRow], has_sprint: bool) -> Json:
     """The sessions of a weekend other than the race, from their rows by name."""
-    sessions = {
+    found: dict[str, Json | None] = {
         name: json_object(date=row["date"], time=utc(row["time"])) for name, row in rows.items()
     }
+    # Even if it is empty: clients request a sprint only if they see its key (D27).
+    found["sprint"] = found.get("sprint", {}) if has_sprint else None
     return json_object(
-        FirstPractice=sessions.get("fp1"),
-        SecondPractice=sessions.get("fp2"),
-        ThirdPractice=sessions.get("fp3"),
-        Qualifying=sessions.get("quali"),
-        # Always present on a sprint weekend, even if empty: clients request a sprint only if they
-        # see this key.
-        Sprint=sessions.get("sprint", {}) if has_sprint else None,  # D27
-        SprintShootout=sessions.get("sq") if year == 2023 else None,
-        SprintQualifying=sessions.get("sq") if year > 2023 else None,
+        **{each.key: found.get(each.name) for each in SCHEDULED if year in each.seasons}
     )
 
 

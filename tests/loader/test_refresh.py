@@ -339,7 +339,7 @@ def test_nor_does_one_whose_json_is_too_deep_for_a_message(api, behind, complete
     deep = b'{"MRData":{"limit":' + b"[" * 1000 + b"]" * 1000 + b"}}"
     with (
         served(lambda path: (200, {}, deep)) as server,
-        pytest.raises(LoadError, match="^maximum recursion depth exceeded"),
+        pytest.raises(LoadError, match=r"^maximum recursion depth exceeded"),
     ):
         refreshed(behind, server.url, api.url)
     assert rows_of(behind) == rows_of(complete)

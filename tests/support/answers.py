@@ -16,7 +16,7 @@ from racedata.service.app import create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.resources import PAGES
+from racedata.service.pages.resources import CURRENT, FILES, PAGES
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
@@ -70,18 +70,12 @@ def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:
     return {address: app.get(address, headers={"Host": "localhost"}).body for address in addresses}
 
 
-# The routes that no program needs, besides those with parameters.
-OF_PEOPLE = {
-    *("/current", "/current/last", "/current/next", "/data", "/discrepancies", "/changes"),
-    *("/find", "/seasons", "/records", "/drivers", "/constructors", "/circuits"),
-    *("/icon.svg", "/card.png", "/manifest.webmanifest"),
-}
-
-
 def routes_of_programs(app: webtest.TestApp) -> set[str]:
+    """All routes but those of pages and files that no program needs."""
+    of_people = {*(page.route for page in PAGES), *CURRENT, *FILES} - {"/", "/docs", "/llms.txt"}
     routes: set[str] = app.app.routes
-    assert routes > OF_PEOPLE
-    return {route for route in routes - OF_PEOPLE if "{" not in route}
+    assert routes > of_people
+    return routes - of_people
 
 
 def request(app: webtest.TestApp, **environ: Any) -> webtest.TestResponse:

@@ -1,7 +1,8 @@
 """Queries for careers: what a driver, a constructor or a circuit has done, counted.
 
 A start, a win, a title and so on are here what they are in the views of schema.sql. The tables are
-read, because they have indexes on ids. Other queries are in page_queries.py and queries.py.
+read: from the views, which join them all, the page at `/records` would take a quarter longer. Other
+queries are in page_queries.py and queries.py.
 """
 
 from collections.abc import Iterator, Mapping

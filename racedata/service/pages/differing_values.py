@@ -13,7 +13,7 @@ from racedata.service.content import LIST_BY_KEY
 from racedata.service.news import by_subject, lines_of, title_of
 from racedata.service.pages import page_queries
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.notes import OPEN, in_order, sources_in_words
+from racedata.service.pages.notes import OPEN, in_order, sides_in_words
 from racedata.service.request import ALL
 
 # With more, the pages would be longer than 15 KB compressed.
@@ -93,7 +93,7 @@ def doubt(record: Json, names: Mapping[str, str], entrants: words.Names) -> Doub
         names[link] if link else record["key"],
         link,
         record if "round" in record else None,
-        sources_in_words(record, entrants),
+        sides_in_words(record, entrants),
     )
 
 

@@ -64,7 +64,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         words = [similar.get(word, word) for word in words]
         found = names.find(words)
     return {
-        "query": query,
+        "searched": query,
         "similar": similar,
         "found": found,
         "has_all": all(with_all(each.names, words) for each in found),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from racedata.formats import Json
-from racedata.model import FASTEST_LAP, KINDS, SESSIONS
+from racedata.model import KINDS, OTHER_KINDS, SESSIONS
 from racedata.service import words
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
@@ -47,9 +47,8 @@ class Notes:
         ]
 
     def of_correction(self, record: Json) -> Note:
-        kind, column = record["table"], record["column"]
-        if kind == "results" and column in FASTEST_LAP:
-            kind = "fastest_laps"
+        table, column = record["table"], record["column"]
+        kind = OTHER_KINDS.get((table, column)) or table
         now, before = (
             words.value_in_words(column, record.get(name, "none"), self.ask.names)
             for name in ("value", "sourceValue")
@@ -58,7 +57,7 @@ class Notes:
         return self.note(kind, record["key"], column, said)
 
     def of_discrepancy(self, record: Json) -> Note:
-        said = sources_in_words(record, self.ask.names, " has ")
+        said = sides_in_words(record, self.ask.names, " has ")
         return self.note(record["kind"], record["key"], record["column"], f"{said}.")
 
     def note(self, kind: str, key: str, column: str, said: str) -> Note:
@@ -108,7 +107,7 @@ class Notes:
         ]
 
 
-def sources_in_words(discrepancy: Json, names: words.Names, verb: str = " ") -> str:
+def sides_in_words(discrepancy: Json, names: words.Names, verb: str = " ") -> str:
     """What each source has: `jolpica has 12, f1db has 11`."""
     column = discrepancy["column"]
     return ", ".join(

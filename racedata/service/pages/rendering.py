@@ -6,7 +6,6 @@ What a page shows is in the module of the same name, such as race.py.
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
@@ -59,11 +58,6 @@ def in_words(utc: str) -> str:
     return f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in utc else "")
 
 
-def short_race_name(race: str) -> str:
-    """The name of a race in a list of races: `Monaco` for the Monaco Grand Prix."""
-    return race.removesuffix(" Grand Prix")
-
-
 class Named(NamedTuple):
     """A driver or constructor in a cell: an id, which the link has, and a name."""
 
@@ -97,34 +91,8 @@ def entrant_cell(
     asterisk: Asterisk | None,
 ) -> Markup:
     colour = colour_in(constructors[0].id, season) if constructors else None
-    return macro("entrant_cell", root, colour, driver, constructors, asterisk)
-
-
-def surnames(drivers: Iterable[Json], root: str) -> Markup:
-    """The surnames of drivers, as links."""
-    links = [surname_link(each["driverId"], each["familyName"], root) for each in drivers]
-    return Markup(", ").join(links)
-
-
-@lru_cache(4096)  # the page of a constructor has the same drivers many times
-def surname_link(id: str, name: str, root: str) -> Markup:
-    return macro("surname_link", root, id, name)
-
-
-def short_link(race: Json, root: str) -> Markup:
-    """The short name of a race, as a link."""
-    return race_link(race["season"], race["round"], short_race_name(race["raceName"]), root)
-
-
-@lru_cache(4096)
-def race_link(season: str, round: str, name: str, root: str) -> Markup:
-    return macro("short_link", root, season, round, name)
-
-
-def macro(name: str, *arguments: object) -> Markup:
-    """What a macro of macros.html makes."""
-    module: Any = TEMPLATES.get_template("macros.html").module
-    return Markup(getattr(module, name)(*arguments))
+    macros: Any = TEMPLATES.get_template("macros.html").module
+    return Markup(macros.entrant_cell(root, colour, driver, constructors, asterisk))
 
 
 TEMPLATES = Environment(
@@ -144,8 +112,6 @@ TEMPLATES.filters.update(
     in_words=in_words,
     number="{:,}".format,
     place=place_of,
-    short_link=short_link,
-    surnames=surnames,
 )
 
 
