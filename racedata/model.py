@@ -499,7 +499,7 @@ RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.in_table)
 STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS)
 FASTEST_LAP = tuple(column.name for column in KINDS["fastest_laps"].facts)  # columns of results
 # By table and column: the kind of a value that is of another kind than the rest of its row.
-OTHER_KINDS = {("results", column): "fastest_laps" for column in FASTEST_LAP}
+KIND_OF_COLUMN = {("results", column): "fastest_laps" for column in FASTEST_LAP}
 # By the name of the endpoint.
 API_ENDPOINTS = {table.endpoint: table for table in TABLES if table.endpoint}
 KIND_BY_ENDPOINT = {kind.endpoint: kind for kind in KINDS.values() if kind.endpoint}

@@ -73,7 +73,8 @@ def run(
         fault = "interrupted"
     except (*FAULTS, SettingError) as error:
         fault = fault_text(error, database)
-    show("")
+    finally:
+        show("")
     if lines and not fault:
         fault = say("\n".join(lines))
     if fault:

@@ -42,6 +42,7 @@ def provide(database: str) -> None:
             try:
                 return load_open_sources(settings, progress)
             except NotFetched as error:
+                progress("")
                 print(f"racedata serve: {fault_text(error, database)}", file=sys.stderr)
                 sys.exit(os.EX_TEMPFAIL)
         build_without_lock(path, settings, progress)

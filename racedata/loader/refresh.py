@@ -107,7 +107,7 @@ class Refresh:
     def recall(self, source: Source, takes_apart: bool = False) -> History:
         """All that is known of a source before it is asked. The source gets its name in the store.
 
-        If this `takes_apart` a database that was built from another store, it knows more.
+        `takes_apart` says whether to take apart a database of another store, to know more.
         """
         facts = self.path, source.name, source.address
         if takes_apart:

@@ -10,10 +10,11 @@ Four doors lead to the store of a database:
 | | as it is | of this database: if not, that is taken apart |
 |---|---|---|
 | to read: a copy in memory | `store_to_read` | `rebuild.store_of` |
-| to write: one transaction | `changed_store` | `rebuild.NewDatabase.store`: locks the folder |
+| to write: one transaction | `changed_store` | `rebuild.NewDatabase.store` (folder locked) |
 
 Only what writes makes a new file, or replaces a damaged one; whoever reads gets an empty store
-instead. A store of another version stays as it is: only `store_of` and memory.py do without it.
+instead. A store of another version stays as it is: only `store_of`, and what memory.py writes,
+do without it.
 """
 
 import json
@@ -116,7 +117,6 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self.db = sqlite3.connect(path, isolation_level=None, timeout=60)
         try:
             with damage_found(path):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from sqlite3 import Row
 
 from racedata.licences import SOURCES
-from racedata.model import OTHER_KINDS
+from racedata.model import KIND_OF_COLUMN
 from racedata.service.queries import Where
 from racedata.service.snapshot import Snapshot
 
@@ -18,7 +18,7 @@ Races = Collection[int] | None
 
 def where_about(column: str, kinds: Collection[str], races: Races) -> Where:
     """The conditions for rows about these records. The column has their kind or their table."""
-    in_rows = {kind for (table, _), kind in OTHER_KINDS.items() if table in kinds}
+    in_rows = {kind for (table, _), kind in KIND_OF_COLUMN.items() if table in kinds}
     where = Where()
     where.among(column, {*kinds, *in_rows})
     if races is not None:

@@ -43,7 +43,7 @@ class Endpoint:
     record_kind: str = ""  # the name in KINDS; empty if its records are of none
     # Whether programs ask for it by race. Otherwise, the OpenAPI document has only its path without
     # season and round, and a static copy has no list of a race.
-    is_of_races: bool = True
+    is_asked_by_race: bool = True
 
     @property
     def table_key(self) -> str:
@@ -146,7 +146,7 @@ ENDPOINTS: Sequence[Endpoint] = (
             },
         ),
         schema="SeasonObject",
-        is_of_races=False,
+        is_asked_by_race=False,
         make_page=content.SEASONS.page,
     ),
     Endpoint(
@@ -230,7 +230,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Corrected values, with the source's value and the evidence",
         rules=Rules(frozenset({"constructors", "drivers"})),
         schema="Correction",
-        is_of_races=False,
+        is_asked_by_race=False,
         make_page=content.corrections,
     ),
     Endpoint(
@@ -239,7 +239,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Values that a new database altered: the old one, the new one, and why",
         rules=Rules(NOTE_FILTERS, endings=(JSON, CSV, ATOM), parameters=("since",)),
         schema="Change",
-        is_of_races=False,
+        is_asked_by_race=False,
         make_page=content.changes,
     ),
     Endpoint(
@@ -248,7 +248,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Facts about which sources disagree, the most doubtful first",
         rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="Discrepancy",
-        is_of_races=False,
+        is_asked_by_race=False,
         make_page=content.discrepancies,
     ),
     Endpoint(
@@ -257,7 +257,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="About how many facts sources disagree, by kind, season and state",
         rules=Rules(NOTE_FILTERS, parameters=("state",)),
         schema="DiscrepancyCount",
-        is_of_races=False,
+        is_asked_by_race=False,
         make_page=content.discrepancy_counts,
     ),
     Endpoint(
@@ -266,7 +266,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="What each source calls drivers, constructors and circuits",
         rules=Rules(NOTE_FILTERS),
         schema="SourceId",
-        is_of_races=False,
+        is_asked_by_race=False,
         make_page=content.source_ids,
     ),
 )

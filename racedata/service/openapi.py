@@ -95,7 +95,7 @@ def accepted_filters(rules: Rules) -> str:
 def paths_of(endpoint: Endpoint) -> Iterator[str]:
     """The paths of an endpoint, with parameters in braces."""
     fronts = [*([] if endpoint.rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
-    if not endpoint.is_of_races:
+    if not endpoint.is_asked_by_race:
         fronts = fronts[:1]
     yield from (f"{front}/{endpoint.name}" for front in fronts)
     if endpoint.name == "races":  # the only endpoint that needs no name

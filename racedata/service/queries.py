@@ -12,7 +12,7 @@ from itertools import groupby
 from sqlite3 import Row
 from typing import Any
 
-from racedata.model import KINDS, OTHER_KINDS, Table
+from racedata.model import KIND_OF_COLUMN, KINDS, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
@@ -360,7 +360,7 @@ def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, dic
     corrected = Counter(
         race
         for race, table, column in data.rows(corrections, races)
-        if OTHER_KINDS.get((table, column), table) == kind
+        if KIND_OF_COLUMN.get((table, column), table) == kind
     )
     rows = data.rows(
         f"""SELECT raceId, name AS source, ifnull(fetchedAt, readAt) AS readAt, isProvisional,

@@ -34,7 +34,7 @@ from racedata.settings import SettingError, Settings, argument, matching
 
 LIMIT = 2000  # records; a longer list has no file
 # Of each driver, constructor and circuit: the list with this one, and another.
-BY_ID = {"circuits": "races", "constructors": "", "drivers": "results"}
+BY_ID = {"circuits": "races", "constructors": None, "drivers": "results"}
 # Clients spell these so, and a web server does not know that capitals do not matter (D1).
 IN_CAPITALS = {
     "driverstandings": "driverStandings",
@@ -116,7 +116,7 @@ class Site:
                 for season in seasons:
                     if season or not endpoint.rules.needs_season:
                         yield from (f"{base}{season}{name}{end}" for end in endpoint.rules.endings)
-                if endpoint.is_of_races:
+                if endpoint.is_asked_by_race:
                     yield from (f"{base}{race}{name}{JSON}" for race in races)
         for kind, other in BY_ID.items():
             for each in catalogue.lists[kind].values():
@@ -296,6 +296,8 @@ def report(arguments: Sequence[str]) -> str:
         return export(Settings.read(os.environ, options), folder)
     except (SettingError, DatabaseError, FolderError) as error:
         sys.exit(f"racedata export site: {error}")
+    except MemoryError:
+        sys.exit("racedata export site: the database needs more memory")
     except OSError as error:
         # the second is the place of a file, if it cannot be moved there
         file = error.filename2 or error.filename or folder

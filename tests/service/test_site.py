@@ -110,7 +110,7 @@ def test_each_endpoint_has_files_for_each_season_and_race_even_if_they_have_no_r
                     assert f"ergast/f1{front}/{endpoint.name}{ending}" in files
         for front in races:
             is_in = f"ergast/f1{front}/{endpoint.name}.json" in files
-            assert is_in or not endpoint.is_of_races
+            assert is_in or not endpoint.is_asked_by_race
     of_a_race = {"results.csv", "corrections.json", "changes.atom", "races.ics"}
     assert not {f"ergast/f1/2021/10/{name}" for name in of_a_race} & files
     for front in seasons | races:

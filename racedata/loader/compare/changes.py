@@ -211,6 +211,10 @@ class ChangeFinder:
             for table in TABLES
         }
 
+        # The drivers whose results have another constructor, each with the new id of the race.
+        # Other records of their cars follow. These come later: results are the first of KINDS.
+        self.moved: set[tuple[int | None, str | None]] = set()
+
     def changes(self) -> Iterator[Change]:
         """All changes, with their sources and their reasons: first of lists, then of
         calendars, then of records, kind by kind.
@@ -350,10 +354,12 @@ class ChangeFinder:
         if kind in OUTSIDE_RACES and change.new is not None:
             fact = None if change.column == ROW else (change.column, change.new)
             source = self.source_of_fact(kind, change.key, fact)
+        if (kind, change.column) == ("results", "constructor"):
+            self.moved.add((race.new, change.about.driver))
         return change._replace(
             old_source=old_source and public_name(old_source),
             source=source and public_name(source),
-            reason=self.correction(race, change) or self.reason(change, source, old_source),
+            reason=self.correction(race, change) or self.reason(race, change, source, old_source),
         )
 
     def correction(self, race: MatchedRace, change: Change) -> str:
@@ -371,11 +377,13 @@ class ChangeFinder:
             return ""
         return f"corrected: {new[1]}" if new else "a correction was taken back"
 
-    def reason(self, change: Change, source: str | None, old_source: str | None) -> str:
+    def reason(
+        self, race: MatchedRace, change: Change, source: str | None, old_source: str | None
+    ) -> str:
         """Why the new value is right, if it was not corrected."""
         kind = change.kind
-        # A car has one constructor in all records of a race.
-        if change.column in ("constructor", "constructors") and kind != "results":
+        follows = change.column == "constructor" and (race.new, change.about.driver) in self.moved
+        if change.column == "constructors" or (follows and kind != "results"):
             return "follows from the results"
         if source and not old_source:
             return f"{public_name(source)} has it now"

@@ -20,7 +20,7 @@ from racedata.loader.sources.source import Source, Task, check_season
 from racedata.loader.stage import ReadInto
 from racedata.model import KINDS, RECORDS, TABLE_BY_NAME
 
-OF_SEASON = 350  # requests, with pages of 100 records
+REQUESTS_OF_SEASON = 350  # with pages of 100 records
 
 
 class ApiSource(Source):
@@ -71,7 +71,7 @@ class ApiSource(Source):
         not_served = set() if task.season else {*task.history.notes.get("notServed", [])}
         years = [task.season] if task.season else [year for year in seasons if year >= first]
         if len(years) > 2:  # in winter, there are two
-            what = f"{years[0]} to {years[-1]}: up to {OF_SEASON} requests for each season"
+            what = f"{years[0]} to {years[-1]}: about {REQUESTS_OF_SEASON} requests for each season"
             task.say(f"{what}; loading a dump first is quicker: {COMMAND} load SOURCE")
         calendars = 0
         for year in years:

@@ -28,8 +28,10 @@ JOLPICA_LIMITS = (*PACE, (200, 3600))
 TRIES = 5
 
 ANSWER_SECONDS = 60
-# Limits of one answer: ten times what the laps of a race in OpenF1 have.
+# Limits of one answer: ten times what the laps of a race in OpenF1 have. A value takes up to 150
+# bytes of memory, however few bytes it has in the answer.
 ANSWER_BYTES = 20_000_000
+MAX_VALUES = 500_000
 MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
@@ -147,6 +149,8 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
 
 def parsed_json(body: bytes) -> Any:
     """The value in the JSON of an answer. Raises ValueError."""
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise ValueError(f"more than {MAX_VALUES:,} values; expected the answer of an API")
     try:
         return orjson.loads(body)
     except ValueError:

@@ -78,6 +78,14 @@ CREATE TEMP TABLE f1db_races_sprint_qualifying_results (
     time TEXT, q1 TEXT, q2 TEXT, q3 TEXT
 );
 
+-- In a qualifying, a driver who was disqualified may have a second row that says only that, as in
+-- 2023/10.
+CREATE UNIQUE INDEX temp.f1db_qualifying_driver
+ON f1db_races_qualifying_results (raceId, driverId) WHERE positionText <> 'DSQ';
+
+CREATE UNIQUE INDEX temp.f1db_sprint_qualifying_driver
+ON f1db_races_sprint_qualifying_results (raceId, driverId) WHERE positionText <> 'DSQ';
+
 CREATE TEMP TABLE f1db_races_free_practice_1_results (
     raceId INTEGER NOT NULL REFERENCES f1db_races, positionNumber INTEGER, driverNumber INTEGER,
     driverId INTEGER NOT NULL REFERENCES f1db_drivers,
@@ -257,22 +265,27 @@ SELECT id, raceId, driverId, team, driverNumber, ifnull(gridPositionNumber, 0), 
     positionDisplayOrder, ifnull(points, '0'), driven, timeMillis, statusId
 FROM f1db_results WHERE is_sprint;
 
--- A driver who was disqualified may have a second row that says only that, as in 2023/10.
-INSERT OR IGNORE INTO stage.qualifying (
+INSERT INTO stage.qualifying (
     qualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3)
 SELECT f1db.rowid, raceId, driverId,
     constructor(constructorId, engineManufacturerId, year, round, driverId), driverNumber,
     positionDisplayOrder, ifnull(q1, f1db.time), q2, q3
 FROM f1db_races_qualifying_results AS f1db JOIN stage.races USING (raceId)
-ORDER BY f1db.positionText = 'DSQ';
+WHERE f1db.positionText <> 'DSQ' OR NOT EXISTS (
+    SELECT 1 FROM f1db_races_qualifying_results AS other
+    WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId
+        AND other.positionText <> 'DSQ');
 
-INSERT OR IGNORE INTO stage.sprint_qualifying (
+INSERT INTO stage.sprint_qualifying (
     sprintQualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3)
 SELECT f1db.rowid, raceId, driverId,
     constructor(constructorId, engineManufacturerId, year, round, driverId), driverNumber,
     positionNumber, q1, q2, q3
 FROM f1db_races_sprint_qualifying_results AS f1db JOIN stage.races USING (raceId)
-ORDER BY f1db.positionText = 'DSQ';
+WHERE f1db.positionText <> 'DSQ' OR NOT EXISTS (
+    SELECT 1 FROM f1db_races_sprint_qualifying_results AS other
+    WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId
+        AND other.positionText <> 'DSQ');
 
 INSERT INTO stage.practice (
     raceId, session, driverId, constructorId, number, position, laps, milliseconds)

@@ -14,7 +14,7 @@ from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Stage
 from racedata.values import Parser, plain_text, whole_number
 
-FILLED = re.compile(r"^INSERT (?:OR IGNORE )?INTO stage\.(\w+)", re.MULTILINE)
+FILLED = re.compile(r"^INSERT INTO stage\.(\w+)", re.MULTILINE)
 TITLE = re.compile(r"^-- \[(\w+)\].*\n(?:--.*\n)*\n", re.MULTILINE)
 CREATED = re.compile(r"^CREATE TEMP TABLE (\w+)", re.MULTILINE)
 

@@ -28,7 +28,7 @@ class Task(NamedTuple):
     progress: Progress
     say: Callable[[str], object]
     # These store at once what the source has, or replace the database with it. If they raise one of
-    # FAULTS, it was of no use: the source need not fetch it again.
+    # FAULTS, it was of no use.
     deliver: Callable[[Delivery], None]
     replace_with: Callable[[Copy], None]
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from racedata.formats import Json
-from racedata.model import KINDS, OTHER_KINDS, SESSIONS
+from racedata.model import KIND_OF_COLUMN, KINDS, SESSIONS
 from racedata.service import words
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
@@ -48,7 +48,7 @@ class Notes:
 
     def of_correction(self, record: Json) -> Note:
         table, column = record["table"], record["column"]
-        kind = OTHER_KINDS.get((table, column)) or table
+        kind = KIND_OF_COLUMN.get((table, column)) or table
         now, before = (
             words.value_in_words(column, record.get(name, "none"), self.ask.names)
             for name in ("value", "sourceValue")

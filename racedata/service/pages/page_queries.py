@@ -1,5 +1,5 @@
-"""Queries for the pages, about what no endpoint answers: leaders, winners,
-sources, races with corrected values.
+"""Queries for the pages, about what no endpoint answers: leaders, winners, sources, races with
+corrected values.
 
 Queries about the career of a driver or constructor, or about a circuit, are in career_queries.py.
 """

@@ -106,7 +106,7 @@ def test_no_season_between_the_stored_ones_and_the_latest_stays_empty(complete, 
     behind = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "racedata.db")
     with served(answers_of(client(complete))) as server:
         said, _ = refreshed(behind, server.url)
-        what = "2005 to 2023: up to 350 requests for each season; loading a dump first is quicker"
+        what = "2005 to 2023: about 350 requests for each season; loading a dump first is quicker"
         assert said[0].startswith(what)
         assert [line[:4] for line in said if "fetched the calendar" in line] == [
             "2005",

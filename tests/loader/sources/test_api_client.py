@@ -3,6 +3,7 @@ API's limits obeyed.
 """
 
 import json
+import tracemalloc
 from email.utils import formatdate
 from http import HTTPStatus
 
@@ -13,7 +14,7 @@ from support.limits import Clock
 
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.sources.api import ApiSource
-from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api
+from racedata.loader.sources.api_client import JOLPICA_LIMITS, JOLPICA_URL, Api, parsed_json
 from racedata.loader.sources.pace import Pace
 
 
@@ -224,3 +225,14 @@ def test_without_retry_after_a_refusal_lasts_as_long_as_the_longest_limit(limits
     pace = Pace()
     pace.limits = limits
     assert pace.retry_after(None) == seconds
+
+
+def test_an_answer_of_many_tiny_values_is_refused_before_it_takes_much_memory():
+    body = b"[" + b"{}," * 1_000_000 + b"{}]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="more than 500,000 values; expected the answer of an"):
+            parsed_json(body)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
