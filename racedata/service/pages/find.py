@@ -2,8 +2,8 @@
 
 There is one rule: the names that have all words of the query, or parts of words; or else, of each
 kind, those that have most of the words. The words of a name are in names.py. So `monaco 1996` finds
-a race, and `hamilton silverstone 2021` a driver, a circuit, a season and a race. If nothing is
-found, words that no name has are replaced with similar ones.
+a race, and `hamilton silverstone 2021` a driver, a circuit, a season and a race. First, words that
+no name has are replaced with similar ones.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,8 +48,12 @@ class AllNames:
         return []
 
     def similar(self, words: Iterable[str]) -> dict[str, str]:
-        """For words that are no words of a name, similar ones that are."""
-        unknown = [word for word in words if len(word) > 4 and word not in self.vocabulary]
+        """For words that no name has, not even inside of a word, similar ones that a name has."""
+        unknown = [
+            word
+            for word in words
+            if len(word) > 4 and not any(word in known for known in self.vocabulary)
+        ]
         similar = {
             word: get_close_matches(word, self.vocabulary, 1, cutoff=0.83)
             for word in unknown[:MOST_REPLACED]
@@ -59,10 +63,9 @@ class AllNames:
 
 def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
     words = plain(query).split()
-    found, similar = names.find(words), {}
-    if not found and (similar := names.similar(words)):
-        words = [similar.get(word, word) for word in words]
-        found = names.find(words)
+    similar = names.similar(words)
+    words = [similar.get(word, word) for word in words]
+    found = names.find(words)
     return {
         "searched": query,
         "similar": similar,
@@ -78,8 +81,11 @@ def with_all(names: Iterable[Name], words: Iterable[str]) -> list[Name]:
 
 
 def with_most(names: Sequence[Name], words: Iterable[str]) -> list[Name]:
-    """The names that have more of the words than any other name, at least one."""
-    numbers = [sum(f" {word} " in name.words for word in words) for name in names]
+    """The names that have more of the words than any other name, at least one. Words such as `of`
+    do not count.
+    """
+    long = [word for word in words if len(word) > 2]
+    numbers = [sum(f" {word} " in name.words for word in long) for name in names]
     most = max(numbers, default=0) or 1
     return [name for name, number in zip(names, numbers) if number == most]
 
