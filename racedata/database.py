@@ -113,6 +113,11 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> FileContent:
         raise DatabaseError(path, f"cannot be read ({error.strerror})", transient=True) from None
 
 
+def not_enough_memory(path: str | Path) -> DatabaseError:
+    """The error for a file that does not fit into memory right now."""
+    return DatabaseError(path, "needs more memory", transient=True)
+
+
 def write_checksum(path: Path) -> None:
     """Appends the checksum to the finished database at `path`, and waits until it is on disk."""
     with path.open("r+b") as file:

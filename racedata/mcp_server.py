@@ -262,8 +262,6 @@ def main(arguments: Sequence[str]) -> None:
         )
     except DatabaseError as error:
         sys.exit(f"racedata mcp: {error}")
-    except MemoryError:
-        sys.exit(f"racedata mcp: {parsed.database} needs more memory")
     if parsed.http:
         serve_http(server, assistant, parsed.host, parsed.port, parsed.name)
     else:

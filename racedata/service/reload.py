@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from racedata.database import DatabaseError, FileState, file_state
+from racedata.database import DatabaseError, FileState, file_state, not_enough_memory
 from racedata.service.process_memory import free_memory
 from racedata.service.snapshot import Snapshot
 
@@ -76,22 +76,19 @@ class Reloading(Generic[Made]):
                 log.info("%s has changed; now serving the new data", self.path)
                 free_memory()
             self.state = state
-        except MemoryError:
-            self.reject(DatabaseError(self.path, "needs more memory", transient=True), state)
         except DatabaseError as error:
-            self.reject(error, state)
-
-    def reject(self, error: DatabaseError, state: FileState | None) -> None:
-        if error.fault != self.current.rejection:
-            log.error("%s; the last good data is still served", error)
-        self.current.rejection = error.fault
-        if not error.transient:
-            self.state = state
+            if error.fault != self.current.rejection:
+                log.error("%s; the last good data is still served", error)
+            self.current.rejection = error.fault
+            if not error.transient:
+                self.state = state
 
     def made_from(self, data: Snapshot, current: CurrentFile) -> Made:
         try:
             return self.make(data, current)
-        except (MemoryError, DatabaseError):
+        except MemoryError:
+            raise not_enough_memory(self.path) from None
+        except DatabaseError:
             raise
         # After any error, what was made before is better than nothing.
         except Exception as error:

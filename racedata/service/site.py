@@ -296,8 +296,6 @@ def report(arguments: Sequence[str]) -> str:
         return export(Settings.read(os.environ, options), folder)
     except (SettingError, DatabaseError, FolderError) as error:
         sys.exit(f"racedata export site: {error}")
-    except MemoryError:
-        sys.exit("racedata export site: the database needs more memory")
     except OSError as error:
         # the second is the place of a file, if it cannot be moved there
         file = error.filename2 or error.filename or folder

@@ -45,7 +45,10 @@ class Snapshot:
     @classmethod
     def read(cls, path: str) -> "Snapshot":
         """The snapshot of the file at `path`. Raises DatabaseError."""
-        return cls(database.read(path), path)
+        try:
+            return cls(database.read(path), path)
+        except MemoryError:
+            raise database.not_enough_memory(path) from None
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
