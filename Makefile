@@ -72,7 +72,7 @@ test-wheel: dist  ## run tests against the wheel, without the checkout: PYTHON=p
 			"$$(echo dist/*.whl)[test]" && \
 		cd "$$folder" && .venv/bin/pytest $(PARALLEL) -m "$${TESTS:-not long}" --ignore tests/test_makefile.py --ignore tests/test_release.py
 
-bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes some minutes)
+bench: .venv/installed  ## compare the speed of the service and of a minimal app (needs wrk and nginx; takes some minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
 
 freeze: .venv/installed-test  ## write a hash for every address and table: FOLDER=folder; ERGAST_DUMP and F1DB_DUMP name dumps (see CONTRIBUTING.md)

@@ -59,7 +59,9 @@ class Filling:
         self.constructors: dict[tuple[ChosenRace, str], Constructors] = {}
 
     def ids_of_races(self) -> dict[ChosenRace, int]:
-        """The ids of the races: of the first source in `kept`, or of the base; others are free."""
+        """The ids of the races. The first source in `kept` that has a race gives its id; without
+        `kept`, the base does. Other races get free ids.
+        """
         kept = self.kept or [self.base.name]
         own = {
             (*place, race["key"]): int(race["raceId"])

@@ -12,9 +12,9 @@ Four doors lead to the store of a database:
 | to read: a copy in memory | `store_to_read` | `rebuild.store_of` |
 | to write: one transaction | `changed_store` | `rebuild.NewDatabase.store` (folder locked) |
 
-Only what writes makes a new file, or replaces a damaged one; whoever reads gets an empty store
-instead. A store of another version stays as it is: only `store_of`, and what memory.py writes,
-do without it.
+If the file is missing or damaged, the doors to write make a new one, and the doors to read give an
+empty store. A store of another version is an error, and stays as it is. `store_of` and the writing
+functions of memory.py go on without it.
 """
 
 import json

@@ -2,8 +2,8 @@
 environment.
 
 The application gives the worker a body: a SlowBody, a FileBody, or, if the answer is ready, any
-other iterable of bytes. An answer with the status 200 that is not cached is slow if its `limit`,
-given or by default, is above 100, or if it is a calendar or an HTML page. Who calls whom:
+other iterable of bytes. Calendars, HTML pages and answers with a `limit` above 100 are slow, unless
+they are cached or their status is not 200. Who calls whom:
 
     worker.answer → app.App → Falcon → caching.respond: leaves it UNFINISHED, or 503 if IS_BUSY
     worker.answer ← app.App, after all middleware: a SlowBody

@@ -56,7 +56,7 @@ Measure = Callable[[], Figures]
 
 PLACES = ("direct", "nginx")
 
-# The addresses that are requested again and again: of the latest race that has everything.
+# The addresses that are requested repeatedly. They are about the latest race with all records.
 ONE = {
     "races": "{year}/races",
     "results": "{year}/{round}/results",

@@ -214,7 +214,7 @@ def test_a_load_after_the_store_was_lost_keeps_what_refreshes_have_brought(
         assert (run.returncode, run.stderr) == (0, said)
         assert rows_of(database) == before
     path.unlink()
-    # another dump lacks a driver, whom only the API's records name then
+    # The other dump lacks a driver. Only the API's records name him then.
     (alonso,) = (
         row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
     )

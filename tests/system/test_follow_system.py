@@ -1,4 +1,4 @@
-"""Following for weeks, with simulated clocks: those of the loop, or that of the process."""
+"""Following for weeks. The clocks of the loop, or the clock of the process, are simulated."""
 
 import os
 import shutil

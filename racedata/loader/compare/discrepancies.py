@@ -260,8 +260,9 @@ class Comparison:
         return True
 
     def rows_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
-        """The rows that only some sources have. Each row of a driver has a number: of the car, or
-        of the stop. A source with as many rows of the driver has this one too, with another number.
+        """The rows that only some sources have. The rows of a driver differ in a number: that of
+        the car or of the stop. If two sources have as many rows of a driver, they have the same
+        rows, even if the numbers differ.
         """
         subject = sides.subject
         has_stops = "stop" in subject.key_columns
