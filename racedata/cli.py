@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from racedata import __version__
-from racedata.database import can_be_built_again, default_path, is_missing
+from racedata.database import can_be_built_again, default_path, is_missing, store_path
 from racedata.follower import FollowerProcess
 
 
@@ -66,11 +66,12 @@ def needed_at(path: str) -> str:
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
             # as provide() does
-            is_open = LoaderSettings.read(os.environ).is_only_open
-            return (
-                "the database does not exist yet: building one from "
-                f"{'its sources' if is_open else 'the sample'}"
-            )
+            source = "the sample"
+            if LoaderSettings.read(os.environ).is_only_open:
+                source = "its sources"
+            if store_path(Path(path)).exists():
+                source = f"its store, or else from {source}"
+            return f"the database does not exist yet: building one from {source}"
         if can_be_built_again(Path(path)):
             return "the database was built by an earlier version: rebuilding it"
     return ""

@@ -10,8 +10,8 @@ from dataclasses import replace
 from shutil import disk_usage
 from tempfile import gettempdir
 
-from racedata.formats import printable, without_query
-from racedata.loader.errors import FAULTS, LoadError, Progress, no_space_for_temporary_files
+from racedata.formats import printable
+from racedata.loader.errors import FAULTS, Progress, no_space_for_temporary_files
 from racedata.loader.replacement import identity_of_file
 from racedata.loader.signals import interrupted_by_end_signals
 from racedata.settings import FILE, LoaderSettings, SettingError, argument
@@ -34,12 +34,6 @@ def settings_of(parsed: Namespace) -> LoaderSettings:
     names = {"database", "corrections", "licence"} & {*vars(parsed)}
     settings = LoaderSettings.read(os.environ)
     return replace(settings, **{name: getattr(parsed, name) for name in names})
-
-
-def unwanted_option(whole: str, expected: str) -> LoadError:
-    """The error for the address of a whole database with an option that could only change it."""
-    what = f"a database is copied unchanged; expected {expected}"
-    return LoadError(f"{without_query(whole)}: {what}")
 
 
 def progress_of_terminal() -> Progress:

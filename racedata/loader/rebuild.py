@@ -6,13 +6,14 @@ adds the list of sources.
 """
 
 import gc
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
+from racedata.database import OLDEST_VERSION, default_path, is_missing, is_older, store_path
 from racedata.loader.build import Report, build_database
 from racedata.loader.compare.changes import take_changes
 from racedata.loader.compare.tables import differences
@@ -23,8 +24,14 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import replacement
 from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
-from racedata.loader.source_list import after_load, after_refresh, list_that_counts, put_source_list
-from racedata.loader.sources import DEFAULT_LIST
+from racedata.loader.source_list import (
+    after_load,
+    after_refresh,
+    apply_list,
+    counting,
+    list_of,
+    remember_list,
+)
 from racedata.loader.stage import sources_in
 from racedata.loader.store import (
     IN_MEMORY,
@@ -89,6 +96,7 @@ class NewDatabase:
         A table differs that sources fill, or one of the `others`: see compare/tables.py.
         """
         settings, old = self.settings, self.existing
+        apply_list(store)
         check_stored(store, corrections)
         remember_corrections(store, settings.corrections)
         put_next_state(store, corrections.written, old.state if old and not old.is_sample else None)
@@ -134,6 +142,8 @@ def new_database(
     file. `sleep` is as in `replacement`.
     """
     path = Path(settings.database)
+    if settings.database == default_path(os.environ):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with replacement(settings.database, sleep) as new, ExitStack() as stack:
         existing = None
         if not is_missing(path):
@@ -144,9 +154,7 @@ def new_database(
 
 
 def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str]:
-    """Builds the database from its store, without a request, and replaces it if it differs. Returns
-    a report.
-    """
+    """Builds the database from its store, and replaces it if it differs. Returns a report."""
     database = settings.database
     with new_database(settings) as new, new.store() as (store, corrections):
         report = new.build(store, corrections, progress, may_stay=True, others=["corrections"])
@@ -159,8 +167,9 @@ def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str
 
 
 def is_behind(database: Path) -> bool:
-    """Whether a database lacks what its store has, because it was lost, an earlier version built
-    it, or a program was killed. Raises LoadError or sqlite3.Error if one of them cannot be used.
+    """Whether a database must be built again: it was lost, an earlier version built it, a program
+    was killed after it had changed the store, or the list of sources has changed. Raises LoadError
+    or sqlite3.Error if one of them cannot be used.
     """
     if is_older(database):
         return True
@@ -168,15 +177,16 @@ def is_behind(database: Path) -> bool:
         if is_missing(database):
             return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
-            return is_behind_store(existing, store)
+            if is_apart(existing, store):
+                return False
+            listed = [source.name for source in store.sources()]
+            return existing.state != store.state or listed != counting(store, list_of(store))
 
 
-def is_behind_store(existing: ExistingDatabase, store: Store) -> bool:
+def is_apart(existing: ExistingDatabase, store: Store) -> bool:
+    """Whether a store is another one than the database's, or an older copy of its own."""
     (id, revision), (store_id, newest) = existing.state, store.state
-    if id == store_id:
-        return revision < newest
-    # The service builds the sample if the database is lost: it is not what the sources say.
-    return existing.is_sample and any(not source.is_sample for source in store.known_sources())
+    return id != store_id or revision > newest
 
 
 @contextmanager
@@ -206,8 +216,7 @@ def store_of(database: Path) -> Iterator[Store]:
 
 
 def put_if_apart(existing: ExistingDatabase, store: Store) -> None:
-    """Takes a database apart if the store is another one, or an older copy of its own."""
-    if existing.state != store.state and not is_behind_store(existing, store):
+    if is_apart(existing, store):
         take_apart(existing, store)
 
 
@@ -218,8 +227,8 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     have.
     """
     tables = Tables(existing.db, "main")
-    is_own = store.state[0] == existing.state[0]
-    addresses = list_that_counts(store) if is_own else [*DEFAULT_LIST]
+    if store.state[0] != existing.state[0]:
+        remember_list(store, [])
     store.clear()
     # The ids of all dumps are kept: they do not clash, because they are of one database.
     sources = [
@@ -237,8 +246,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         for _, source in sources
         if not source.is_loaded
     ]
-    addresses = after_refresh(after_load(addresses, loaded), asked)
-    put_source_list(store, addresses, is_read=False)
+    remember_list(store, after_refresh(after_load(list_of(store), loaded), asked))
     store.put_statuses(
         {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
     )

@@ -20,12 +20,7 @@ from racedata.loader.memory import refusal, refused_until, remember
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.schedule import Expected
-from racedata.loader.source_list import (
-    after_refresh,
-    list_that_counts,
-    put_source_list,
-    wanted_list,
-)
+from racedata.loader.source_list import after_refresh, list_of, remember_list
 from racedata.loader.sources import History, Pace, Source, Task, history_in, history_of, source_at
 from racedata.loader.threads import Sleep
 from racedata.loader.update import is_cancelled, put_news
@@ -190,10 +185,8 @@ class SourceRefresh:
                     may_be_shorter=bool(refresh.season),
                     now=source.pace.time(),
                 )
-                # not those of the list at the start: one may have been removed since
-                asked = refresh.addresses if refresh.is_named else wanted_list(store)
-                addresses = after_refresh(list_that_counts(store), asked)
-                put_source_list(store, addresses, is_read=False)
+                if refresh.is_named:
+                    remember_list(store, after_refresh(list_of(store), refresh.addresses))
                 store.remember(source.name, delivery.notes)
                 report = new.build(store, corrections, refresh.progress, may_stay=True)
                 self.known_readings = store.readings_by_source()

@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from racedata.database import is_missing
 from racedata.formats import counted
-from racedata.loader.choose import Choice, choose, dumps_among
+from racedata.loader.choose import Choice, choose
 from racedata.loader.corrections import add_corrections_argument, corrections_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
@@ -19,10 +20,11 @@ from racedata.loader.program import add_database_argument, run, settings_of
 from racedata.loader.rebuild import new_database, replace_from_store, store_of
 from racedata.loader.source_list import (
     configured,
-    list_that_counts,
+    counting,
+    elsewhere,
+    list_of,
     names_at,
-    put_source_list,
-    wanted_list,
+    remember_list,
 )
 from racedata.loader.store import Store, StoredPart
 from racedata.settings import LoaderSettings
@@ -35,7 +37,7 @@ def source_lines(database: str) -> Iterator[str]:
         with closing(ExistingDatabase(Path(database))) as existing:
             gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
     with store_of(Path(database)) as store:
-        addresses = wanted_list(store)
+        addresses = list_of(store)
         names = [(name, address) for address in addresses for name in names_at(store, address)]
         for place, (name, address) in enumerate(names, 1):
             source = store.source(name)
@@ -55,18 +57,20 @@ def source_lines(database: str) -> Iterator[str]:
 
 def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
+    if configured():
+        raise elsewhere(f"--remove {name!r}")
     with new_database(settings) as new, new.store() as (store, corrections):
-        addresses = list_that_counts(store)
-        kept = [each for each in addresses if name not in (each, *names_at(store, each))]
-        if len(kept) == len(addresses):
-            known = ", ".join(each for address in addresses for each in names_at(store, address))
+        names = {address: names_at(store, address) for address in list_of(store)}
+        removed = [address for address in names if name in (address, *names[address])]
+        if not removed:
+            known = ", ".join(chain.from_iterable(names.values()))
             raise LoadError(f"--remove {name!r}: not in the list; expected one of {known}")
-        put_source_list(store, kept)
-        if not dumps_among(store.sources()):
+        kept = [address for address in names if address not in removed]
+        if {*names[removed[0]]} & {*counting(store, kept)}:
             raise LoadError(f"--remove {name!r}: no dump would be left; load another one first")
+        remember_list(store, kept)
         report = new.build(store, corrections, progress)
-    hint = "; RACEDATA_SOURCES must not name it any more" if configured() else ""
-    return [*report.lines, f"{settings.database}: {report.seasons}, without {name}{hint}"]
+    return [*report.lines, f"{settings.database}: {report.seasons}, without {name}"]
 
 
 RACE = re.compile("([0-9]{4})/([0-9]{1,2})")

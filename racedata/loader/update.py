@@ -90,10 +90,13 @@ def fault_in_calendar(calendar: Calendar, corrections: Corrections) -> str:
 
 
 def put_whole(store: Store, delivery: Delivery, corrections: Corrections) -> None:
-    """Replaces all that a source has said. Raises LoadError for a wrong calendar."""
+    """Replaces all that a source has said. Raises LoadError for a wrong calendar.
+
+    The source counts behind all others, until `apply_list` gives it another place.
+    """
     source = delivery.source
     store.forget(source.name)
-    store.put_source(source)
+    store.put_source(source._replace(place=len(store.known_sources()) + 1))
     keys: dict[tuple[int, int], str] = {}
     fetched_at = None if source.is_loaded else source.read_at
     for calendar in checked_calendars(delivery.calendars, corrections, source.address):

@@ -22,12 +22,12 @@ from support.processes import following, until
 from racedata.database import CHECKSUM_BYTES, file_state, write_checksum
 from racedata.loader.check import compare
 from racedata.loader.copies import check_copied
-from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.follow import followed_source
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.sources import source_at
+from racedata.settings import LoaderSettings
 
 EARLIER = "UPDATE build SET builtAt = '2020-01-01T00:00:00Z'"
 NO_SAMPLE = "UPDATE build SET isSample = 0"
@@ -41,7 +41,8 @@ def other(sample_database, tmp_path):
 
 
 def loaded(source, database, **options):
-    return load([str(source)], loader_settings(database, CORRECTIONS), lambda text: None, **options)
+    settings = LoaderSettings(database=str(database))
+    return load([str(source)], settings, lambda text: None, **options)
 
 
 # Loading.

@@ -41,14 +41,6 @@ def test_the_list_of_sources_says_when_each_was_read_and_what_counts_of_it(api, 
     assert lines[-1] == "4. openf1: never read"
 
 
-def test_what_counts_until_another_list_is_loaded_is_said(database, monkeypatch):
-    monkeypatch.setenv("RACEDATA_SOURCES", "f1db")
-    _, (first, second), _ = said("sources", database)
-    assert first.startswith("1. f1db at ") and first.endswith(": never read")
-    assert second.startswith("-  sample: read ")
-    assert "; counts until the list is loaded: results of " in second
-
-
 def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, complete):
     before = rows_of(behind)
     refreshed(behind, api.url)

@@ -24,7 +24,6 @@ from racedata.loader.corrections import CORRECTIONS, HEADER, Corrections, correc
 from racedata.loader.delivery import delivery_of
 from racedata.loader.parts import Tables
 from racedata.loader.signals import END_SIGNALS
-from racedata.loader.source_list import put_source_list
 from racedata.loader.sources import addresses_in, source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
@@ -133,7 +132,6 @@ def built_with_corrections(database: Path) -> Path:
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
         put_whole(store, delivery, Corrections([]))
-        put_source_list(store, [source.address])
         corrections = Corrections(corrections_at(CORRECTIONS))
         build_database(database, store, corrections, lambda text: None)
     backwards.unlink()
