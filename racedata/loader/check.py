@@ -22,7 +22,7 @@ from racedata.formats import counted, public_name
 from racedata.loader import checks
 from racedata.loader.build import build_database
 from racedata.loader.compare.differences import GROUPS, Group
-from racedata.loader.corrections import HEADER, Corrections, corrections_of
+from racedata.loader.corrections import HEADER, corrections_of
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.files.csvfile import csv_line
@@ -34,6 +34,7 @@ from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
+from racedata.loader.update import check_calendars
 from racedata.model import TABLE_OF
 from racedata.settings import LoaderSettings
 
@@ -147,7 +148,8 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
         with read([source], progress) as group, store.transaction():
             settings = LoaderSettings.read(os.environ)
             corrections = corrections_of(store, settings.corrections)
-            names = put_last(store, group, corrections, progress)
+            names = put_last(store, group, progress)
+            check_calendars(store, corrections)
             new = folder / path.name
             built = build_database(new, store, corrections, progress)
         with closing(open_read_only(new)) as db:
@@ -155,9 +157,7 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     return found, built.remarks
 
 
-def put_last(
-    store: Store, group: ReadSources, corrections: Corrections, progress: Progress
-) -> list[str]:
+def put_last(store: Store, group: ReadSources, progress: Progress) -> list[str]:
     """Puts the source of a group into the store, behind all others. A source that is in the list
     keeps its place. Returns its name; of a database, the names of its sources.
     """
@@ -165,7 +165,7 @@ def put_last(
     names = [source.name for source in store.sources()]
     with_ids = {source.name for source in store.known_sources() if source.has_ids}
     added = [source.name for _, source in group.stage.stored_sources()]
-    put_all_read(store, [group], corrections, progress)
+    put_all_read(store, [group], progress)
     for name in {*added} - with_ids:
         store.drop_ids(name)
     store.order(list(dict.fromkeys([*names, *added])))

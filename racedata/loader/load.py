@@ -94,7 +94,7 @@ def load_into(
 
         # All sources are read: the store is locked only while it changes.
         with new.store() as (store, corrections):
-            put_all_read(store, groups, corrections, progress)
+            put_all_read(store, groups, progress)
             remember_list(store, sources if only else after_load(list_of(store), sources))
             report = new.build(store, corrections, progress)
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]

@@ -71,7 +71,7 @@ def build_without_lock(
         corrections = corrections_of(store, settings.corrections)
         if not store.sources():
             with read(sources_read_together([SAMPLE_NAME])[0], progress) as group:
-                put_all_read(store, [group], corrections, progress)
+                put_all_read(store, [group], progress)
             put_next_state(store)
         new = folder / path.name
         build_database(new, store, corrections, progress, only_open=settings.is_only_open)

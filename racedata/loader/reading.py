@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from racedata.loader.corrections import Corrections
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import Tables
@@ -57,9 +56,7 @@ def read(
         yield group
 
 
-def put_all_read(
-    store: Store, groups: Sequence[ReadSources], corrections: Corrections, progress: Progress
-) -> None:
+def put_all_read(store: Store, groups: Sequence[ReadSources], progress: Progress) -> None:
     """Puts all that was read into the store, and closes it: before a build, because the disk may
     not have room for the stages and the new database.
 
@@ -85,6 +82,6 @@ def put_all_read(
                 )
             progress(f"storing {source.name}")
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-            put_whole(store, delivery, corrections)
+            put_whole(store, delivery)
         are_ids_kept |= stage.has_ids
         close()

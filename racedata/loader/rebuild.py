@@ -42,7 +42,7 @@ from racedata.loader.store import (
     store_to_read,
 )
 from racedata.loader.threads import Sleep
-from racedata.loader.update import check_stored, put_whole
+from racedata.loader.update import check_calendars, put_whole
 from racedata.settings import LoaderSettings
 
 
@@ -97,7 +97,7 @@ class NewDatabase:
         """
         settings, old = self.settings, self.existing
         apply_list(store)
-        check_stored(store, corrections)
+        check_calendars(store, corrections)
         remember_corrections(store, settings.corrections)
         put_next_state(store, corrections.written, old.state if old and not old.is_sample else None)
         report = build_database(self.path, store, corrections, progress, old, settings.is_only_open)
@@ -238,7 +238,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     if existing.is_sample:
         sources[0] = 1, sources[0][1]._replace(is_sample=True)
     for number, source in sources:
-        put_whole(store, delivery_of(source, tables, number), Corrections([]))
+        put_whole(store, delivery_of(source, tables, number))
     loaded = [source.address for _, source in sources if source.is_loaded]
     # A provisional source is given by its name and address: see Source.accepts.
     asked = [

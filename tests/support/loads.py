@@ -131,7 +131,7 @@ def built_with_corrections(database: Path) -> Path:
             apply_corrections(stage, corrections_at(file))
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-        put_whole(store, delivery, Corrections([]))
+        put_whole(store, delivery)
         corrections = Corrections(corrections_at(CORRECTIONS))
         build_database(database, store, corrections, lambda text: None)
     backwards.unlink()

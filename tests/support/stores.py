@@ -5,7 +5,6 @@ Every race has a name and a circuit of its own, in the month of its round.
 
 from typing import Any
 
-from racedata.loader.corrections import Corrections
 from racedata.loader.delivery import Delivery
 from racedata.loader.parts import LIST_OF, LISTS, REFERENCE, Calendar, Part, Row
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
@@ -129,7 +128,7 @@ def row_of(name: str, id: int, reference: str) -> Row:
 def put(store: Store, *deliveries: Delivery) -> None:
     """Loads sources, the most trusted dump first."""
     for delivery in deliveries:
-        put_whole(store, delivery, Corrections([]))
+        put_whole(store, delivery)
     names = [each.source.name for each in deliveries]
     others = [each.name for each in store.sources() if not each.is_loaded]
     store.order([])

@@ -30,7 +30,7 @@ def test_practice_times_join_the_calendar_of_the_others(database, store, tmp_pat
     calendar, parts, lists = said
     source = a_source("timing", checksum=None, is_loaded=False, is_provisional=True)
     of_parts = [(part, READ_AT) for part in parts]
-    put_whole(store, Delivery(source, [calendar], of_parts, lists), Corrections([]))
+    put_whole(store, Delivery(source, [calendar], of_parts, lists))
     in_order(store, "timing")
     build_database(tmp_path / "x.db", store, Corrections([]), lambda text: None)
     assert times and rows_of(tmp_path / "x.db") == before
