@@ -251,7 +251,7 @@ READING = {name for name in OFFLINE if name.startswith("racedata.loader.files.")
 DECIDING = {f"racedata.loader.{name}" for name in ("choose", "fill", "lists")}
 CHANGING = {
     f"racedata.loader.{name}"
-    for name in ("build", "follow", "in_step", "load", "provide", "rebuild", "refresh", "update")
+    for name in ("build", "follow", "load", "provide", "rebuild", "refresh", "update")
 }
 PAGES = {name for name in ONLINE if name.startswith("racedata.service.pages.")}
 

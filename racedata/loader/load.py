@@ -1,7 +1,7 @@
 """Loads: reads dumps whole, and builds the database with them. load_command.py has the command.
 
 They replace the dumps in the list of sources, the most trusted first. What APIs have said
-stays.
+stays. A refresh begins with `bring_into_step`, which loads what was never read.
 """
 
 import os
@@ -15,7 +15,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import open_read_only
 from racedata.loader.memory import copied_from
 from racedata.loader.reading import put_all_read, read, sources_read_together
-from racedata.loader.rebuild import NewDatabase, new_database
+from racedata.loader.rebuild import NewDatabase, is_behind, new_database, store_of
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import (
@@ -26,6 +26,7 @@ from racedata.loader.source_list import (
     dumps_in,
     list_of,
     remember_list,
+    unread,
 )
 from racedata.loader.sources import Source, whole_database
 from racedata.loader.store import store_to_read
@@ -124,3 +125,30 @@ def loaded_before(new: NewDatabase) -> list[str]:
             return new.existing.loaded_sources
         # the database is missing, perhaps lost
         return [source.address for source in store.sources() if source.is_loaded]
+
+
+def bring_into_step(
+    settings: LoaderSettings, progress: Progress, loads_unread: bool = False
+) -> str:
+    """Builds the database again if it is behind its store or the list of sources. Returns what it
+    did, in one line.
+
+    With `loads_unread`, it loads the dumps of the list if one of them was never read whole.
+    """
+    path = Path(settings.database)
+    must_build = is_behind(path)  # raises an error before anything is read
+    if not (must_build or (loads_unread and unread_at(path))):
+        return ""
+    with new_database(settings) as new:
+        # before it locked the folder, another command may have read them, or changed the list
+        if loads_unread and (dumps := unread_at(path)):
+            return load_into(new, dumps, progress)[-1]
+        with new.store() as (store, corrections):
+            report = new.build(store, corrections, progress)
+    return f"{settings.database}: {report.seasons} from its store"
+
+
+def unread_at(path: Path) -> list[str]:
+    """The dumps of the list of a database, if one of them was never read whole."""
+    with store_of(path) as store:
+        return unread(store, list_of(store))

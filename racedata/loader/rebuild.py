@@ -1,8 +1,7 @@
 """Builds a new database from the store, and replaces the old one: what every command does that
 changes what the store has.
 
-It also finds which of both is behind, and takes the database apart if the store is lost. in_step.py
-adds the list of sources.
+It also finds which of both is behind, and takes the database apart if the store is lost.
 """
 
 import gc

@@ -15,7 +15,7 @@ from racedata.loader.copies import Copy, clear_for_copy, install_copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
-from racedata.loader.in_step import bring_into_step
+from racedata.loader.load import bring_into_step
 from racedata.loader.memory import refusal, refused_until, remember
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of

@@ -1,4 +1,4 @@
-"""racedata.loader.rebuild, in_step: a database and its store in step, whichever of them is lost,
+"""racedata.loader.rebuild, load: a database and its store in step, whichever of them is lost,
 old, or of another one.
 
 What every build does with a store that sources fill is in test_fill.py, test_several_sources.py and
@@ -31,7 +31,7 @@ from racedata.database import store_path
 from racedata.loader.build import build_database
 from racedata.loader.corrections import Corrections
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.in_step import bring_into_step
+from racedata.loader.load import bring_into_step
 from racedata.loader.rebuild import is_behind, new_database, put_if_apart, take_apart
 from racedata.loader.source_list import apply_list, list_of
 from racedata.loader.store import changed_store

@@ -1,4 +1,4 @@
-"""racedata.loader.source_list, in_step: the list of sources, how commands change it, and what they
+"""racedata.loader.source_list, load: the list of sources, how commands change it, and what they
 load because of it.
 """
 
@@ -26,9 +26,8 @@ from support.processes import following
 from support.refreshes import F1DB, assert_ends_at_once, with_a_penalty
 
 from racedata.database import store_path
-from racedata.loader import in_step as racedata_in_step
-from racedata.loader import source_list
-from racedata.loader.in_step import bring_into_step
+from racedata.loader import load, source_list
+from racedata.loader.load import bring_into_step
 from racedata.loader.provide import provide
 from racedata.loader.source_list import after_load, after_refresh
 from racedata.loader.sources import DEFAULT_LIST
@@ -99,7 +98,7 @@ def test_dumps_that_another_command_has_loaded_in_the_meantime_are_not_loaded_ag
 ):
     database = tmp_path / "x.db"
     monkeypatch.setenv("RACEDATA_SOURCES", str(F1DB))
-    monkeypatch.setattr(racedata_in_step, "is_behind", lambda path: built(F1DB, path) is None)
+    monkeypatch.setattr(load, "is_behind", lambda path: built(F1DB, path) is None)
     assert in_step(database) == ""
 
 
