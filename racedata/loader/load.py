@@ -98,8 +98,11 @@ def load_into(
             put_all_read(store, groups, progress)
             remember_list(store, sources if only else after_load(list_of(store), sources))
             report = new.build(store, corrections, progress)
+            counts = SAMPLE_NAME not in sources or any(each.is_sample for each in store.sources())
     lines = [line for group in groups for line in (*group.lines, group.fault) if line]
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
+    if not counts:
+        lines.append("sample: does not count beside the dumps of the list; expected --only too")
     return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
 
 

@@ -46,11 +46,13 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
 
 
 def listed_at(database: str) -> list[str]:
-    try:
-        with store_of(Path(database)) as store:
-            addresses = list_of(store)
-    except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
-        addresses = configured() or [*DEFAULT_LIST]
+    addresses = configured()
+    if not addresses:
+        try:
+            with store_of(Path(database)) as store:
+                addresses = list_of(store)
+        except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
+            addresses = [*DEFAULT_LIST]
     return [address for address in addresses if address != SAMPLE_NAME]
 
 

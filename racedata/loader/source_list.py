@@ -34,8 +34,11 @@ def elsewhere(what: str) -> LoadError:
 
 
 def list_of(store: Store) -> list[str]:
-    """The list of sources, by their addresses."""
-    return configured() or list(store.recalled(OF_NO_SOURCE).get("list") or DEFAULT_LIST)
+    """The list of sources, by their addresses. If RACEDATA_SOURCES has a whole database, which is
+    copied as it is, that is not one of its sources.
+    """
+    own = [address for address in configured() if not type_at(address).is_whole]
+    return own or list(store.recalled(OF_NO_SOURCE).get("list") or DEFAULT_LIST)
 
 
 def remember_list(store: Store, addresses: Sequence[str]) -> None:

@@ -170,7 +170,9 @@ def test_a_refresh_of_a_list_that_has_only_the_sample_says_so(tmp_path):
         assert run.returncode == 1 and "the list has only the sample; name a source" in run.stderr
 
 
-def test_a_copy_of_a_database_has_its_apis_in_their_order(api, behind, finished, tmp_path):
+def test_a_copy_of_a_database_has_its_apis_in_their_order_and_keeps_them_if_it_is_built_again(
+    api, behind, finished, tmp_path, monkeypatch
+):
     """One has what counts of a race, and the other what counts of another one."""
     lacks_a_race = without(finished, tmp_path / "dump", 2023, 18)
     with served(answers_of(client(with_a_penalty(lacks_a_race, tmp_path, 9)))) as other:
@@ -179,6 +181,11 @@ def test_a_copy_of_a_database_has_its_apis_in_their_order(api, behind, finished,
     for database in (behind, copied_alone(behind, tmp_path / "copy")):
         lines = racedata("sources", "--database", database).stdout.splitlines()
         assert [line.split(": ")[0] for line in lines[:2]] == [f"1. {other.url}", f"2. {api.url}"]
+    monkeypatch.setenv("RACEDATA_SOURCES", "https://f1.example.org/racedata.db")
+    origins = "SELECT raceId, kind, sourceId FROM origins"
+    before = select(database, origins)
+    assert racedata("build", "--database", database).returncode == 0
+    assert select(database, origins) == before
 
 
 def test_without_a_dump_in_the_list_those_that_were_read_count(tmp_path, monkeypatch):
@@ -209,6 +216,8 @@ def test_the_dumps_of_the_list_replace_the_sample_with_which_the_service_has_beg
     assert select(database, "SELECT isSample FROM build") == [(0,)]
     assert in_step(database) == ""
     assert listed()[1].endswith("; not in the list, so it does not count")
+    said = racedata("load", "sample", "--database", database).stdout
+    assert "sample: does not count beside the dumps of the list; expected --only too\n" in said
 
 
 def test_neither_the_database_nor_its_store_says_where_the_sample_is(tmp_path):
