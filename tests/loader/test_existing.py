@@ -8,8 +8,6 @@ from contextlib import closing
 
 import pytest
 from support import SAMPLE
-from support.answers import client
-from support.apis import answers_of, served
 from support.loads import (
     assert_refused,
     changed,
@@ -52,16 +50,6 @@ def test_a_table_that_an_older_database_lacks_is_empty(old, program):
         "practice",
         "row_counts",
     }
-
-
-def test_refresh_builds_an_older_database_again_first(old, program, sample_database):
-    before = rows_of(old)
-    with served(answers_of(client(sample_database))) as server:
-        words = ["refresh", "--from", server.url, "--season", "2023", "--database", old]
-        run = racedata(*words, cwd=program)
-    assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.splitlines()[0].endswith(" from its store")
-    assert rows_as_before(old) == before
 
 
 def test_an_older_database_of_the_sample_gets_the_sample_of_the_new_version(database, program):
