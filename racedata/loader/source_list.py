@@ -61,7 +61,7 @@ def counting(store: Store, addresses: Sequence[str]) -> list[str]:
     Until each dump in the list was read, the dumps that counted before still do.
     """
     known = {source.name: source for source in store.known_sources()}
-    names = [name for address in addresses for name in names_at(store, address) if name in known]
+    names = [name for name in names_in(store, addresses).values() if name in known]
     if unread(store, addresses) or not dumps_in(addresses):
         names += [source.name for source in store.sources() if source.is_loaded]
     # what counts only until another source has it comes last
@@ -75,10 +75,9 @@ def unread(store: Store, addresses: Sequence[str]) -> list[str]:
     return [] if {*dumps} <= read else dumps
 
 
-def names_at(store: Store, address: str) -> list[str]:
-    """The names of the stored sources with an address."""
-    names = [source.name for source in store.known_sources() if source.address == address]
-    return names or [source_at(address).name]
+def names_in(store: Store, addresses: Sequence[str]) -> dict[str, str]:
+    """The names of sources in the store, by their addresses in the list."""
+    return {address: store.name_of(source_at(address).name, address) for address in addresses}
 
 
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from racedata.database import is_missing
@@ -23,7 +22,7 @@ from racedata.loader.source_list import (
     counting,
     elsewhere,
     list_of,
-    names_at,
+    names_in,
     remember_list,
 )
 from racedata.loader.store import Store, StoredPart
@@ -37,9 +36,8 @@ def source_lines(database: str) -> Iterator[str]:
         with closing(ExistingDatabase(Path(database))) as existing:
             gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
     with store_of(Path(database)) as store:
-        addresses = list_of(store)
-        names = [(name, address) for address in addresses for name in names_at(store, address)]
-        for place, (name, address) in enumerate(names, 1):
+        names = names_in(store, list_of(store))
+        for place, (address, name) in enumerate(names.items(), 1):
             source = store.source(name)
             read = f"read {source.read_at}" if source else "never read"
             what = gave.get(name) or "nothing"
@@ -48,7 +46,7 @@ def source_lines(database: str) -> Iterator[str]:
         for source in store.known_sources():
             if source.place is None:
                 why = "not in the list, so it does not count"
-            elif source.name not in (name for name, _ in names):
+            elif source.name not in names.values():
                 why = f"counts until the list is loaded: {gave.get(source.name) or 'nothing'}"
             else:
                 continue
@@ -60,13 +58,12 @@ def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]
     if configured():
         raise elsewhere(f"--remove {name!r}")
     with new_database(settings) as new, new.store() as (store, corrections):
-        names = {address: names_at(store, address) for address in list_of(store)}
-        removed = [address for address in names if name in (address, *names[address])]
-        if not removed:
-            known = ", ".join(chain.from_iterable(names.values()))
+        names = names_in(store, list_of(store))
+        kept = [address for address in names if name not in (address, names[address])]
+        if len(kept) == len(names):
+            known = ", ".join(names.values())
             raise LoadError(f"--remove {name!r}: not in the list; expected one of {known}")
-        kept = [address for address in names if address not in removed]
-        if {*names[removed[0]]} & {*counting(store, kept)}:
+        if names.get(name, name) in counting(store, kept):
             raise LoadError(f"--remove {name!r}: no dump would be left; load another one first")
         remember_list(store, kept)
         report = new.build(store, corrections, progress)

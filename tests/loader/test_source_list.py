@@ -23,7 +23,7 @@ from support.loads import (
     without,
 )
 from support.processes import following
-from support.refreshes import F1DB, assert_ends_at_once, with_a_penalty
+from support.refreshes import F1DB, with_a_penalty
 
 from racedata.database import store_path
 from racedata.loader import load, source_list
@@ -227,19 +227,6 @@ def test_neither_the_database_nor_its_store_says_where_the_sample_is(tmp_path):
     for path in (database, store_path(database)):
         assert str(SAMPLE).encode() not in path.read_bytes()
     assert racedata("load", "sample", "--database", database).stdout.endswith(" from sample\n")
-
-
-def test_follow_first_loads_the_dumps_of_the_list(api, behind_file, complete, tmp_path):
-    database = tmp_path / "racedata.db"
-    dump = str(behind_file.parent / "dump")
-    with following(database, RACEDATA_SOURCES=f"{api.url} {dump}") as follow:
-        assert (
-            follow.stdout.readline()
-            == f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}\n"
-        )
-        assert f"{database}: new data" in follow.stdout.readline()
-        assert rows_of(database) == rows_of(complete)
-        assert_ends_at_once(follow)
 
 
 def test_follow_keeps_its_data_if_a_dump_of_the_list_cannot_be_loaded(api, behind, complete):
