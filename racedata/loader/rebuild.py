@@ -58,10 +58,6 @@ class NewDatabase:
     settings: LoaderSettings  # with the path of the old one
     existing: ExistingDatabase | None
 
-    def stay(self) -> None:
-        """Leaves the old database, or none, in its place."""
-        self.path.unlink()
-
     @contextmanager
     def store(self) -> Iterator[tuple[Store, Corrections]]:
         """The store, in a transaction, and the corrections: to change the store, and then `build`
@@ -104,7 +100,7 @@ class NewDatabase:
             report = report._replace(differences=self.differences(progress, *others))
             if old and not report.differences:
                 store.state = old.state
-                self.stay()
+                self.path.unlink()
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
@@ -135,7 +131,7 @@ def put_next_state(
 def new_database(
     settings: LoaderSettings, sleep: Sleep | None = None, may_replace: bool = False
 ) -> Iterator[NewDatabase]:
-    """A new database, which replaces the old one unless the block raises, or lets that `stay`.
+    """A new database, which replaces the old one unless the block raises, or deletes the new one.
 
     If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
     file. `sleep` is as in `replacement`.
