@@ -86,7 +86,7 @@ class Refresh:
         It brings each season from the first that it finds unfinished, or from `first` if that is
         earlier. A dump brings none from before the first that is still unfinished.
         """
-        history = self.recall(source, takes_apart=not source.is_whole)
+        history = self.recall(source)
         of_source = SourceRefresh(self, source, history, say, first)
         with self.limits_remembered(source, history) as facts:
             where = source.bring(of_source.task())
@@ -99,17 +99,14 @@ class Refresh:
         with self.limits_remembered(source, history):
             return source.has_news(expected, history, self.progress)
 
-    def recall(self, source: Source, takes_apart: bool = False) -> History:
-        """All that is known of a source before it is asked. The source gets its name in the store.
-
-        `takes_apart` says whether to take apart a database of another store, to know more.
-        """
+    def recall(self, source: Source) -> History:
+        """What is known of a source before it is asked. The source gets its name in the store."""
         facts = self.path, source.name, source.address
-        if takes_apart:
+        if source.is_whole:  # a copied database is of another store: do not take it apart
+            history = history_of(*facts)
+        else:
             with store_of(self.path) as store:
                 history = history_in(store, *facts)
-        else:
-            history = history_of(*facts)
         source.name = history.name
         return history
 

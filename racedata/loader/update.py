@@ -39,7 +39,7 @@ def check_calendars(store: Store, corrections: Corrections) -> None:
     """Raises LoadError for what cannot be in a stored calendar that counts, unless a correction
     mends it.
 
-    The error begins with the address of the source, or with the file of corrections if these are
+    The error begins with the name of the source, or with the file of corrections if these are
     wrong.
     """
     for source in store.sources():
@@ -47,7 +47,7 @@ def check_calendars(store: Store, corrections: Corrections) -> None:
             season, races = stored.season, stored.counting or stored.races
             if fault := fault_in_calendar(season, corrections.calendar(season, races), corrections):
                 is_own = fault_in_calendar(season, races, Corrections([]))
-                raise LoadError(f"{source.address if is_own else corrections.file}: {fault}")
+                raise LoadError(f"{source.name if is_own else corrections.file}: {fault}")
 
 
 def fault_in_calendar(year: int, races: Races, corrections: Corrections) -> str:

@@ -260,7 +260,7 @@ def test_a_wrong_calendar_is_refused_with_its_place(store, changes, said):
         return
     with pytest.raises(LoadError) as error:
         check_calendars(store, Corrections([]))
-    assert str(error.value).startswith(f"/api: {said}")
+    assert str(error.value).startswith(f"api: {said}")
 
 
 def test_a_correction_mends_a_wrong_calendar(store):
