@@ -38,7 +38,7 @@ from support.refreshes import (
 )
 from support.releases import zip_of
 
-from racedata.database import store_path
+from racedata.database import OLDEST_VERSION, store_path
 from racedata.hints import COMMAND
 from racedata.loader import refresh_command
 from racedata.loader.corrections import CORRECTIONS
@@ -218,7 +218,7 @@ def test_the_command_ends_with_1_and_a_line_if_anything_fails(api, behind, capsy
     [
         (spoiling.missing, f"is missing; to build it, run: {COMMAND} load SOURCE"),
         (spoiling.truncated, "is damaged (its size has changed since it was built)"),
-        (spoiling.version(12), "has schema version 12, which is newer than this program's ("),
+        (spoiling.version(OLDEST_VERSION - 1), "has schema version 10, which is older than this"),
     ],
 )
 def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, spoil, said):

@@ -169,15 +169,3 @@ def test_a_build_takes_corrections_back_and_names_those_that_do_not_fit(tmp_path
     ]
     said("build", database, "--corrections", "none")
     assert select(database, corrected) == [(0,)]
-
-
-def test_a_build_needs_no_source_and_leaves_an_equal_database_as_it_is(tmp_path):
-    database = built(SAMPLE, tmp_path / "x.db", None)
-    before = database.read_bytes()
-    assert said("build", database, "--corrections", "none")[1] == [f"{database}: nothing new"]
-    assert database.read_bytes() == before
-    rows = rows_of(database)
-    database.unlink()
-    last = said("build", database, "--corrections", "none")[1][-1]
-    assert last.endswith(" from its store")
-    assert rows_of(database) == rows
