@@ -5,7 +5,7 @@ the store, and a new database, built from that, replaces the old one. If nothing
 old one stays. sources/ decides what to ask each source for, and choose.py what counts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,12 +87,23 @@ class Refresh:
         earlier. A dump brings none from before the first that is still unfinished.
         """
         history = self.recall(source)
-        of_source = SourceRefresh(self, source, history, say, first)
+        stored = SourceRefresh(self, source, say, history.readings)
+        task = Task(
+            history=history,
+            season=self.season,
+            first=first,
+            is_named=self.is_named,
+            lacks_cancelled=any(is_cancelled(each, source.pace.time()) for each in history.lacked),
+            progress=self.progress,
+            say=say,
+            deliver=stored.deliver,
+            replace_with=stored.replace_with,
+        )
         with self.limits_remembered(source, history) as facts:
-            where = source.bring(of_source.task())
+            where = source.bring(task)
             facts["refreshedAt"] = utc_now()
-        say(f"{self.path}: {'new data' if of_source.is_new else 'nothing new'}{where}")
-        return of_source.is_new
+        say(f"{self.path}: {'new data' if stored.is_new else 'nothing new'}{where}")
+        return stored.is_new
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         history = self.recall(source)
@@ -136,31 +147,16 @@ class Refresh:
                 remember(self.path, source.name, facts)
 
 
+@dataclass
 class SourceRefresh:
     """What a refresh stores from one source. The source calls `deliver` for each delivery."""
 
-    def __init__(
-        self, refresh: Refresh, source: Source, history: History, say: Say, first: int
-    ) -> None:
-        self.refresh, self.source, self.history = refresh, source, history
-        self.say, self.first = say, first
-        # what the store says as long as no other program stores records
-        self.known_readings = history.readings
-        self.is_new = False  # whether a new database was stored
-
-    def task(self) -> Task:
-        refresh, now = self.refresh, self.source.pace.time()
-        return Task(
-            history=self.history,
-            season=refresh.season,
-            first=self.first,
-            is_named=refresh.is_named,
-            lacks_cancelled=any(is_cancelled(since, now) for since in self.history.lacked),
-            progress=refresh.progress,
-            say=self.say,
-            deliver=self.deliver,
-            replace_with=self.replace_with,
-        )
+    refresh: Refresh
+    source: Source
+    say: Say
+    # what the store says as long as no other program stores records
+    known_readings: Mapping[str, int]
+    is_new: bool = False  # whether a new database was stored
 
     def deliver(self, delivery: Delivery) -> None:
         """Puts a delivery into the store, and builds a new database, which replaces the old one if
