@@ -210,7 +210,7 @@ class SharedSettings:
 class LoaderSettings(SharedSettings):
     """The settings of the loader. Its commands check all of them at the start."""
 
-    sources: str = setting("", str, "the sources to load and to follow, the most trusted first; empty for the default list")
+    sources: str = setting("", str, "the sources to load and to follow, the most trusted first; empty for the list that commands change")
     licence: str = setting("any", LICENCE, "which sources may be used: any, or open for only those under CC BY or CC0")
     corrections: str = setting("", str, "a file of corrections beside the project's, none or default; empty for the last choice", variable="CORRECTIONS")
     jolpica_token: str = setting("", TOKEN, "your token for Jolpica-F1's latest dump; it is sent only to the host of the index", variable="JOLPICA_TOKEN", is_secret=True)

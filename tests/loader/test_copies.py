@@ -47,7 +47,7 @@ def loaded(source, database, **options):
 # Loading.
 
 
-def test_a_database_is_loaded_byte_for_byte(tmp_path, other, source):
+def test_a_database_is_loaded_byte_for_byte(tmp_path, other, source, monkeypatch):
     database = tmp_path / "x.db"
     report = f"{database}: 1957 to 2023 (5 seasons, 88 races) from {other}"
     assert loaded(other, database) == [report]
@@ -57,6 +57,10 @@ def test_a_database_is_loaded_byte_for_byte(tmp_path, other, source):
     # It is what the next load without sources takes.
     assert racedata("load", "--database", database).stdout == f"{report}\n"
     assert database.read_bytes() == other.read_bytes()
+    # So does a load of the list.
+    monkeypatch.setenv("RACEDATA_SOURCES", str(other))
+    assert racedata("load", "--database", tmp_path / "y.db").returncode == 0
+    assert (tmp_path / "y.db").read_bytes() == other.read_bytes()
 
 
 def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(database, other):
