@@ -326,7 +326,6 @@ REFUSED = [
     ("refresh", ["--from=other.db", "--corrections=none"], f"{UNCHANGED}no --corrections"),
     ("refresh", ["--from=other.db", "--season=2023"], "copied whole; expected no --season"),
     ("refresh", ["--follow", "--season=2023"], "--follow and --season: expected only one of them"),
-    ("sources", ["--corrections=none"], "--corrections: expected --remove too"),
     ("mcp", ["--host=0.0.0.0"], "--host: expected --http too"),
     ("mcp", ["--port=8002"], "--port: expected --http too"),
     ("mcp", ["--name=racedata.lan"], "--name: expected --http too"),

@@ -111,13 +111,14 @@ def lines_of(store: Store, part: StoredPart, what: str) -> Iterator[str]:
 def parser_of(command: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"racedata {command}", description=description)
     add_database_argument(parser)
-    add_corrections_argument(parser)
     return parser
 
 
 def build_command(arguments: Sequence[str]) -> None:
     description = "Build the database again from what its sources have said, without a request."
-    settings = settings_of(parser_of("build", description).parse_args(arguments))
+    parser = parser_of("build", description)
+    add_corrections_argument(parser)
+    settings = settings_of(parser.parse_args(arguments))
     run("build", settings.database, partial(replace_from_store, settings))
 
 
@@ -130,8 +131,6 @@ def sources_command(arguments: Sequence[str]) -> None:
         help="take a source from the list: what it has said stays stored, but does not count",
     )
     parsed = parser.parse_args(arguments)
-    if parsed.remove is None and parsed.corrections != parser.get_default("corrections"):
-        parser.error("--corrections: expected --remove too")
 
     def work(progress: Progress) -> list[str]:
         if parsed.remove is not None:
