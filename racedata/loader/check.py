@@ -163,11 +163,10 @@ def put_last(
     """
     assert group.stage
     names = [source.name for source in store.sources()]
-    with_ids = {source.name for source in store.known_sources() if source.has_ids}
+    # without ids, the first dump of the list stays the base
+    group.stage.has_ids &= any(source.ids for source in store.sources())
     added = [source.name for _, source in group.stage.stored_sources()]
     put_all_read(store, [group], corrections, progress)
-    for name in {*added} - with_ids:
-        store.drop_ids(name)
     store.order(list(dict.fromkeys([*names, *added])))
     return added
 

@@ -197,12 +197,9 @@ class Target:
         return 1
 
     def add(self) -> int:
-        """Inserts the row. Its id comes after all others, so that theirs stay."""
+        """Inserts the row. SQLite gives it an id after all others, so that theirs stay."""
         facts = self.line.new or {}
         row = {self.line.columns[name].name: self.stored(name, facts[name]) for name in facts}
-        if id := self.line.table.id:
-            sql = f"SELECT max({id}) + 1 FROM stage.{self.name}"
-            (row[id],) = self.db.execute(sql).fetchone()
         if ORDER in self.line.columns and ORDER not in row:
             sql = f"SELECT max({ORDER}) + 1 FROM stage.{self.name} WHERE raceId = ?"
             (row[ORDER],) = self.db.execute(sql, (self.ids["raceId"],)).fetchone()

@@ -221,9 +221,9 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     is_own = store.state[0] == existing.state[0]
     addresses = list_that_counts(store) if is_own else [*DEFAULT_LIST]
     store.clear()
-    # The ids of all dumps are kept: they do not clash, because they are of one database.
+    # All sources have ids of the same database.
     sources = [
-        (number, source._replace(has_ids=source.is_loaded))
+        (number, source._replace(ids=existing.state[0]))
         for number, source in sources_in(existing.db, "main")
     ]
     if existing.is_sample:

@@ -40,7 +40,7 @@ class Stage:
         self.db, self.progress, self.path = db, progress, path
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
-        self.has_ids = False
+        self.has_ids = False  # whether the rows have ids that a database may keep
         db.execute("ATTACH ? AS stage", (path,))
         db.executescript("PRAGMA stage.journal_mode = OFF; PRAGMA stage.synchronous = OFF")
         for table in TABLES:
@@ -76,7 +76,7 @@ class Stage:
 
     def name_source(self, source: StoredSource) -> None:
         """Names the source of all rows that have none yet."""
-        self.has_ids = source.has_ids
+        self.has_ids = source.ids is not None
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
         self.add_source(id, source)
         self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (source.name,))
@@ -102,19 +102,16 @@ class Stage:
         }
         self.insert_row("sources", row)
 
-    def stored_sources(
-        self, is_sample: bool = False, may_keep_ids: bool = True
-    ) -> list[tuple[int, StoredSource]]:
-        """The sources of the rows, with their numbers. `may_keep_ids` is false if the database
-        keeps the ids of other sources.
-        """
-        sources = []
-        for number, source in sources_in(self.db, "stage"):
-            if is_sample:
-                source = source._replace(read_at=SAMPLE_TIME, is_sample=True)
-            source = source._replace(has_ids=self.has_ids and may_keep_ids)
-            sources.append((number, source))
-        return sources
+    def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
+        """The sources of the rows, with their numbers. They share the ids of the first."""
+        sources = sources_in(self.db, "stage")
+        ids = sources[0][1].name if self.has_ids else None
+        if is_sample:
+            sources = [
+                (number, source._replace(read_at=SAMPLE_TIME, is_sample=True))
+                for number, source in sources
+            ]
+        return [(number, source._replace(ids=ids)) for number, source in sources]
 
     def add_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
         """Notes what the source calls a kind of things, such as `driver`: references and its ids.

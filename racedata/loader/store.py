@@ -54,7 +54,7 @@ LONG = 8000  # bytes: longer JSON is compressed, because there may be 600,000 la
 APPLICATION_ID = 0x52414353  # "RACS"
 IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
-STORE_VERSION = 3
+STORE_VERSION = 4
 DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 MAX_CHANGES = 20_000  # that are kept
 
@@ -73,7 +73,8 @@ class StoredSource(NamedTuple):
     is_api: bool = False  # with final records
     is_provisional: bool = False
     is_sample: bool = False
-    has_ids: bool = False
+    # Whose ids its rows have: those of this dump; its own, or those of the dump that it is from.
+    ids: str | None = None
 
 
 class StoredCalendar(NamedTuple):
@@ -174,8 +175,8 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that were read, first those in the list."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
-        # the first seven columns are texts and numbers, the others 0 or 1
-        return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
+        # four columns are 0 or 1, the others texts and numbers
+        return [StoredSource(*row[:7], *map(bool, row[7:11]), *row[11:]) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)
@@ -209,10 +210,6 @@ class Store:
         self.db.executemany(
             "UPDATE sources SET place = ? WHERE name = ?", list(enumerate(names, 1))
         )
-
-    def drop_ids(self, source: str) -> None:
-        """The database no longer keeps the ids of a source, because it keeps another's."""
-        self.db.execute("UPDATE sources SET hasIds = 0 WHERE name = ?", (source,))
 
     def forget(self, name: str) -> None:
         for table in ("calendars", "parts", "lists"):

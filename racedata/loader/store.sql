@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS sources (
     isApi         INTEGER NOT NULL,  -- 1 if it is an API with final records
     isProvisional INTEGER NOT NULL,  -- 1 if its parts only count until another source has them
     isSample      INTEGER NOT NULL,
-    hasIds        INTEGER NOT NULL   -- 1 if its rows have ids that the database keeps
+    ids           TEXT               -- whose ids its rows have: rows of sources that share them do not clash
 ) STRICT;
 
 -- The calendar of a season, as JSON. Its races have a `key`, which stays if a race is renamed.

@@ -205,12 +205,10 @@ def free_key(name: str, used: Collection[str]) -> str:
 def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:
     """The source of news. What a load said about it stays, if it is still in the list."""
     if not old or old.place is None:
-        return source._replace(has_ids=False)  # the ids of a load are kept
+        return source
     return source._replace(
         place=old.place,
         is_loaded=old.is_loaded,
-        # If a database was taken apart, its ids were kept for this source. The news have others.
-        has_ids=old.has_ids and source.has_ids,
         is_sample=old.is_sample,
         address=old.address if old.is_loaded else source.address,
     )

@@ -83,7 +83,7 @@ def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_id(store, rows)
 
 
 def test_a_race_has_the_id_of_the_first_source_whose_ids_are_kept(rows):
-    other = a_delivery(OTHER._replace(has_ids=True), a_calendar(a_race(1, raceId=81)))
+    other = a_delivery(OTHER._replace(ids="base"), a_calendar(a_race(1, raceId=81)))
     base = a_delivery(BASE, TWO_RACES, results(1, "hill", first_id=1))
     assert rows("SELECT raceId FROM races", base, other) == [(71,), (72,)]
 

@@ -38,7 +38,7 @@ from racedata.loader.store import changed_store
 from racedata.model import RECORDS
 
 SAID = [a_calendar(a_race(1)), results(1, "hill", "clark")]
-DUMP = a_source("dump", has_ids=True)
+DUMP = a_source("dump", ids="dump")
 
 
 # Which of them is to be built from the other.

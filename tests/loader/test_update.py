@@ -25,7 +25,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.update import keyed, put_news
 
 NOW, EARLIER = "2023-12-24T06:00:00Z", "2023-12-23T06:00:00Z"
-DUMP = a_source("dump", has_ids=True)
+DUMP = a_source("dump", ids="dump")
 API = an_api("api", read_at=NOW)
 RACES = [a_race(1, raceId=1), a_race(2, raceId=2), a_race(3, raceId=3)]
 CALENDAR = a_calendar(*RACES)
@@ -110,26 +110,24 @@ def test_a_load_replaces_all_that_a_source_has_said(store):
 # What a load said about a source.
 
 
-@pytest.mark.parametrize("has_ids", [True, False])
-def test_news_leave_a_loaded_source_its_place_and_its_address_and_its_ids_if_they_have_such(
-    store, has_ids
-):
+@pytest.mark.parametrize("ids", ["dump", None])
+def test_news_leave_a_loaded_source_its_place_and_its_address_and_have_their_own_ids(store, ids):
     put(store, a_delivery(DUMP, *SAID), a_delivery(a_source("other"), CALENDAR))
-    asked = a_source("dump", address="/elsewhere", is_loaded=False, has_ids=has_ids, read_at=NOW)
+    asked = a_source("dump", address="/elsewhere", is_loaded=False, ids=ids, read_at=NOW)
     news(store, a_delivery(asked, *SAID))
     source = store.sources()[0]
-    assert source == DUMP._replace(read_at=NOW, reading=3, has_ids=has_ids)
+    assert source == DUMP._replace(read_at=NOW, reading=3, ids=ids)
 
 
 def test_a_source_that_left_the_list_joins_it_again_as_one_that_was_not_loaded(store):
     put(store, a_delivery(DUMP, *SAID))
-    put(store, a_delivery(a_source("other", has_ids=True), *SAID))
+    put(store, a_delivery(a_source("other", ids="other"), *SAID))
     assert [source.name for source in store.sources()] == ["other"]
-    asked = a_source("dump", address="/elsewhere", is_loaded=False, has_ids=True, read_at=NOW)
+    asked = a_source("dump", address="/elsewhere", is_loaded=False, ids="dump", read_at=NOW)
     news(store, a_delivery(asked, *SAID))
     other, source = store.sources()
-    assert other.is_loaded and other.has_ids
-    assert source == asked._replace(has_ids=False, place=2, reading=3)
+    assert other.is_loaded
+    assert source == asked._replace(place=2, reading=3)
 
 
 def test_a_source_that_was_the_base_and_is_out_of_reach_leaves_the_ids_to_the_new_base(tmp_path):

@@ -29,7 +29,7 @@ def a_source(name: str = "dump", **facts: Any) -> StoredSource:
         is_api=False,
         is_provisional=False,
         is_sample=False,
-        has_ids=False,
+        ids=None,
     )
     return usual._replace(**facts)
 
@@ -149,7 +149,7 @@ def in_order(store: Store, *names: str) -> None:
 
 
 # What tests of a build begin with. Only the base keeps its ids.
-BASE = a_source("base", has_ids=True)
+BASE = a_source("base", ids="base")
 OTHER = a_source("other")
 API = an_api("api")
 ONE_RACE = a_calendar(a_race(1, raceId=71))

@@ -106,7 +106,7 @@ def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     licence = first_line(dump.folder / "licence.txt") or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
     checksum = dump.checksum(files.values())
-    source = StoredSource(name, dump.address, licence, checksum, build_time(), has_ids=True)
+    source = StoredSource(name, dump.address, licence, checksum, build_time(), ids=name)
     return source, remarks
 
 
