@@ -260,7 +260,7 @@ def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting):
     with starting.process() as process:
         said = process.communicate()[1].splitlines()[1:]
     (line,) = said
-    assert line.startswith("racedata serve: /sys/kernel/.racedata.db.")
+    assert line.startswith("racedata serve: /sys/kernel/.racedata-")
     assert line.endswith(f": Operation not permitted; let user {os.geteuid()} write to /sys/kernel")
     assert process.returncode == 3
 

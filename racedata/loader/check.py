@@ -140,10 +140,7 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     """
     source = second_opinion(address)
     ExistingDatabase(path).close()  # raises LoadError if it is missing, or of an earlier version
-    with (
-        store_of(path) as store,
-        temporary_folder("racedata-", path.name) as folder,
-    ):
+    with store_of(path) as store, temporary_folder() as folder:
         with read([source], progress) as group, store.transaction():
             settings = LoaderSettings.read(os.environ)
             corrections = corrections_of(store, settings.corrections)

@@ -7,7 +7,7 @@ import argparse
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -98,16 +98,14 @@ def export(path: str, target: str, progress: Progress, more: str | None = None) 
         raise LoadError(str(error)) from None
     # Not with `replacement`: an export and a load need not wait for each other.
     with ExitStack() as stack:
-        new = [stack.enter_context(folder_beside(each.old)) / each.old.name for each in targets]
+        new = [
+            stack.enter_context(temporary_folder(each.old.parent)) / each.old.name
+            for each in targets
+        ]
         with ExitStack() as writing, closing(content.connect()) as db:
             adds = [writing.enter_context(each.adding(path)) for each, path in zip(targets, new)]
             lines = write_dump(db, adds[0], adds[1] if more else None, progress)
         return [*lines, *(each.replace_with(path) for each, path in zip(targets, new))]
-
-
-def folder_beside(path: Path) -> AbstractContextManager[Path]:
-    """A temporary folder in the same folder. The next export removes what a killed one left."""
-    return temporary_folder(f".{path.name}.racedata-", "", path.parent)
 
 
 def main(arguments: Sequence[str]) -> None:

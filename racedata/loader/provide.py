@@ -64,10 +64,7 @@ def load_open_sources(settings: LoaderSettings, progress: Progress) -> list[str]
 
 def build_without_lock(path: Path, settings: LoaderSettings, progress: Progress) -> None:
     before = identity_of_file(str(path))
-    with (
-        temporary_folder(f".{path.name}.", path.name, path.parent) as folder,
-        store_of(path) as store,
-    ):
+    with temporary_folder(path.parent) as folder, store_of(path) as store:
         corrections = corrections_of(store, settings.corrections)
         if is_missing(path):
             store.clear()

@@ -11,7 +11,6 @@ from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
 from racedata.loader.same_bytes import SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
-from racedata.loader.temporary import temporary_folder
 from racedata.model import (
     COMPUTED,
     KINDS,
@@ -25,23 +24,21 @@ from racedata.values import Value
 
 
 class Stage:
-    """The tables of a source, in a temporary database `stage`, on disk if they are large.
+    """The tables of a source, in a temporary database `stage`. If they are large, SQLite puts them
+    into a file without a name, which disappears even if the program is killed.
 
     They have the names and columns of schema.sql, without the computed columns. Tables with an
     `id` in model.py also have the dump's id of a row (`resultId`, …), which orders rows that are
     otherwise equal.
     """
 
-    def __init__(self, db: sqlite3.Connection, progress: Progress, path: str = "") -> None:
-        """`db` is the new database with its empty tables, outside a transaction.
-
-        `path` is a file for the stage.
-        """
-        self.db, self.progress, self.path = db, progress, path
+    def __init__(self, db: sqlite3.Connection, progress: Progress) -> None:
+        """`db` is the new database with its empty tables, outside a transaction."""
+        self.db, self.progress = db, progress
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
         self.has_ids = False  # whether the rows have ids that a database may keep
-        db.execute("ATTACH ? AS stage", (path,))
+        db.execute("ATTACH '' AS stage")
         db.executescript("PRAGMA stage.journal_mode = OFF; PRAGMA stage.synchronous = OFF")
         for table in TABLES:
             if table.is_numbered:
@@ -156,12 +153,9 @@ class Stage:
 @contextmanager
 def staged(progress: Progress) -> Iterator[Stage]:
     """An empty Stage in a database of its own, in a transaction."""
-    with (
-        temporary_folder("racedata-", "stage.db") as folder,
-        closing(sqlite3.connect(":memory:", isolation_level=None)) as db,
-    ):
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.executescript(SCHEMA)
-        stage = Stage(db, progress, str(folder / "stage.db"))
+        stage = Stage(db, progress)
         stage.index(*RECORDS)
         db.execute("BEGIN")
         yield stage
