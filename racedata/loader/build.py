@@ -153,11 +153,7 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     # What sources have corrected themselves is only noted, if the corrected rows still have it.
     for source in filling.sources:
         rows = store.list_rows(source.name, "corrections")
-        noted = [
-            Correction(*(row[name] for name in NOTED))  # type: ignore[arg-type]
-            for row in rows
-            if row["columnName"] != "driver"  # of an earlier version, which gave rows to others
-        ]
+        noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
         note_corrections(stage, [Line(source.name, each) for each in noted])
     return applied
 

@@ -4,7 +4,6 @@ import pytest
 from support import SAMPLE
 from support.loads import (
     built,
-    changed,
     facts_of,
     file_of_corrections,
     loader_settings,
@@ -264,14 +263,3 @@ def test_corrections_that_are_taken_back_leave_no_trace(tmp_path, uncorrected):
     replace_from_store(loader_settings(database), nothing)
     assert facts_of(database) == facts
     assert select(database, TOLD) == told
-
-
-def test_a_row_that_an_earlier_version_gave_to_another_driver_is_not_noted(build):
-    database = changed(
-        build(),
-        """INSERT INTO corrections (tableName, key, columnName, witnesses)
-           VALUES ('results', '1957/5/moss/18', 'driver', 'a test')""",
-    )
-    store_path(database).unlink()
-    replace_from_store(loader_settings(database), nothing)
-    assert select(database, TOLD) == []

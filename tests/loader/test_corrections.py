@@ -23,11 +23,9 @@ from support.loads import (
     with_ids,
 )
 
-from racedata.database import store_path
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
 from racedata.loader.errors import LoadError
-from racedata.loader.rebuild import replace_from_store
 from racedata.loader.refresh import Refresh
 
 LISTED = "; see the corrections endpoint\n"
@@ -504,16 +502,6 @@ def test_the_table_says_which_value_was_corrected_and_why_and_where_it_belongs(t
 
 
 SEASON_2005 = "http://en.wikipedia.org/wiki/2005_Formula_One_season"
-
-
-def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path):
-    corrections = file_of_corrections(tmp_path, GRID)
-    database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
-    store_path(database).unlink()
-    for path in (corrections, None):
-        replace_from_store(loader_settings(database, path), lambda text: None)
-        assert told(database) == [TOLD_GRID]
-    assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 
 
 def test_the_table_has_only_corrections_of_records_that_a_merge_used(tmp_path):
