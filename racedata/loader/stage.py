@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain
 
 from racedata.database import SCHEMA
 from racedata.loader.errors import Progress
@@ -20,7 +19,6 @@ from racedata.model import (
     TABLE_OF,
     TABLES,
 )
-from racedata.values import Value
 
 
 class Stage:
@@ -131,23 +129,13 @@ class Stage:
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Iterable[Sequence[object]]
     ) -> None:
-        """Inserts any number of rows. Columns that `names` omits are unknown."""
-        found = self.db.executemany(insertion(f"stage.{table}", tuple(names)), rows)
-        self.rows[table] = self.rows.get(table, 0) + found.rowcount
-
-    def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
-        """Inserts a batch of rows, given as columns of values, in one statement: that is faster.
+        """Inserts any number of rows. Columns that `names` omits are unknown.
 
         Raises sqlite3.IntegrityError if a row has the key of another, or lacks a value that it
         needs. The rows before it stay.
         """
-        count = len(columns[0]) if columns else 0
-        self.rows[table] = self.rows.get(table, 0) + count
-        if count:
-            self.db.execute(
-                insertion(f"stage.{table}", tuple(names), count),
-                list(chain.from_iterable(zip(*columns))),
-            )
+        found = self.db.executemany(insertion(f"stage.{table}", tuple(names)), rows)
+        self.rows[table] = self.rows.get(table, 0) + found.rowcount
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
 
 def test_values_that_a_reader_must_not_store_are_refused_with_the_reason(tmp_path, monkeypatch):
     def read(opened, stage):
-        stage.insert("circuits", ["circuitId", "circuitRef"], [[1], ["monza"]])
+        stage.insert_rows("circuits", ["circuitId", "circuitRef"], [[1, "monza"]])
 
     monkeypatch.setattr(dump, "LAYOUTS", [dump.Layout("", read, is_of_ergast=True)])
     said = f"{tmp_path}: NOT NULL constraint failed: circuits.name"

@@ -125,7 +125,7 @@ def insert(stage: Stage, table: Table, batch: Sequence[Sequence[Value]]) -> None
     SESSION_FIELDS.
     """
     count = len(table.names)
-    stage.insert(table.name, table.names, batch[:count])
+    stage.insert_rows(table.name, table.names, zip(*batch[:count]))
     race_ids, columns = batch[0], batch[count:]
     for session, dates, times in zip(WEEKEND, columns[::2], columns[1::2]):
         known = [
@@ -133,4 +133,4 @@ def insert(stage: Stage, table: Table, batch: Sequence[Sequence[Value]]) -> None
             for id, date, time in zip(race_ids, dates, times)
             if date or time
         ]
-        stage.insert("sessions", ["raceId", "session", "date", "time"], list(zip(*known)))
+        stage.insert_rows("sessions", ["raceId", "session", "date", "time"], known)
