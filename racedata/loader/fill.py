@@ -92,7 +92,7 @@ class Filling:
     def fill_races(self) -> None:
         """Inserts the seasons, the races and their sessions."""
         for race, id in self.race_ids.items():
-            circuits = self.lists.ids[race.calendar.source]["circuits"]
+            circuits = self.lists.ids[race.calendar.source, "circuits"]
             circuit = circuits.of(race.facts["circuitId"])
             self.stage.insert_row("races", {**race.facts, "raceId": id, "circuitId": circuit})
             for session in race.sessions:
@@ -172,12 +172,10 @@ class Filling:
     def stored_values(self, part: StoredPart) -> Columns:
         """The values of a stored part, with ids instead of references."""
         columns, rows = self.store.rows(part)
-        values = dict(zip(columns, zip(*rows)))
-        ids = self.lists.ids[part.source]
-        return {
-            name: [*map(ids[LIST_OF[name]].of, column)] if name in LIST_OF else column
-            for name, column in values.items()
-        }
+        values: Columns = dict(zip(columns, zip(*rows)))
+        for name in values.keys() & LIST_OF.keys():
+            values[name] = [*map(self.lists.ids[part.source, LIST_OF[name]].of, values[name])]
+        return values
 
     def insert_part(self, race: ChosenRace, part: StoredPart, values: Columns) -> None:
         self.stage.progress(f"{part.season}: {part.kind}")

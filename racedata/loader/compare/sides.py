@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from racedata.loader.choose import ChosenRace
 from racedata.loader.correction_lines import correctable_columns, key_columns
-from racedata.loader.lists import IdsOf, Lists
+from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.store import Store, StoredPart, unpacked
 from racedata.model import KINDS, STANDINGS, TABLE_OF, Table
@@ -114,16 +114,7 @@ class Said:
         """`db` is the new database, which has these lists."""
         self.db, self.store, self.race_ids = db, store, race_ids
         self.sources = store.sources()
-        # by source and list: its rows, and our ids by its references
-        self.rows: dict[tuple[str, str], list[Row]] = {}
-        self.ids: dict[tuple[str, str], IdsOf] = {}
-        for source in self.sources:
-            for name in IDENTIFIED:
-                rows, merged = store.list_rows(source.name, name), lists.merged[name]
-                own = ((row[merged.reference], merged.find(row)) for row in rows)
-                known = {reference: id for reference, id in own if id is not None}
-                self.rows[source.name, name] = rows
-                self.ids[source.name, name] = IdsOf(known, merged.ids)
+        self.ids = lists.ids
         # by the column with our ids: our references, by id
         self.references: dict[str, dict[Value, Value]] = {
             id: dict(db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
@@ -158,7 +149,8 @@ class Said:
         (reference,) = subject.table.key
         for source in self.sources:
             ids = self.ids[source.name, name]
-            rows = [{**row, id: ids.of(row[reference])} for row in self.rows[source.name, name]]
+            given = self.store.list_rows(source.name, name)
+            rows = [{**row, id: ids.of(row[reference])} for row in given]
             rows = [row for row in rows if row[id] in self.references[id]]
             # a provisional source repeats the facts of the database
             if rows and not source.is_provisional:
