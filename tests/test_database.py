@@ -109,12 +109,6 @@ def test_one_changed_bit_is_found_wherever_it_is(database):
     read(database)
 
 
-def test_reading_does_not_make_a_file(tmp_path):
-    with pytest.raises(DatabaseError):
-        read(tmp_path / "none.db")
-    assert list(tmp_path.iterdir()) == []
-
-
 VIEWS = {
     "race_results": "results",
     "sprint_race_results": "sprint_results",

@@ -130,16 +130,6 @@ MISSING = [
 ]
 
 
-def test_a_row_of_every_kind_can_be_missing(build, uncorrected):
-    database = build(*(rf"{table},{key},row,\N,{facts},a test" for table, key, facts in MISSING))
-    before, now = rows_of(uncorrected), rows_of(database)
-    counts = {table: len(now[table]) - len(before[table]) for table, *_ in MISSING}
-    entered = counts.pop("entries")
-    assert {*counts.values()} == {1} and entered >= 1
-    told = [(table, key, "row", None, facts, "a test") for table, key, facts in MISSING]
-    assert sorted(select(database, TOLD)) == sorted(told)
-
-
 def test_a_row_without_a_place_in_the_order_is_added_behind_all_others(build):
     database = build(r"results,1957/5/ward/99,row,\N,constructor=cooper; number=99; laps=3,a test")
     order = "SELECT max(positionOrder), DRIVER(ward) FROM results JOIN drivers USING (driverId)"
