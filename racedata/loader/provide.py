@@ -18,9 +18,9 @@ from racedata.loader.http import NotFetched
 from racedata.loader.load import load
 from racedata.loader.program import fault_text, run
 from racedata.loader.reading import put_all_read, read, sources_read_together
-from racedata.loader.rebuild import put_next_state, store_of
+from racedata.loader.rebuild import store_of
 from racedata.loader.replacement import identity_of_file, replace_file
-from racedata.loader.same_bytes import SAMPLE_NAME
+from racedata.loader.same_bytes import SAMPLE_NAME, put_next_state
 from racedata.loader.source_list import check_licences, configured, put_source_list
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder

@@ -7,7 +7,7 @@ adds the list of sources.
 
 import gc
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import replacement
-from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
+from racedata.loader.same_bytes import put_next_state
 from racedata.loader.source_list import after_load, after_refresh, list_that_counts, put_source_list
 from racedata.loader.sources import DEFAULT_LIST
 from racedata.loader.stage import sources_in
@@ -31,7 +31,6 @@ from racedata.loader.store import (
     Store,
     UnknownStore,
     changed_store,
-    new_id,
     store_to_read,
 )
 from racedata.loader.threads import Sleep
@@ -106,22 +105,6 @@ class NewDatabase:
             return ["a new database"]
         with self.existing.attached(self.path) as new:
             return differences(self.existing.db, new, progress, *others)
-
-
-def put_next_state(
-    store: Store, facts: Sequence[object] = (), before: tuple[str, int] | None = None
-) -> None:
-    """Counts a build: gives the store the state that the new database notes.
-
-    Its id stays, and its revision rises: programs that follow the database learn what has changed.
-    A store that has had only the sample, whose id is the same on all machines, gets its own when it
-    gets more. `fixed_state` has the exceptions. `before` is the state of the database that it
-    replaces, unless that is the sample.
-    """
-    id, revision = store.state
-    is_of_sample = id.startswith(SAMPLE_NAME)
-    next_state = new_id() if is_of_sample else id, revision + 1
-    store.state = fixed_state(store, facts, before) or next_state
 
 
 @contextmanager

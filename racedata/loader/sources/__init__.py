@@ -15,7 +15,6 @@ from racedata.loader.sources.api_client import JOLPICA_URL
 from racedata.loader.sources.database import DatabaseSource
 from racedata.loader.sources.dump import LAYOUTS, DumpSource
 from racedata.loader.sources.dump import PUBLISHED as PUBLISHED
-from racedata.loader.sources.ergast_files import Add as Add
 from racedata.loader.sources.ergast_files import write_dump as write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.history import History as History
