@@ -7,11 +7,9 @@ import os
 import re
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from racedata.database import FileState, file_state
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
@@ -84,10 +82,10 @@ def corrections_at(path: Path | None) -> Sequence[Line]:
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
         raise LoadError(f"{path}: {what}; expected a file of corrections, or default or none")
-    project = corrections_once(CORRECTIONS, file_state(str(CORRECTIONS)))
+    project = corrections_in(CORRECTIONS, lambda text: None)
     if path.resolve() == CORRECTIONS:
         return project
-    lines = corrections_once(path, file_state(str(path)))
+    lines = corrections_in(path, lambda text: None)
     own = {corrected_value(line.correction) for line in lines}
     return [*lines, *(line for line in project if corrected_value(line.correction) not in own)]
 
@@ -95,12 +93,6 @@ def corrections_at(path: Path | None) -> Sequence[Line]:
 def corrected_value(written: Correction) -> tuple[str, str, str]:
     """Which value, or row, is corrected."""
     return written.table, written.key.casefold(), written.column
-
-
-@lru_cache(maxsize=2)
-def corrections_once(path: Path, state: FileState | None) -> Sequence[Line]:
-    """The corrections in a file in this state: a follower builds from the same file many times."""
-    return corrections_in(path, lambda text: None)
 
 
 def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
