@@ -138,7 +138,7 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     # In any order. All of it comes before the corrections, which find rows by lists and races.
     filling.fill_sources()
     filling.fill_lists()
-    filling.lists.put_statuses()
+    store.put_statuses(filling.lists.merged["status"].rows.values())
     filling.fill_races()
     filling.fill_origins()
     filling.fill_kind("results")

@@ -175,20 +175,6 @@ class Lists:
                 if id and row.get("number") is not None:
                     drivers.rows[id]["number"] = row["number"]
 
-    def put_statuses(self) -> None:
-        """Puts the ids of statuses into the store. Ids of statuses that no record has any more
-        stay, because addresses have them.
-        """
-        rows = self.merged["status"].rows
-        ids = {str(row["status"]): id for id, row in rows.items()}
-        texts = {text.lower() for text in ids}
-        kept = {
-            text: id
-            for text, id in self.store.statuses().items()
-            if text.lower() not in texts and id not in rows
-        }
-        self.store.put_statuses({**kept, **ids})
-
     def reference(self, name: str, row: Row) -> Value:
         """Our reference for a row of a source's list; None if the database lacks it."""
         merged = self.merged[name]

@@ -222,8 +222,6 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     ]
     addresses = after_refresh(after_load(addresses, loaded), asked)
     put_source_list(store, addresses, is_read=False)
-    store.put_statuses(
-        {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
-    )
+    store.put_statuses(tables.list_rows("status"))
     take_changes(existing.db, store)
     store.state = existing.state

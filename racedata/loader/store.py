@@ -293,11 +293,11 @@ class Store:
         """The ids of statuses in the database, by text."""
         return dict(self.db.execute("SELECT status, statusId FROM status").fetchall())
 
-    def put_statuses(self, ids: Mapping[str, int]) -> None:
-        self.db.execute("DELETE FROM status")
-        self.db.executemany(
-            "INSERT INTO status VALUES (?, ?)", [(id, text) for text, id in ids.items()]
-        )
+    def put_statuses(self, rows: Iterable[Row]) -> None:
+        """Adds statuses, or replaces those with the same id or text. Those that no record has any
+        more stay, because addresses have their ids.
+        """
+        self.db.executemany("INSERT OR REPLACE INTO status VALUES (:statusId, :status)", rows)
 
     # Changes.
 

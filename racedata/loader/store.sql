@@ -60,7 +60,9 @@ CREATE TABLE IF NOT EXISTS lists (
 ) STRICT;
 
 -- The ids of statuses in the database, which addresses have.
-CREATE TABLE IF NOT EXISTS status (statusId INTEGER PRIMARY KEY, status TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS status (
+    statusId INTEGER PRIMARY KEY, status TEXT NOT NULL UNIQUE COLLATE NOCASE
+) STRICT;
 
 -- The latest values that builds have altered, with references: columns like those of `changes` in
 -- schema.sql. The key lacks the race, whose round may change.

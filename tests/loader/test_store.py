@@ -151,7 +151,7 @@ def test_a_transaction_that_raises_changes_nothing(path, store):
 def test_a_store_that_forgets_all_is_another_store_and_remembers_what_checks_need(store):
     put(store, results(1, "clark"))
     store.put_calendar(stored_calendar("dump", a_race(1)))
-    store.put_statuses({"Finished": 1})
+    store.put_statuses([{"statusId": 1, "status": "Finished"}])
     store.remember("dump", {"etag": "x"})
     before = store.state
     store.clear()
