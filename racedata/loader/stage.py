@@ -155,16 +155,10 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
         f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
             FROM {schema}.sources ORDER BY sourceId"""
     )
-    sources = []
-    for number, *facts, is_loaded, is_provisional in rows:
-        source = StoredSource(*facts)
-        source = source._replace(
-            is_loaded=bool(is_loaded),
-            is_api=source.checksum is None and not is_provisional,  # a dump has a checksum
-            is_provisional=bool(is_provisional),
-        )
-        sources.append((number, source))
-    return sources
+    return [
+        (number, StoredSource(*facts)._replace(is_loaded=bool(loaded), is_provisional=bool(last)))
+        for number, *facts, loaded, last in rows
+    ]
 
 
 def of_kind(kind: str, schema: str) -> str:

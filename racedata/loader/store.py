@@ -70,11 +70,16 @@ class StoredSource(NamedTuple):
     reading: int = 0  # the number of the reading, set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
-    is_api: bool = False  # with final records
     is_provisional: bool = False
     is_sample: bool = False
-    # Whose ids its rows have: those of this dump; its own, or those of the dump that it is from.
+    # The dump whose ids its rows have: itself, or the one that it completes; or the store of the
+    # database that was taken apart. None if they have no ids.
     ids: str | None = None
+
+    @property
+    def is_api(self) -> bool:
+        """Whether it is an API with final records. All dumps have a checksum."""
+        return self.checksum is None and not self.is_provisional
 
 
 class StoredCalendar(NamedTuple):
@@ -175,8 +180,8 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that were read, first those in the list."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
-        # four columns are 0 or 1, the others texts and numbers
-        return [StoredSource(*row[:7], *map(bool, row[7:11]), *row[11:]) for row in rows]
+        # three columns are 0 or 1, the others texts and numbers
+        return [StoredSource(*row[:7], *map(bool, row[7:10]), *row[10:]) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)

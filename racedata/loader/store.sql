@@ -13,12 +13,11 @@ CREATE TABLE IF NOT EXISTS sources (
     name          TEXT PRIMARY KEY,
     address       TEXT NOT NULL,
     licence       TEXT,
-    checksum      TEXT,              -- SHA-256 of a dump
+    checksum      TEXT,              -- SHA-256 of a dump; NULL for an API
     readAt        TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
     reading       INTEGER NOT NULL,  -- the number of that reading
     place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
     isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
-    isApi         INTEGER NOT NULL,  -- 1 if it is an API with final records
     isProvisional INTEGER NOT NULL,  -- 1 if its parts only count until another source has them
     isSample      INTEGER NOT NULL,
     ids           TEXT               -- whose ids its rows have: rows of sources that share them do not clash

@@ -116,7 +116,7 @@ def test_a_list_that_another_command_has_changed_in_the_meantime_stays(tmp_path,
 
 def test_a_provisional_source_has_the_last_place_wherever_the_list_has_it():
     """Otherwise, its facts about drivers would replace all others."""
-    dump = StoredSource("/dump", "/dump", None, None, "2026-11-20T00:00:00Z", is_loaded=True)
+    dump = StoredSource("/dump", "/dump", None, "0", "2026-11-20T00:00:00Z", is_loaded=True)
     openf1 = dump._replace(name=OPENF1, address=OPENF1, is_loaded=False, is_provisional=True)
     with closing(Store(IN_MEMORY)) as store, store.transaction():
         store.put_source(openf1)

@@ -26,7 +26,6 @@ def a_source(name: str = "dump", **facts: Any) -> StoredSource:
         reading=1,
         place=1,
         is_loaded=True,
-        is_api=False,
         is_provisional=False,
         is_sample=False,
         ids=None,
@@ -35,7 +34,7 @@ def a_source(name: str = "dump", **facts: Any) -> StoredSource:
 
 
 def an_api(name: str = "api", **facts: Any) -> StoredSource:
-    return a_source(name, checksum=None, is_loaded=False, is_api=True)._replace(**facts)
+    return a_source(name, checksum=None, is_loaded=False)._replace(**facts)
 
 
 def a_race(round: int, **facts: Any) -> dict[str, Any]:

@@ -258,7 +258,6 @@ class SeasonFetch:
             licence=licence_of(self.api.url),
             checksum=None,
             read_at=fetched_at,
-            is_api=True,
         )
         for race in self.races:
             for endpoint, records in race.records.items():
