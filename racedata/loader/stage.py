@@ -156,8 +156,13 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
             FROM {schema}.sources ORDER BY sourceId"""
     )
     return [
-        (number, StoredSource(*facts)._replace(is_loaded=bool(loaded), is_provisional=bool(last)))
-        for number, *facts, loaded, last in rows
+        (
+            number,
+            StoredSource(*facts)._replace(
+                is_loaded=bool(is_loaded), is_provisional=bool(is_provisional)
+            ),
+        )
+        for number, *facts, is_loaded, is_provisional in rows
     ]
 
 
