@@ -114,10 +114,12 @@ def test_what_an_api_confirmed_within_30_days_before_the_dump_counts(confirmed_a
 def test_each_kind_is_chosen_for_itself_and_parts_that_lose_are_kept_in_order():
     sources = [FIRST, SECOND, OTHER]
     parts = [*parts_of(other=20, first=20, second=20), *parts_of("qualifying", second=20)]
+    parts += parts_of("entries", second=1)  # of another source than the results
     calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
     (race,) = chosen(sources, calendars, parts).races
     assert [part.source for part in race.others["results"]] == ["second", "other"]
-    assert race.parts["qualifying"].source == "second"
+    assert race.parts["qualifying"].source == "second" and "entries" not in race.parts
+    assert [part.source for part in race.ranked_parts("entries")] == ["second"]
 
 
 @pytest.mark.parametrize(
@@ -167,14 +169,6 @@ def test_entries_are_from_the_source_of_the_results_or_complete_an_api(
     results = parts_of(**{sources[0].name: 20})
     assert winners(sources, results + entries).get("entries") == expected
     assert winners(sources, entries) == {}  # without results, there are none
-
-
-def test_entries_that_do_not_count_are_kept_too():
-    parts = [*parts_of(first=20, second=20), *parts_of("entries", second=1)]
-    calendars = [stored_calendar(name, a_race(1)) for name in ("first", "second")]
-    (race,) = chosen([FIRST, SECOND], calendars, parts).races
-    assert "entries" not in race.parts
-    assert [part.source for part in race.ranked_parts("entries")] == ["second"]
 
 
 # Calendars.

@@ -182,9 +182,15 @@ def test_corrections_with_a_rule_have_its_sentence(tmp_path):
             "line 6, column source: 'rule other'; expected a sentence, or a rule that a line gives",
         ),
         ([*RULED, RULE, RULE], "line 5, columns table, key, column: 'rule, local-times, "),
+        (
+            ["drivers,alonso,code,ALO,ALX,a test", "drivers,Alonso,code,ALX,ALZ,a test"],
+            "line 3, columns table, key, column: 'drivers, Alonso, code' appears twice; expected",
+        ),
     ],
 )
-def test_a_rule_that_is_unknown_or_twice_is_refused_with_its_line(tmp_path, lines, said):
+def test_an_unknown_rule_or_two_lines_about_the_same_are_refused_with_their_line(
+    tmp_path, lines, said
+):
     with pytest.raises(Exception) as error:
         corrections_at(file_of_corrections(tmp_path, *lines))
     assert str(error.value).startswith(f"corrections.csv, {said}")

@@ -145,11 +145,6 @@ def test_a_file_of_ones_own_is_added_to_the_projects_and_comes_first(tmp_path):
     assert {line.correction for line in others} < {line.correction for line in project}
 
 
-def test_the_projects_own_file_may_be_about_other_data(tmp_path):
-    run = run_loader(SAMPLE, tmp_path / "x.db")
-    assert "no such row" not in run.stdout
-
-
 def test_the_projects_own_file_is_known_at_a_relative_path(monkeypatch):
     monkeypatch.chdir(CORRECTIONS.parent.parent)
     relative = CORRECTIONS.relative_to(CORRECTIONS.parent.parent)
@@ -217,14 +212,6 @@ def test_a_line_that_is_not_a_correction_fails_the_load(tmp_path, line, said):
     assert not (tmp_path / "x.db").exists()
 
 
-def test_two_corrections_of_one_value_fail_the_load(load):
-    run, _ = load("drivers,alonso,code,ALO,ALX", "drivers,Alonso,code,ALX,ALZ")
-    assert run.stderr == (
-        "racedata load: corrections.csv, line 3, columns table, key, column: "
-        "'drivers, Alonso, code' appears twice; expected once; nothing was changed\n"
-    )
-
-
 @pytest.mark.parametrize(("corrections", "number"), [(CORRECTIONS, 87), (None, 38)])
 def test_none_switches_corrections_off(source, tmp_path, corrections, number):
     for old, new in ((",14,ALO,", ",38,ALO,"), (",alonso,", ",bearman,")):
@@ -242,14 +229,6 @@ def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_match
     run = run_loader(source, tmp_path / "x.db", "--corrections", file, base)
     assert (run.returncode, run.stderr) == (0, "") and "no matching race" not in run.stdout
     assert select(tmp_path / "x.db", f"SELECT count(*) FROM qualifying {RACE}") == [(20,)]
-
-
-@pytest.mark.parametrize(("dump", "right"), [(2022, 2023), (2023, 2022)])
-def test_dates_are_checked_after_corrections(source, load, dump, right):
-    edit(source / "races.csv", ",2023-10-22,", f",{dump}-10-22,")
-    run, _ = load(f"races,2023/18,date,{dump}-10-22,{right}-10-22", source=source)
-    is_refused = "is '2022-10-22'; expected a date in its season, 2023" in run.stderr
-    assert is_refused == bool(run.returncode) == (right == 2022)
 
 
 def test_no_command_accepts_or_remembers_corrections_that_make_a_calendar_wrong(database, tmp_path):
