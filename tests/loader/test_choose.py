@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 from support.stores import a_race, a_source, an_api, stored_calendar, stored_part
 
 from racedata.loader.choose import choose
-from racedata.loader.correction_lines import Correction, Line
-from racedata.loader.corrections import Corrections
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -320,13 +318,11 @@ def test_the_start_is_that_of_the_first_source_with_the_same_date(own, others, t
 
 def test_the_start_is_of_the_same_date_after_dates_are_corrected():
     own, other = a_race(1, date="2023-01-14"), a_race(1, date="2023-01-15", time="14:00:00")
-    line = Line(
-        "x.csv", Correction("races", "2023/1", "date", "2023-01-14", "2023-01-15", "a test")
-    )
-    correct = Corrections([line]).calendar
-    sources = [a_source("s1", place=1), a_source("s2", place=2)]
-    calendars = [stored_calendar("s1", own), stored_calendar("s2", other)]
-    (race,) = chosen(sources, calendars, (), correct).races
+    (race,) = chosen(
+        [FIRST, SECOND],
+        [stored_calendar("first", own), stored_calendar("second", other)],
+        correct=lambda season, races: [race | {"date": "2023-01-15"} for race in races],
+    ).races
     assert (race.facts["date"], race.facts["time"]) == ("2023-01-14", "14:00:00")
 
 
