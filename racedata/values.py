@@ -94,6 +94,7 @@ plain_text = Parser("text of at most 1,000 characters, without control character
 reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 
 # In dumps of a database.
+score = points  # SQLite takes a type whose name contains `int` for a number
 flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
 moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", in_utc, repeats=True)
 # written as the API of that database writes it
@@ -108,6 +109,11 @@ speed = Parser("a number such as 25 or 8.14", NUMBER, lambda text: f"{float(text
 clock_duration = Parser("a duration such as 01:31:31.531", CLOCK_DURATION, milliseconds)
 clock_lap_time = Parser("a duration such as 00:01:31.531", CLOCK_DURATION, to_lap_time)
 
+
+def one_of(words: Collection[str]) -> Parser:
+    return Parser(f"one of {', '.join(words)}", "|".join(map(re.escape, words)))
+
+
 # In dumps with readable ids.
 hyphenated_id = Parser(
     "an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*", repeats=True
@@ -117,6 +123,7 @@ position_or_reason = Parser(
     "[0-9]{1,4}|DNF|DNP|DNPQ|DNQ|DNS|DSQ|EX|NC",
     repeats=True,
 )
+true_or_false = one_of(("true", "false"))
 hour_and_minute = Parser(
     "a time of day such as 13:00", "([01][0-9]|2[0-3]):[0-5][0-9]", "{}:00".format
 )
@@ -142,10 +149,6 @@ status_text = Parser("a status such as Finished", PLAIN_TEXT, lambda text: text.
 def text(expected: str) -> Parser:
     """A parser of plain text that a message calls `expected`."""
     return Parser(expected, PLAIN_TEXT)
-
-
-def one_of(words: Collection[str]) -> Parser:
-    return Parser(f"one of {', '.join(words)}", "|".join(map(re.escape, words)))
 
 
 def key_in(numbers: Mapping[str, int], expected: str) -> Parser:

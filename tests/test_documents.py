@@ -17,7 +17,7 @@ from support.answers import is_part, routes_of_programs
 from racedata.assistants import BOUNDS, RESOURCES, SECONDS, SIZE
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
-from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, source_at
+from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, source_at
 from racedata.model import KINDS
 from racedata.service.addresses import ENDINGS, FILTERS, JSON
 from racedata.service.endpoints import ENDPOINTS as SERVED
@@ -322,7 +322,7 @@ def test_the_tables_of_sources_have_the_published_ones_with_their_addresses_and_
         _, what, _ = PUBLISHED_ROWS[name]
         assert source_at(address).name == name
         assert address.startswith(tuple(re.findall(r"\]\((http.+?)\)", what)) or name)
-    licences = {module.__name__.rpartition(".")[2]: module.LICENCE for module in (f1db, jolpica)}
+    licences = {name: source_at(PUBLISHED[name]).licence for name in ("f1db", "jolpica")}
     assert {name: PUBLISHED_ROWS[name][-1] for name in licences} == licences
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from racedata.formats import Json, counted, plural, timestamp
+from racedata.licences import SHARED_ALIKE
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.http import host_of
@@ -17,13 +18,12 @@ from racedata.loader.parts import Row
 from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.history import OldDatabase
-from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.sql import calendar
 from racedata.loader.store import StoredSource
 from racedata.model import KIND_BY_ENDPOINT, KINDS, STANDINGS, TABLE_BY_NAME, Table
 from racedata.values import Value
 
-LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
+LICENCES = {"api.jolpi.ca": SHARED_ALIKE}  # the licence of the data, by host
 
 
 def licence_of(url: str) -> str:

@@ -17,8 +17,6 @@ from racedata.loader.store import StoredSource
 from racedata.model import TABLE_BY_NAME, TABLES, WEEKEND, Table
 from racedata.values import Value, day, id_in, time_of_day
 
-RECOGNISED_BY = "races.csv"
-
 # The columns of races.csv with the dates and times of sessions, which are a table of their own
 # here.
 SESSION_FIELDS = [

@@ -1,4 +1,4 @@
-"""A release of f1db. Its SHA-256, a separate file, shows whether it is new. f1db.py reads it."""
+"""A release of f1db. Its SHA-256, a separate file, shows whether it is new."""
 
 import io
 import re
@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from racedata.formats import HTTP
+from racedata.licences import NAMED
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request
 from racedata.loader.schedule import Expected
-from racedata.loader.sources import f1db
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
@@ -24,7 +24,7 @@ CHECKSUMS_BYTES, CHECKSUMS_SECONDS = 100_000, 30
 class F1dbRelease(DumpSource):
     """A release, or a copy of one: a zip next to a file of checksums."""
 
-    licence = f1db.LICENCE
+    licence = NAMED
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)

@@ -1,16 +1,14 @@
-"""Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256.
-jolpica.py reads it.
-"""
+"""Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256."""
 
 import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from racedata.licences import SHARED_ALIKE
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request, Secret, WrongStatus
-from racedata.loader.sources import jolpica
 from racedata.loader.sources.api_client import parsed_json
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
 from racedata.loader.sources.pace import Pace
@@ -23,7 +21,7 @@ INDEX_BYTES = 1_000_000
 class JolpicaDump(DumpSource):
     """The dump in an index: Jolpica's own, or another one, named by `jolpica:` and its URL."""
 
-    licence = jolpica.LICENCE
+    licence = SHARED_ALIKE
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)

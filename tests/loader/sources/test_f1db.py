@@ -1,6 +1,4 @@
-"""racedata.loader.sources.f1db: a release of f1db is loaded with Ergast's references, and agrees
-with a dump of it.
-"""
+"""A release of f1db, by f1db.sql, is loaded with Ergast's references, and agrees with its dump."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""racedata.loader.sources.jolpica and statuses: a dump in Jolpica's own layout is loaded, and
+"""racedata.loader.sources.statuses: a dump in Jolpica's own layout, by jolpica.sql, is loaded, and
 answers what Jolpica answers.
 """
 

@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import pytest
 
-from racedata.loader.sources import ergast_files, f1db, jolpica
+from racedata.loader.sources.sections import sections_of
 
-FILES = {"ergast_files": ergast_files.SQL, "f1db": f1db.SQL, "jolpica": jolpica.SQL}
+FILES = {name: sections_of(name) for name in ("ergast_files", "f1db", "jolpica")}
 
 
 @pytest.mark.parametrize("sections", FILES.values(), ids=FILES)
