@@ -109,22 +109,28 @@ def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
     Raises LoadError for a line that makes no sense, or if two correct the same value.
     """
     file = CsvFile(path, FIELDS, progress, needs_all_columns=True)
-    rows = [Correction(*row) for batch in file.batches() for row in zip(*batch)]
-    rules = {row.key: row.witnesses for row in rows if row.table == RULE}
+    rows = [
+        (line, Correction(*row))
+        for batch in file.batches()
+        for line, row in zip(file.lines, zip(*batch))
+    ]
+    rules = {row.key: row.witnesses for _, row in rows if row.table == RULE}
     seen, lines = set[tuple[str, ...]](), list[Line]()
-    for number, row in enumerate(rows, 1):
+    for line, row in rows:
         value = corrected_value(row)
         if value in seen:
-            raise file.duplicate(number, ["table", "key", "column"])
+            raise file.duplicate(
+                line, {"table": row.table, "key": row.key, "column": row.column or ""}
+            )
         seen.add(value)
         if row.table == RULE:
             continue
         if not row.column:
-            raise file.fault("''; expected the name of a column", "column", file.line_of(number))
+            raise file.fault("''; expected the name of a column", line, "column")
         if named := NAMED_RULE.fullmatch(row.witnesses):
             if named[1] not in rules:
                 what = f"{row.witnesses!r}; expected a sentence, or a rule that a line gives"
-                raise file.fault(what, "source", file.line_of(number))
+                raise file.fault(what, line, "source")
             row = row._replace(witnesses=rules[named[1]], is_by_rule=True)
         lines.append(Line(path.name, row, is_own=path != CORRECTIONS))
     return lines

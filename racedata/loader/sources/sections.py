@@ -81,8 +81,6 @@ def fields_of(db: sqlite3.Connection, table: str, paths: dict[str, AnyPath]) -> 
     for _, column, type, not_null, _, key in columns:
         if column in parents:
             parse = parser_of_ids(db, parents[column], paths)
-        elif key:
-            parse = values.row_id
         else:
             kind, _, word = type.partition(" ")
             usual = "whole_number" if kind == "INTEGER" else "plain_text"
