@@ -24,7 +24,7 @@ from racedata.loader.sources.openf1_rows import (
     Undecided,
     WrongValue,
 )
-from racedata.loader.sources.openf1_weekend import SESSION_NAMES, HeldSession, WantedRace, Weekend
+from racedata.loader.sources.openf1_weekend import SESSION_NAMES, WantedRace, Weekend
 from racedata.loader.sources.own_calendar import RowsByTable, with_our_calendar
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task
@@ -37,13 +37,8 @@ OPENF1_URL = "https://api.openf1.org/v1"
 LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
 
 CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
-OF_LAPS = ("lap_times", "fastest_laps")
-# How long its records are fetched again: OpenF1 repairs laps and stops late.
-REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
-    kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
-}
-LONGEST_REPAIR = max(REPAIRED.values())
-AGAIN = timedelta(days=30)  # after the repairs, everything is asked for once in this time
+# How long a race is fetched again: OpenF1 repairs laps and stops late. Then, once in such a time.
+REPAIRED = timedelta(days=31)
 WEEKEND = timedelta(days=4)
 SESSIONS_HOLD = timedelta(hours=12)  # how long a season's list of sessions is used
 
@@ -70,10 +65,8 @@ class OpenF1(Source):
         pace.limits = LIMITS
         # The sessions by season, and when they were fetched.
         self.meetings: dict[int, tuple[float, list[OpenF1Row]]] = {}
-        # The findings of the last refresh: digests of results, by meeting; sessions with laps or
-        # stops, by endpoint.
-        self.seen: dict[int, str] = {}
-        self.found: dict[str, set[int]] = {"laps": set(), "pit": set()}
+        # The digests of the rows that refreshes have found, by query.
+        self.seen: dict[str, str] = {}
 
     def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
         what = "has no calendar and no history; use it with: racedata refresh --from openf1"
@@ -138,13 +131,14 @@ class OpenF1(Source):
             session = weekend.get(question.session)
             if not session:
                 continue
-            if question.kind in CLASSIFIED:
-                rows = self.rows(client, f"session_result?meeting_key={session.meeting}")
-                return bool(rows) and digest_of(rows) != self.seen.get(session.meeting)
-            endpoint = "laps" if question.kind == "lap_times" else "pit"
-            if session.key not in self.found[endpoint]:
-                some = "&lap_number=2" if endpoint == "laps" else ""
-                return bool(self.rows(client, f"{endpoint}?session_key={session.key}{some}"))
+            query = f"session_result?meeting_key={session['meeting_key']}"
+            if question.kind not in CLASSIFIED:
+                endpoint = "laps" if question.kind == "lap_times" else "pit"
+                query = f"{endpoint}?session_key={session['session_key']}"
+                if query in self.seen:
+                    continue
+            rows = self.rows(client, query)
+            return bool(rows) and digest_of(rows) != self.seen.get(query)
         return False
 
     def questions(self, expected: Sequence[Expected]) -> list[Expected]:
@@ -162,8 +156,8 @@ class OpenF1(Source):
     # Races and sessions.
 
     def is_long_ago(self, day: object) -> bool:
-        """Whether a kind that was last asked for on this day is asked for again in any case."""
-        return not isinstance(day, str) or day <= f"{self.pace.time() - AGAIN:%Y-%m-%d}"
+        """Whether a race that was last asked for on this day is asked for again in any case."""
+        return not isinstance(day, str) or day <= f"{self.pace.time() - REPAIRED:%Y-%m-%d}"
 
     def races_to_ask(self, history: History, task: Task | None = None) -> list[WantedRace]:
         """The races of which OpenF1 may have a wanted kind. A kind is wanted as long as no other
@@ -185,7 +179,8 @@ class OpenF1(Source):
             ).fetchall():
                 day = datetime.fromisoformat(f"{date}T00:00:00+00:00")
                 age = self.pace.time() - day
-                if age < -WEEKEND:
+                is_due = season or age < REPAIRED or self.is_long_ago(last_asked.get(date))
+                if age < -WEEKEND or not is_due:
                     continue
                 origins = old.db.execute(
                     """SELECT kind, name FROM origins JOIN sources USING (sourceId)
@@ -197,17 +192,12 @@ class OpenF1(Source):
                     kind
                     for kind in (*self.kinds, "fastest_laps")
                     if sources.get(kind, NAME) == NAME
-                    and (
-                        season
-                        or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
-                        or self.is_long_ago(last_asked.get(f"{date} {kind}"))
-                    )
                 ]
                 if kinds:
                     races.append(WantedRace(year, round, name, circuit, day, kinds))
         return races
 
-    def weekend(self, client: Client, race: WantedRace) -> dict[str, HeldSession]:
+    def weekend(self, client: Client, race: WantedRace) -> dict[str, OpenF1Row]:
         """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
         rows = self.sessions_of(client, race.year)
         meetings = []
@@ -225,11 +215,12 @@ class OpenF1(Source):
             what = "no race" if not meetings else f"{len(meetings)} races"
             raise Undecided(f"OpenF1 has {what} at {race.circuit} on {race.date:%Y-%m-%d}")
         return {
-            SESSION_NAMES[name]: HeldSession(row.number("session_key"), meetings[0], row)
+            SESSION_NAMES[name]: row
             for row in rows
             if row.get("meeting_key") == meetings[0]
             and (name := str(row.get("session_name"))) in SESSION_NAMES
             and not row.get("is_cancelled")
+            and row.number("session_key")
         }
 
     # Refreshes.
@@ -273,8 +264,7 @@ class OpenF1(Source):
                 else:
                     has_failed = False
                     fetched.append((race, rows))
-                    today = f"{self.pace.time():%Y-%m-%d}"
-                    last_asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
+                    last_asked[f"{race.date:%Y-%m-%d}"] = f"{self.pace.time():%Y-%m-%d}"
         finally:
             # What was fetched is stored even if the next race fails.
             for remark in remarks:
@@ -304,7 +294,7 @@ class OpenF1(Source):
             read_at=at,
             is_provisional=True,
         )
-        # An old day says no more than none. Kinds that are finished are not asked for again.
+        # An old day says no more than none.
         recent = {key: day for key, day in last_asked.items() if not self.is_long_ago(day)}
         of_parts = [(part, at) for part in parts]
         task.deliver(Delivery(source, [calendar], of_parts, lists, {"asked": recent}))
@@ -319,17 +309,14 @@ class OpenF1(Source):
             if self.pace.time() > race.date + timedelta(days=1):
                 remarks.append(f"{NAME}: {race.label} is left out: {why}")
             return {}
-        meeting = next(iter(weekend.values())).meeting
+        meeting = int(next(iter(weekend.values()))["meeting_key"])
         results = self.rows_of(client, meeting, "session_result", None)
-        self.seen[meeting] = digest_of(results)
         if not results:
             return {}
         rows_of = partial(self.rows_of, client, meeting)
         work = Weekend(rows_of, race, weekend, results, entrants)
         rows = work.fetch()
         remarks += [f"{NAME}: {remark}" for remark in work.remarks]
-        for endpoint, session in work.published.items():
-            self.found[endpoint].add(session)
         return rows
 
     def rows_of(
@@ -342,9 +329,11 @@ class OpenF1(Source):
             key = row.number("session_key")
             if row.get("meeting_key") != meeting or (session and key != session):
                 raise WrongValue(f"{client.url}/{query}: a row of another session; expected none")
+        if rows:
+            self.seen[query] = digest_of(rows)
         return rows
 
 
 def asked_before(history: History) -> dict[str, str]:
-    """The day when each kind of a race was asked for last, by the date of the race and the kind."""
+    """The day when each race was asked for last, by the date of the race."""
     return dict(history.notes.get("asked", {}))

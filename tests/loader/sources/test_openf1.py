@@ -64,19 +64,19 @@ def test_it_replaces_nothing_that_another_source_gave(database, openf1, rows):
     assert provisional(database) == {}
 
 
-def test_its_records_are_asked_for_again_for_a_week_and_stops_for_a_month(copied, openf1, rows):
+def test_its_records_are_asked_for_again_for_a_month_and_then_once_a_month(copied, openf1, rows):
     for row in rows["session_result"]:
         if row["session_key"] == RACE and row["driver_number"] == 1:
             row["points"] = 25.0
     url, asked = f"openf1:{openf1.url}", []
-    for days in (3, 20, 40, 41, 71):
+    for days in (3, 20, 40, 51, 52):
         openf1.paths.clear()
         refreshed(copied, url, now=SUNDAY + days * 86400)
-        asked.append({path.partition("?")[0] for path in openf1.paths} - {"sessions"})
-    everything = {"session_result", "drivers", "starting_grid", "pit", "laps"}
-    assert "pit" in asked.pop(1)
+        of_austin = [path for path in openf1.paths if "=1222" in path or f"={RACE}" in path]
+        asked.append(sorted(path.partition("?")[0] for path in of_austin))
+    everything = ["drivers", "laps", "pit", "session_result", "starting_grid"]
     # Nothing is final: later, everything is asked for again once in a month.
-    assert asked == [everything, everything, set(), everything]
+    assert asked == [everything, everything, [], everything, []]
 
 
 @pytest.mark.parametrize("fault", ["html", "broken off"])

@@ -14,8 +14,10 @@ from racedata.loader.sources.own_calendar import with_our_calendar
 from racedata.loader.update import put_whole
 
 COLUMNS = ("session", "position", "laps", "milliseconds", "number", "driverId", "constructorId")
-PRACTICE = f"""SELECT {", ".join(COLUMNS)} FROM practice JOIN races USING (raceId)
-               WHERE (year, round) = (2023, 18)"""
+PRACTICE = """
+    SELECT session, position, laps, milliseconds, practice.number, driverRef, constructorRef
+    FROM practice JOIN races USING (raceId) JOIN drivers USING (driverId)
+    JOIN constructors USING (constructorId) WHERE (year, round) = (2023, 18)"""
 
 
 def test_practice_times_join_the_calendar_of_the_others(database, store, tmp_path):
