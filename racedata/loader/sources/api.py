@@ -66,7 +66,8 @@ class ApiSource(Source):
             # Seasons filled in by another source still need laps.
             filled_in = old.without_laps(also_from_apis=False).values()
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
-        seen = seen_before(task.history)
+        # the digests of the lists that the API gave for this database, by race and endpoint
+        seen = task.history.notes.get("seen", {})
         # A season that is fetched whole asks again: the API may have learned an endpoint.
         not_served = set() if task.season else {*task.history.notes.get("notServed", [])}
         years = [task.season] if task.season else [year for year in seasons if year >= first]
@@ -102,11 +103,6 @@ class ApiSource(Source):
         return f" after {sent} to {self.address}"
 
 
-def seen_before(history: History) -> dict[str, str]:
-    """The digests of the lists that an API gave for this database, by race and endpoint."""
-    return dict(history.notes.get("seen", {}))
-
-
 def is_new(api: Api, expected: Expected, history: History) -> bool:
     """Whether an API has these records, and the database lacks them or has others."""
     table = TABLE_BY_NAME[expected.kind]
@@ -117,7 +113,7 @@ def is_new(api: Api, expected: Expected, history: History) -> bool:
     if not expected.is_stored or not page.records:
         return bool(page.records)
     place, records = api.address(path), [record[-1] for record in page.records]
-    if seen_before(history).get(path) == digest_of(records):
+    if history.notes.get("seen", {}).get(path) == digest_of(records):
         return False
     with history.database() as old:
         id = old.race_id(expected.year, expected.round)

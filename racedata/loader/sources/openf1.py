@@ -164,7 +164,7 @@ class OpenF1(Source):
         source has given it.
         """
         season = task.season if task else None
-        last_asked = asked_before(history)
+        last_asked = history.notes.get("asked", {})
         races = []
         with history.database() as old:
             unfinished = old.first_season([])
@@ -229,7 +229,8 @@ class OpenF1(Source):
         before = self.pace.requests
         races = self.races_to_ask(task.history, task)
         years = sorted({race.year for race in races})
-        last_asked = asked_before(task.history)
+        # the day when each race was asked for last, by the date of the race
+        last_asked = dict(task.history.notes.get("asked", {}))
         faults: list[str] = []
         for year in years:
             of_year = [race for race in races if race.year == year]
@@ -332,8 +333,3 @@ class OpenF1(Source):
         if rows:
             self.seen[query] = digest_of(rows)
         return rows
-
-
-def asked_before(history: History) -> dict[str, str]:
-    """The day when each race was asked for last, by the date of the race."""
-    return dict(history.notes.get("asked", {}))
