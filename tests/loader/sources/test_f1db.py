@@ -1,4 +1,6 @@
-"""A release of f1db, by f1db.sql, is loaded with Ergast's references, and agrees with its dump."""
+"""racedata.loader.sources.sections: a release of f1db, by f1db.sql, is loaded with Ergast's
+references, and agrees with a dump of it.
+"""
 
 import csv
 import re

@@ -1,4 +1,6 @@
-"""racedata.loader.sources.openf1: when it asks, what for, and when another source replaces it."""
+"""racedata.loader.sources.openf1, own_calendar: when it asks, what for, and when another source
+replaces it.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.answers import client
 from support.apis import FAULTS, refreshed, served
-from support.loads import loader_settings, rows_of
+from support.loads import loader_settings, rows_of, select
 from support.openf1 import (
     GIVEN,
     RACE,
@@ -147,6 +149,18 @@ def test_the_service_says_which_records_are_provisional(copied):
     assert openf1["licence"] == "not stated by OpenF1"
     assert openf1["gave"].startswith("results of 2 races (2023), qualifying of 2 races (2023)")
     assert "provisional" not in base
+
+
+def test_it_adds_only_what_its_records_name(filled, lacking_file):
+    """The lists repeat ours. Its ids are those of the calendar's circuits and its ten teams."""
+    lists = "SELECT * FROM {} ORDER BY 1"
+    for name in ("drivers", "circuits", "races", "sessions"):
+        before, after = (
+            select(each, lists.format(name)) for each in (lacking_file, filled.database)
+        )
+        assert before == after
+    ids = "SELECT kind, count(DISTINCT reference) FROM ids WHERE source = 'openf1' GROUP BY kind"
+    assert select(filled.database, ids) == [("circuit", 22), ("constructor", 10)]
 
 
 def test_load_refuses_it(tmp_path):
