@@ -115,7 +115,7 @@ def test_values_that_a_reader_must_not_store_are_refused_with_the_reason(tmp_pat
     def read(opened, stage):
         stage.insert("circuits", ["circuitId", "circuitRef"], [[1], ["monza"]])
 
-    monkeypatch.setattr(dump, "LAYOUTS", [dump.Layout("", read, is_of_ergast=True)])
+    monkeypatch.setattr(dump, "LAYOUTS", [dump.Layout("", read)])
     said = f"{tmp_path}: NOT NULL constraint failed: circuits.name"
     with (
         closing(sqlite3.connect(":memory:", isolation_level=None)) as db,

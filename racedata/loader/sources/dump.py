@@ -30,7 +30,6 @@ class Layout(NamedTuple):
 
     recognised_by: str  # a file that only this layout has
     read: Callable[[Dump, Stage], tuple[StoredSource, list[str]]]  # see read_dump
-    is_of_ergast: bool  # whether its facts descend from Ergast's
     name: str = ""  # the source of every dump in this layout; empty if there are several
 
 
@@ -42,16 +41,14 @@ LAYOUTS = (
     Layout(
         "formula_one_round.csv",
         partial(sections.read, "jolpica", SHARED_ALIKE, "formula_one_{}.csv".format),
-        is_of_ergast=True,
         name="jolpica",
     ),
     Layout(
         "f1db-races.csv",
         partial(sections.read, "f1db", NAMED, file_of_f1db),
-        is_of_ergast=False,
         name="f1db",
     ),
-    Layout("races.csv", ergast.read, is_of_ergast=True),
+    Layout("races.csv", ergast.read),
 )
 RECOGNISED_BY = [layout.recognised_by for layout in LAYOUTS]
 

@@ -1,6 +1,5 @@
 """A release of f1db. Its SHA-256, a separate file, shows whether it is new."""
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -53,12 +52,11 @@ class F1dbRelease(DumpSource):
         """The SHA-256 of the release, from the file of checksums: one request tells whether it is
         new.
         """
-        address, content = self.address.removesuffix(FILE) + CHECKSUMS, io.BytesIO()
+        address = self.address.removesuffix(FILE) + CHECKSUMS
         request = Request(address, "the checksums of a release", CHECKSUMS_SECONDS, CHECKSUMS_BYTES)
-        self.pace.fetch(request, content, progress)
         line = re.search(
             rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$",
-            content.getvalue().decode("latin-1"),
+            self.pace.content(request, progress).decode("latin-1"),
             re.MULTILINE,
         )
         if not line:

@@ -118,7 +118,12 @@ class OpenF1(Source):
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         races = {(race.year, race.round): race for race in self.races_to_ask(history)}
         client = Client(self.address, progress, self.pace)
-        for question in self.questions(expected):
+        # first missing results, then missing laps and stops, then changed results; the latest first
+        newest = sorted(expected, key=lambda records: records.starts, reverse=True)
+        order = sorted(
+            newest, key=lambda records: (records.is_stored, records.kind not in CLASSIFIED)
+        )
+        for question in order:
             race = races.get((question.year, question.round))
             if not race:
                 continue
@@ -140,18 +145,6 @@ class OpenF1(Source):
             rows = self.rows(client, query)
             return bool(rows) and digest_of(rows) != self.seen.get(query)
         return False
-
-    def questions(self, expected: Sequence[Expected]) -> list[Expected]:
-        """What to ask, in this order: for missing results, for missing laps and stops, for changed
-        results.
-        """
-
-        def order(records: Expected) -> tuple[int, float]:
-            is_missing, is_classified = not records.is_stored, records.kind in CLASSIFIED
-            first = 0 if is_missing and is_classified else 1 if is_missing else 2
-            return first, -records.starts.timestamp()
-
-        return sorted(expected, key=order)
 
     # Races and sessions.
 
