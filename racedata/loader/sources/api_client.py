@@ -52,27 +52,21 @@ class NotServed(LoadError):
     """The API does not have the endpoint at an address."""
 
 
-class Client:
-    """A client of the API at `url`, which reports its progress."""
-
-    def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
-        self.url = url.rstrip("/")
-        self.progress, self.pace = progress, pace
-
-    def get(self, url: str) -> bytes:
-        """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        request = Request(
-            url, "an answer from an API", ANSWER_SECONDS, ANSWER_BYTES, is_public=True
-        )
-        return self.pace.content(request, self.progress, TRIES)
+def answer_of(url: str, progress: Progress, pace: Pace) -> bytes:
+    """The body of an API's answer. Raises LoadError for anything but an answer with status 200."""
+    request = Request(url, "an answer from an API", ANSWER_SECONDS, ANSWER_BYTES, is_public=True)
+    return pace.content(request, progress, TRIES)
 
 
-class Api(Client):
+class Api:
     """A client of an API in Ergast's format. `limit` is the size of its largest page, once it is
     known.
     """
 
     limit = PAGE_LIMIT
+
+    def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
+        self.url, self.progress, self.pace = url.rstrip("/"), progress, pace
 
     def records(self, path: str) -> list[Record]:
         """The records of an endpoint, such as `2025/5/laps`: all pages. Raises LoadError."""
@@ -95,7 +89,7 @@ class Api(Client):
         url = self.address(path, offset)
         self.progress(f"{path}: {counted(self.pace.requests, 'request')}")
         try:
-            body = self.get(url)
+            body = answer_of(url, self.progress, self.pace)
         except WrongStatus as error:
             if error.status in NOT_SERVED:
                 hint = f"; is --from the base address, such as {JOLPICA_URL}?"

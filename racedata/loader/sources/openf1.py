@@ -14,7 +14,7 @@ from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON
 from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import Client, digest_of, parsed_json
+from racedata.loader.sources.api_client import answer_of, digest_of, parsed_json
 from racedata.loader.sources.history import History
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
@@ -74,12 +74,12 @@ class OpenF1(Source):
 
     # Requests.
 
-    def rows(self, client: Client, query: str) -> list[OpenF1Row]:
+    def rows(self, progress: Progress, query: str) -> list[OpenF1Row]:
         """The rows of an answer; none if OpenF1 has nothing yet."""
-        url = f"{client.url}/{query}"
-        client.progress(f"{query}: {counted(self.pace.requests, 'request')}")
+        url = f"{self.address}/{query}"
+        progress(f"{query}: {counted(self.pace.requests, 'request')}")
         try:
-            body = client.get(url)
+            body = answer_of(url, progress, self.pace)
         except WrongStatus as error:
             if error.status == 401:
                 raise NotYet(
@@ -98,17 +98,17 @@ class OpenF1(Source):
             raise LoadError(f"{url}: {error}") from None
         if not (isinstance(objects, list) and all(isinstance(row, dict) for row in objects)):
             raise LoadError(f"{url}: {body[:40]!r}; expected a list of objects")
-        return [OpenF1Row(row, client.url, query) for row in objects]
+        return [OpenF1Row(row, self.address, query) for row in objects]
 
-    def sessions_of(self, client: Client, year: int) -> list[OpenF1Row]:
+    def sessions_of(self, progress: Progress, year: int) -> list[OpenF1Row]:
         """The sessions of a season, asked for twice a day."""
         since, rows = self.meetings.get(year, (0.0, []))
         if not rows or not 0 <= self.pace.clock() - since <= SESSIONS_HOLD.total_seconds():
             query = f"sessions?year={year}"
-            rows = self.rows(client, query)
+            rows = self.rows(progress, query)
             if any(row.number("year") != year for row in rows):
                 raise LoadError(
-                    f"{client.url}/{query}: a session of another season; expected {year}"
+                    f"{self.address}/{query}: a session of another season; expected {year}"
                 )
             self.meetings[year] = self.pace.clock(), rows
         return rows
@@ -117,7 +117,6 @@ class OpenF1(Source):
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         races = {(race.year, race.round): race for race in self.races_to_ask(history)}
-        client = Client(self.address, progress, self.pace)
         # first missing results, then missing laps and stops, then changed results; the latest first
         newest = sorted(expected, key=lambda records: records.starts, reverse=True)
         order = sorted(
@@ -130,7 +129,7 @@ class OpenF1(Source):
             if race.year not in self.meetings:
                 return True
             try:
-                weekend = self.weekend(client, race)
+                weekend = self.weekend(progress, race)
             except Undecided:
                 continue
             session = weekend.get(question.session)
@@ -142,7 +141,7 @@ class OpenF1(Source):
                 query = f"{endpoint}?session_key={session['session_key']}"
                 if query in self.seen:
                     continue
-            rows = self.rows(client, query)
+            rows = self.rows(progress, query)
             return bool(rows) and digest_of(rows) != self.seen.get(query)
         return False
 
@@ -190,9 +189,9 @@ class OpenF1(Source):
                     races.append(WantedRace(year, round, name, circuit, day, kinds))
         return races
 
-    def weekend(self, client: Client, race: WantedRace) -> dict[str, OpenF1Row]:
+    def weekend(self, progress: Progress, race: WantedRace) -> dict[str, OpenF1Row]:
         """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
-        rows = self.sessions_of(client, race.year)
+        rows = self.sessions_of(progress, race.year)
         meetings = []
         for row in rows:
             starts = row.moment("date_start")
@@ -243,11 +242,10 @@ class OpenF1(Source):
         has_failed = False  # the race before
         with task.history.database() as old:
             entrants = Entrants(old.db, year)
-        client = Client(self.address, task.progress, self.pace)
         try:
             for race in races:
                 try:
-                    rows = self.of_race(client, race, entrants, remarks)
+                    rows = self.of_race(task.progress, race, entrants, remarks)
                 except NotYet:
                     raise
                 except LoadError as error:
@@ -294,35 +292,35 @@ class OpenF1(Source):
         task.deliver(Delivery(source, [calendar], of_parts, lists, {"asked": recent}))
 
     def of_race(
-        self, client: Client, race: WantedRace, entrants: Entrants, remarks: list[str]
+        self, progress: Progress, race: WantedRace, entrants: Entrants, remarks: list[str]
     ) -> RowsByTable:
         """The rows of a race, by table. Omitted records become remarks with the reason."""
         try:
-            weekend = self.weekend(client, race)
+            weekend = self.weekend(progress, race)
         except Undecided as why:
             if self.pace.time() > race.date + timedelta(days=1):
                 remarks.append(f"{NAME}: {race.label} is left out: {why}")
             return {}
         meeting = int(next(iter(weekend.values()))["meeting_key"])
-        results = self.rows_of(client, meeting, "session_result", None)
+        results = self.rows_of(progress, meeting, "session_result", None)
         if not results:
             return {}
-        rows_of = partial(self.rows_of, client, meeting)
+        rows_of = partial(self.rows_of, progress, meeting)
         work = Weekend(rows_of, race, weekend, results, entrants)
         rows = work.fetch()
         remarks += [f"{NAME}: {remark}" for remark in work.remarks]
         return rows
 
     def rows_of(
-        self, client: Client, meeting: int, endpoint: str, session: int | None
+        self, progress: Progress, meeting: int, endpoint: str, session: int | None
     ) -> list[OpenF1Row]:
         """The rows of a meeting, or of one session of it."""
         query = f"{endpoint}?" + (f"session_key={session}" if session else f"meeting_key={meeting}")
-        rows = self.rows(client, query)
+        rows = self.rows(progress, query)
         for row in rows:
             key = row.number("session_key")
             if row.get("meeting_key") != meeting or (session and key != session):
-                raise WrongValue(f"{client.url}/{query}: a row of another session; expected none")
+                raise WrongValue(f"{self.address}/{query}: a row of another session; expected none")
         if rows:
             self.seen[query] = digest_of(rows)
         return rows

@@ -29,7 +29,6 @@ from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import History, Pace, source_at
-from racedata.loader.sources.api_client import Client
 
 
 def test_a_weekend_takes_at_most_eight_requests(filled):
@@ -203,7 +202,7 @@ def test_records_are_news_as_soon_as_they_are_published(openf1, rows, lacking, r
         return source.has_news(asked, history, lambda text: None)
 
     assert has_news()  # the sessions of the season, at first
-    source.sessions_of(Client(source.address, lambda text: None, source.pace), 2023)
+    source.sessions_of(lambda text: None, 2023)
     published, rows[table] = rows[table], []
     assert not has_news()
     rows[table] = published
