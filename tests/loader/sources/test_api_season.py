@@ -1,5 +1,5 @@
-"""racedata.loader.sources.api_season: what an API has that the database lacks is fetched with few
-requests, or nothing is.
+"""racedata.loader.sources.api_season, api_rows: what an API has that the database lacks is fetched
+with few requests, or nothing is.
 """
 
 import re
@@ -217,9 +217,16 @@ def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
         (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season 2022; expected 2023"),
         (2, '"Austrian Gr', '"Styrian Gr', "'Styrian Grand Prix' in round '9'; expected a race of"),
         (6, '"2023","round":"18","url"', '"2023","round":"8","url"', "round '8'; expected"),
+        (2, '"millis":"', '"millis":"x', "Austrian Grand Prix, results, record 1, Time.millis: 'x"),
+        (2, '"driverId":"', '"driverId":"../', "Driver.driverId: '../"),
+        (2, '"grid":"', '"grid":"²', "record 1, grid: '²"),
+        (2, '"points":"', '"points":"1e', "points: '1e"),
+        (2, '"Driver":{', '"Driver":"x","y":{', "record 1, Driver.driverId: missing"),
     ],
 )
-def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right, wrong, said):
+def test_answers_that_are_wrong_or_do_not_fit_together_are_refused_with_the_place(
+    api, behind, number, right, wrong, said
+):
     before = state(behind.parent)
 
     def replaced(body):
@@ -232,6 +239,17 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
     assert said in str(caught.value)
     assert str(caught.value).startswith(api.url)
     assert state(behind.parent) == before
+
+
+def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, behind, tmp_path):
+    twice = changed(
+        shutil.copy(complete, tmp_path / "twice.db"),
+        "UPDATE qualifying SET DRIVER(alonso) WHERE RACE(2023/18) AND DRIVER(stroll)",
+    )
+    place = "2023, United States Grand Prix, qualifying, record 19"
+    said = f"{place}: 'alonso' appears twice; expected once"
+    with served(answers_of(client(twice))) as server, pytest.raises(LoadError, match=said):
+        refreshed(behind, server.url)
 
 
 def test_the_service_names_the_api_and_its_licence_and_its_records(api, behind):
