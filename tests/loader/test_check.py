@@ -250,7 +250,7 @@ def test_planted_differences_are_the_only_ones_and_ready_for_corrections_csv(
 
 
 def test_each_group_has_a_difference_that_it_reports():
-    # test_conventions.py has two, whose differences are never alone.
+    # test_differences.py has two, whose differences are never alone.
     titles = [title for title, _, _ in chain(*PLANTED)]
     titles += ["A disqualified driver has laps", "A driver in a Formula 2 car"]
     assert all(any(group.title.startswith(title) for title in titles) for group in GROUPS)

@@ -1,4 +1,4 @@
-"""racedata.loader.compare.conventions: differences that follow from how sources order, count
+"""racedata.loader.compare.differences: differences that follow from how sources order, count
 and leave out drivers are explained, and others are not.
 """
 
