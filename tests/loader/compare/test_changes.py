@@ -22,7 +22,7 @@ from support.three_sources import season_of_three
 from racedata.database import store_path
 from racedata.loader import store
 from racedata.loader.compare import changes
-from racedata.loader.compare.changes import ChangeFinder, facts_of
+from racedata.loader.compare.changes import NO_RACE, ChangeFinder, facts_of
 from racedata.loader.corrections import CORRECTIONS, HEADER
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store
@@ -34,7 +34,7 @@ def compared(new, old):
     with closing(sqlite3.connect(read_only_uri(new), uri=True)) as db:
         db.execute("ATTACH ? AS old", (read_only_uri(old),))
         return [
-            (each.kind, each.about.round, each.key, each.column, each.old, each.new)
+            (each.kind, each.round, each.key, each.columnName, each.oldValue, each.value)
             for each in ChangeFinder(db, lambda *fact: None).changes()
         ]
 
@@ -356,16 +356,16 @@ def facts_in(database):
     with closing(sqlite3.connect(database)) as db:
         db.execute("ATTACH ? AS old", (read_only_uri(database),))
         finder = ChangeFinder(db, lambda *fact: None)
-        subjects = [(None, kind, None) for kind in LISTS]
+        subjects = [(None, kind, NO_RACE) for kind in LISTS]
         subjects += [
-            (race.about.race, kind, race.new)
+            (race.name, kind, race)
             for race in finder.races
             for kind in ("races", "sessions", *KINDS)
-            if race.about.season == 2023
+            if race.season == 2023
         ]
-        for race, kind, id in subjects:
-            rows = finder.rows(kind, "main", id)
-            found[race, kind] = {
+        for name, kind, race in subjects:
+            rows = finder.rows(kind, "main", race)
+            found[name, kind] = {
                 "/".join(map(str, key)): {
                     name: None if value is None else str(value) for name, value in facts.items()
                 }
