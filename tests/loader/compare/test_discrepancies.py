@@ -1,4 +1,4 @@
-"""racedata.loader.compare.discrepancies, sides, differences: facts about which sources disagree are
+"""racedata.loader.compare.discrepancies, sides: facts about which sources disagree are
 found, and what is known about them.
 
 test_check.py has a difference of each group.
@@ -11,11 +11,7 @@ from contextlib import closing
 
 import pytest
 from support import EXPECTED, PACKAGE, SAMPLE
-from support.loads import (
-    edit,
-    loader_settings,
-    select,
-)
+from support.loads import edit, loader_settings, select
 from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.loader.build import build_database
@@ -143,31 +139,11 @@ def test_a_fact_is_resolved_by_the_witnesses_of_a_correction(store, tmp_path, wr
     assert fact["explanation"] == "a report and a photograph"
 
 
-def test_a_row_of_another_driver_resolves_both_rows(store, tmp_path):
-    put_sources(store, one=results(1, "clark", "moss"), two=results(1, "clark", "hill"))
-    open_ones = found_in(store, tmp_path)
-    assert {key: fact["state"] for key, fact in open_ones.items()} == {
-        ("results", "2023/1/hill", "row"): "open",
-        ("results", "2023/1/moss", "row"): "open",
-    }
-    assert open_ones["results", "2023/1/hill", "row"]["said"] == {
-        "one": None,
-        "two": "number=2; positionText=2; laps=50; constructor=lotus; status=Finished",
-    }
-
-
 def test_a_convention_is_explained(store, tmp_path):
-    def timed(milliseconds):
-        part = results(1, "moss")
-        rows = [[*row, milliseconds] for row in part.rows]
-        return part._replace(columns=(*part.columns, "milliseconds"), rows=rows)
-
-    put_sources(store, one=timed(5_000_400), two=timed(5_000_456))
+    put_sources(store, one=with_laps(50), two=a_part("results", *RETIRED))
     [fact] = found_in(store, tmp_path).values()
-    assert (fact["state"], fact["explanation"]) == (
-        "explained",
-        "One of the two has cut or rounded it.",
-    )
+    said = "Sources differ in who is classified, and in who retired, withdrew, did not start or did"
+    assert (fact["state"], fact["explanation"]) == ("explained", f"{said} not qualify.")
 
 
 BOTH, MOSS = results(1, "clark", "moss"), results(1, "moss")
@@ -179,8 +155,17 @@ FIRST_LAP, SECOND_LAP = (["moss", 1, "1", 1, lap, 1] for lap in (10, 20))
 IN_LOTUS, IN_COOPER = (
     a_part("qualifying", ["moss", constructor, 1]) for constructor in ("lotus", "cooper")
 )
+SECOND = "number=2; positionText=2; laps=50; constructor=lotus; status=Finished"
 FOUND = {
     "none if sources agree": (with_laps(50), BOTH, {}),
+    "of rows of other drivers": (
+        results(1, "clark", "moss"),
+        results(1, "clark", "hill"),
+        {
+            "results 2023/1/hill row": (None, SECOND),
+            "results 2023/1/moss row": (SECOND, None),
+        },
+    ),
     "without the columns that a source lacks": (
         with_laps(50),
         a_part("results", *RETIRED),
