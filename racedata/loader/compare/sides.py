@@ -213,14 +213,10 @@ class Said:
         """Whether a source has values in a column: in the race; or if its records count there, in
         other races of the season. Only then can it lack a value.
         """
-        if column in sides.rows[source].known:
-            return True
-        race = sides.race
-        return (
-            source == sides.first
-            and race is not None
-            and column in self.known(sides.kind, race.season)
-        )
+        in_race = column in sides.rows[source].known
+        if in_race or source != sides.first or not sides.race:
+            return in_race
+        return column in self.known(sides.kind, sides.race.season)
 
     def known(self, kind: str, season: int) -> set[str]:
         """The columns in which the database has values for races of a season."""
