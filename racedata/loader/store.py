@@ -320,14 +320,14 @@ class Store:
         """Forgets what was altered: all of it, or only after a revision."""
         self.db.execute("DELETE FROM changes WHERE ?1 IS NULL OR revision > ?1", (after,))
 
-    def renumber_changes(self, season: int, rounds: Mapping[int, int | None]) -> None:
-        """Gives changes the rounds that their races have now; None if those are gone."""
-        rows = self.db.execute(
-            "SELECT number, round FROM changes WHERE season = ? AND round NOT NULL", (season,)
-        ).fetchall()
+    def renumber_changes(self, rounds: Mapping[tuple[Value, Value], int | None]) -> None:
+        """Gives changes the rounds that their races have now, by season and the round before; None
+        if those are gone.
+        """
+        rows = self.db.execute("SELECT number, season, round FROM changes").fetchall()
         self.db.executemany(
             "UPDATE changes SET round = ? WHERE number = ?",
-            [(rounds[round], number) for number, round in rows if round in rounds],
+            [(rounds[at[1:]], at[0]) for at in rows if at[1:] in rounds],
         )
 
     def clear(self) -> None:

@@ -124,8 +124,13 @@ def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, in
     id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
-    for season, rounds in finder.moved_rounds().items():
-        store.renumber_changes(season, rounds)
+    store.renumber_changes(
+        {
+            (race.season, race.old_round): race.round
+            for race in finder.races
+            if race.old_round not in (None, race.round)
+        }
+    )
     changes = list(finder.changes())
     if len(changes) > MANY:
         changes = summed(changes)
@@ -204,14 +209,6 @@ class ChangeFinder:
                     yield from self.changes_of_rows(kind, race, new, old)
 
     # What is compared with what.
-
-    def moved_rounds(self) -> dict[int, dict[int, int | None]]:
-        """The new rounds of races that have moved within their season, or are gone (None)."""
-        moved: dict[int, dict[int, int | None]] = {}
-        for race in self.races:
-            if race.season and race.old_round and race.old_round != race.round:
-                moved.setdefault(race.season, {})[race.old_round] = race.round
-        return moved
 
     def matched_races(self) -> Iterator[MatchedRace]:
         years = self.db.execute("SELECT year FROM main.races UNION SELECT year FROM old.races")

@@ -2,7 +2,7 @@
 
 differences.csv has the groups of the report, the most doubtful first. A difference is in the first
 group that it fits: `explained` ones are tried first, and then `open` ones. One that fits none
-follows from another. Here are the conditions that the file names in `if`.
+follows from another. Here are the conditions that the file names.
 """
 
 import csv
@@ -256,41 +256,33 @@ LACKED_HERE, LACKED_BY_THE_RACE, LACKED_THERE = "lacked here", "lacked by the ra
 
 
 class Group(NamedTuple):
-    """Differences of one kind: a line of differences.csv."""
+    """Differences of one kind: the columns of differences.csv."""
 
-    doubt: int  # 1 for the most doubtful group
-    is_convention: bool  # then a difference is explained
-    tables: Collection[str]
-    columns: Collection[str]
+    doubt: int  # the number of the line: 1 for the most doubtful group
+    state: str  # `explained` if it is a convention, else `open`
+    tables: str  # separated by spaces
+    columns: str
     condition: str  # one of FITS, or of those for values that only one of the two has
     title: str
     meaning: str  # what a difference can mean
     settles: str  # what would settle it; nothing need settle a convention
 
-
-def groups_in_file() -> list[Group]:
-    text = files(__package__).joinpath("differences.csv").read_text(encoding="utf-8")
-    return [
-        Group(
-            doubt,
-            row["state"] == "explained",
-            row["tables"].split(),
-            row["columns"].split(),
-            row["if"],
-            row["title"],
-            row["meaning"],
-            row["settles"],
-        )
-        for doubt, row in enumerate(csv.DictReader(text.splitlines()), 1)
-    ]
+    @property
+    def is_convention(self) -> bool:
+        return self.state == "explained"
 
 
-GROUPS = groups_in_file()
+LINES = files(__package__).joinpath("differences.csv").read_text(encoding="utf-8").splitlines()
+GROUPS = [Group(doubt, *row) for doubt, row in enumerate(csv.reader(LINES[1:]), 1)]
 LACKED = {group.condition: group for group in GROUPS if not group.tables}
 
 
 @cache
 def groups_of(table: str, column: str) -> list[Group]:
     """The groups for differences in a column, in the order in which they are tried."""
-    found = [group for group in GROUPS if table in group.tables and column in group.columns]
+    found = [
+        group
+        for group in GROUPS
+        if table in group.tables.split() and column in group.columns.split()
+    ]
     return sorted(found, key=lambda group: not group.is_convention)
