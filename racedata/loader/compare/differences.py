@@ -145,9 +145,7 @@ def is_same_place(key: Key, one: Mapping[Key, int], other: Mapping[Key, int]) ->
     """Whether the same drivers are ahead, of those who have a place in both, and none beside."""
     both = one.keys() & other.keys()
     return key in both and all(
-        (one[driver] < one[key] and other[driver] < other[key])
-        or (one[driver] > one[key] and other[driver] > other[key])
-        for driver in both - {key}
+        (one[driver] - one[key]) * (other[driver] - other[key]) > 0 for driver in both - {key}
     )
 
 

@@ -1,7 +1,5 @@
 """racedata.loader.compare.discrepancies, sides: facts about which sources disagree are
 found, and what is known about them.
-
-test_check.py has a difference of each group.
 """
 
 import csv
