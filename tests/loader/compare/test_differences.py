@@ -120,6 +120,11 @@ QUALIFYING = {
         [*OTHERS, timed("moss", 3, "1:13.000")],
         {"moss position": "open"},
     ),
+    "last, but the time of another differs": (
+        IN_ORDER,
+        [at(1, BROOKS), timed("clark", 2, "1:12.000", "1:10.100"), at(3, MOSS)],
+        dict.fromkeys(PLACES, "open"),
+    ),
     "exchanged, and not the last": (
         [*IN_ORDER, HILL],
         [at(1, BROOKS), at(2, MOSS), at(3, HILL), at(4, CLARK)],
