@@ -22,7 +22,7 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import report
 from racedata.service.refresh_times import RefreshTimes
-from racedata.service.reload import CurrentFile, Reloading
+from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import NOT_HERE
@@ -100,9 +100,8 @@ def written(answer: Json) -> str:
 class OpenedDatabase(Answering):
     """A database in memory, and the processes for statements that have none at the moment."""
 
-    def __init__(self, data: Snapshot, current: CurrentFile) -> None:
+    def __init__(self, data: Snapshot) -> None:
         super().__init__(data)
-        self.path, self.current_file = data.path, current
         self.refresh_times = RefreshTimes(data.path)
         self.idle: list[StatementProcess] = []
 
@@ -111,9 +110,9 @@ class OpenedDatabase(Answering):
         try:
             process = self.idle.pop()
         except IndexError:
-            process = StatementProcess(self.path, BOUNDS, SECONDS)
+            process = StatementProcess(self.served.data.path, BOUNDS, SECONDS)
         try:
-            return process.run(sql, self.current_file.file.state, check)
+            return process.run(sql, self.served.data.file.state, check)
         finally:
             self.idle.append(process)
 
@@ -207,7 +206,7 @@ class Assistant:
         """What is loaded, how fresh, from where, and what the database does not have."""
         db = self.current()
         data, catalogue, settings = db.served
-        health = report(data, settings, db.current_file, db.refresh_times)
+        health = report(data, settings, db.refresh_times)
         del health["status"], health["rows"]
         seasons, now = catalogue.rounds.keys(), utc_now()
         latest, *later = (

@@ -28,7 +28,6 @@ from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore
 from racedata.service.refresh_times import RefreshTimes
-from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -77,18 +76,11 @@ def finished(
         yield resp.data
 
 
-def create_app(
-    settings: Settings,
-    data: Snapshot,
-    limit_store: LimitStore | None = None,
-    current: CurrentFile | None = None,
-) -> App:
+def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`.
 
-    `limit_store` holds the buckets; None turns rate limiting off. Without `current`, the file that
-    was read stays the one with this content.
+    `limit_store` holds the buckets; None turns rate limiting off.
     """
-    current = current or CurrentFile(data)
     times = RefreshTimes(data.path)
     served = Served(data, Catalogue(data), settings)
     cache = Cache(settings.cache_size << 20)
@@ -102,13 +94,13 @@ def create_app(
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
-    app.add_route("/healthz", Health(data, settings, current, times))
+    app.add_route("/healthz", Health(data, settings, times))
     described = Validators(settings, data, "the description", max_age=settings.max_age)
     document = Document(described, openapi.document(served, grammar), falcon.MEDIA_JSON)
     app.add_route("/openapi.json", document)
     if settings.download:
         modified = answers.validators.last_modified
-        app.add_route(download.PATH, download.Download(data, current, modified))
+        app.add_route(download.PATH, download.Download(data, modified))
     Pages(Ask(served), grammar, cache, times).add_to(app)
     app.set_error_serializer(write_problem)
     app.add_error_handler(Exception, answer_unexpected)

@@ -8,7 +8,6 @@ import falcon
 
 from racedata.service.caching import RETRY_SECONDS, has_known
 from racedata.service.environment import FileBody
-from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 
 PATH = "/racedata.db"
@@ -26,8 +25,8 @@ class Download:
     are refused until there is a good one again.
     """
 
-    def __init__(self, data: Snapshot, current: CurrentFile, last_modified: str) -> None:
-        self.current = current
+    def __init__(self, data: Snapshot, last_modified: str) -> None:
+        self.data = data
         self.tag = f'"{data.checksum.hex()}"'
         self.headers = [
             ("etag", self.tag),
@@ -38,7 +37,7 @@ class Download:
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        file, is_known = self.current.file, has_known(req.env, self.tag)
+        file, is_known = self.data.file, has_known(req.env, self.tag)
         if file.has_changed() and not is_known:
             raise falcon.HTTPServiceUnavailable(description=CHANGED, retry_after=RETRY_SECONDS)
         resp.set_headers(self.headers)

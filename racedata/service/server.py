@@ -123,10 +123,7 @@ def application(settings: Settings) -> ReloadingApp:
     Raises DatabaseError or SettingError.
     """
     limit_store = store_for(settings)
-    app = ReloadingApp(
-        settings.database,
-        lambda data, current: create_app(settings, data, limit_store, current),
-    )
+    app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := sample_notice(app.data, settings.follows):
         log.warning(notice)
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a

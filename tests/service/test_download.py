@@ -96,7 +96,7 @@ def test_a_file_into_which_something_has_written_is_not_sent_until_it_is_good_ag
 ):
     reloading = ReloadingApp(
         str(database),
-        lambda data, current: create_app(Settings(download=True), data, current=current),
+        lambda data: create_app(Settings(download=True), data),
     )
     app, good = webtest.TestApp(reloading), sample_database.read_bytes()
     tag = app.get("/racedata.db", status=200).headers["ETag"]
