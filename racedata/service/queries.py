@@ -294,13 +294,31 @@ NOTE_COLUMNS: Mapping[str, str] = {
 }
 
 
+ROUND_OF_NOTE = "(SELECT round FROM races WHERE races.raceId = note.raceId) AS round"
+IDS_OF_NOTE = """
+    (SELECT driverRef FROM drivers WHERE drivers.driverId = note.driverId) AS driverId,
+    (SELECT constructorRef FROM constructors
+     WHERE constructors.constructorId = note.constructorId) AS constructorId,
+    (SELECT circuitRef FROM circuits WHERE circuits.circuitId = note.circuitId) AS circuitId"""
+# By table, what answers say of a note, in the order of its JSON. `record` is not in the JSON.
+NOTES: Mapping[str, str] = {
+    "corrections": f"""year AS season, {ROUND_OF_NOTE}, tableName AS "table", key,
+        columnName AS "column", sourceValue, value, witnesses""",
+    "changes": f"""revision, changedAt AS time, year AS season, round, raceName, kind, key,
+        {IDS_OF_NOTE}, columnName AS "column", oldValue, value, oldSource, source, reason""",
+    "discrepancies": f"""record, year AS season, {ROUND_OF_NOTE},
+        (SELECT name FROM races WHERE races.raceId = note.raceId) AS raceName, kind, key,
+        {IDS_OF_NOTE}, columnName AS "column", value, state, explanation""",
+}
+
+
 def notes(
-    data: Snapshot, table: str, wanted: Wanted, limit: int, offset: int
+    table: str, data: Snapshot, wanted: Wanted, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
     """How many `corrections`, `changes` or `discrepancies` match, and one page of them."""
     where = where_notes(wanted)
     total: int = data.value(f"SELECT count(*) FROM {table}{where}", where.values)
-    sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
+    sql = f"SELECT {NOTES[table]} FROM {table} AS note{where} ORDER BY record LIMIT ? OFFSET ?"
     if limit == 0 or offset >= total:
         return total, []
     return total, data.rows(sql, (*where.values, limit, offset))
@@ -319,9 +337,8 @@ def where_notes(wanted: Wanted) -> Where:
     return where
 
 
-def values_of_sources(data: Snapshot, discrepancies: Iterable[Row]) -> dict[int, list[Row]]:
+def values_of_sources(data: Snapshot, records: Sequence[int]) -> dict[int, list[Row]]:
     """What each source says about discrepancies, by `record`: the most trusted first."""
-    records = [row["record"] for row in discrepancies]
     rows = data.rows(
         f"""SELECT record, source, value FROM discrepancy_values
             WHERE record IN ({", ".join("?" * len(records))}) ORDER BY record, place""",
@@ -343,9 +360,9 @@ def discrepancy_counts(
     and those of a page.
     """
     where = where_notes(wanted)
-    groups = f"FROM discrepancies{where} GROUP BY kind, year, state"
     rows = data.rows(
-        f"SELECT kind, year, state, count(*) AS count {groups} ORDER BY kind, year, state",
+        f"""SELECT kind, year AS season, state, count(*) AS count FROM discrepancies{where}
+            GROUP BY kind, year, state ORDER BY kind, year, state""",
         where.values,
     )
     return len(rows), rows[offset : offset + limit]
@@ -387,7 +404,8 @@ def ids_of_sources(
         ]
         values = [value for kind, ids in references.items() for value in (kind, *ids)]
         where.add(f"({' OR '.join(terms)})", values)
-    return data.rows(f"SELECT * FROM ids{where} ORDER BY record", where.values)
+    columns = "kind, reference AS id, source, ids.id AS sourceId"
+    return data.rows(f"SELECT {columns} FROM ids{where} ORDER BY record", where.values)
 
 
 def example_race(data: Snapshot) -> tuple[int, int]:

@@ -110,8 +110,8 @@ class Ask:
         """What sources call a driver, constructor or circuit, by kind and own id; no numbers."""
         ids: dict[tuple[str, str], list[str]] = {}
         for row in queries.ids_of_sources(self.data):
-            if not row["id"].isdigit():
-                ids.setdefault((row["kind"], row["reference"]), []).append(row["id"])
+            if not row["sourceId"].isdigit():
+                ids.setdefault((row["kind"], row["id"]), []).append(row["sourceId"])
         return ids
 
     def races_of_name(self, name: str) -> Sequence[Json]:

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
+from racedata.model import TABLE_BY_NAME
 from racedata.service import words
-from racedata.service.content import LIST_BY_KEY
 from racedata.service.news import by_subject, lines_of, title_of
 from racedata.service.pages import page_queries
 from racedata.service.pages.ask import Ask
@@ -21,6 +21,8 @@ DOUBTS = 320
 NEWS = 30
 LINES = 20  # values in an entry of the news
 
+# The lists that a discrepancy may be about, by the key of an id in them.
+LIST_BY_KEY = {TABLE_BY_NAME[name].id_key: name for name in ("drivers", "constructors", "circuits")}
 CHANGES = 2000  # the latest changed values, of which the page shows the first NEWS entries
 
 
