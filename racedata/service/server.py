@@ -34,6 +34,11 @@ from racedata.settings import SettingError, Settings, in_url, stop
 
 log = logging.getLogger(__name__)
 SPARE_FILES = 50  # open files of a worker other than its connections
+# Options of gunicorn that replace its configuration, or that Worker lacks. nginx handles TLS.
+UNSUPPORTED = (
+    *("args", "config", "check_config", "print_config", "worker_class", "certfile", "keyfile"),
+    *("proxy_protocol", "protocol", "max_requests", "daemon", "dirty_apps", "reuse_port"),
+)
 
 
 def serve(
@@ -82,16 +87,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         parser = self.cfg.parser()
         for options in (self.cfg.get_cmd_args_from_env(), self.options):
             values = vars(parser.parse_args(options))
-            unsupported = [
-                name
-                for name in ("args", "config", "check_config", "print_config", "worker_class")
-                if values.pop(name)
-            ]
-            if unsupported:
-                parser.error(
-                    f"{', '.join(unsupported)}: not supported by racedata serve; expected other "
-                    "gunicorn options"
-                )
+            if unsupported := [name for name in UNSUPPORTED if values.pop(name)]:
+                raise ValueError(f"{', '.join(unsupported)}: not supported by racedata serve")
             for name, value in values.items():
                 if value is not None:
                     self.cfg.set(name, value)
@@ -225,22 +222,7 @@ def on_starting(server: Arbiter) -> None:
 
 
 def check_options(cfg: Any) -> None:
-    """Ends with one line if gunicorn has an option with which Worker could not serve."""
-    # Worker lacks these features of gunicorn.
-    if cfg.is_ssl:
-        stop("certfile, keyfile: expected none; let nginx handle TLS (deploy/nginx.conf)")
-    if (
-        cfg.proxy_protocol != "off"
-        or cfg.protocol != "http"
-        or cfg.max_requests
-        or cfg.daemon
-        or cfg.dirty_apps
-        or cfg.reuse_port
-    ):
-        stop(
-            "unsupported gunicorn option; expected none of proxy-protocol, protocol, "
-            "max-requests, daemon, dirty-app and reuse-port"
-        )
+    """Ends with one line if gunicorn has a number with which Worker could not serve."""
     most = open_files() - SPARE_FILES
     if not 1 <= cfg.worker_connections <= most:
         stop(

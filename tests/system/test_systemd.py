@@ -103,11 +103,11 @@ def test_nginx_uses_the_sockets_of_the_service():
 
 def test_gunicorn_accepts_the_command_of_the_service(units, sample_database):
     # which is refused at the very end
-    checking = [*command(units / "racedata.service"), "--certfile", "none"]
+    checking = [*command(units / "racedata.service"), "--keep-alive", "0"]
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
     checked = subprocess.run(checking, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert checked.returncode == 3
-    assert checked.stderr.splitlines()[-1].startswith("racedata: certfile, keyfile: expected none")
+    assert checked.stderr.splitlines()[-1].startswith("racedata: keep-alive 0: ")
 
 
 def test_before_the_start_the_service_builds_an_older_database_again(units, database, tmp_path):
