@@ -18,12 +18,8 @@ closes its connection, or only its sending side, while it waits, worker.drop dro
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from racedata.database import OpenFile
-
-if TYPE_CHECKING:
-    from socket import socket
 
 # From caching.py to app.py: what makes a slow answer later, as `(req, resp, finish)`.
 UNFINISHED = "racedata.unfinished"
@@ -44,30 +40,20 @@ class SlowBody:
 
 
 class FileBody:
-    """An open file as the body of an answer.
+    """An open file as the body of an answer, in pieces.
 
-    The worker sends the headers first. Then, whenever the socket can take more, it calls `send_to`.
+    The worker reads a piece whenever the socket can take more, so other clients have their turn in
+    between, and a download takes little memory.
     """
 
-    AT_ONCE = 1 << 17  # bytes that one client gets before others have their turn
+    PIECE = 1 << 16  # bytes
 
     def __init__(self, file: OpenFile) -> None:
         self.file = file
-        self.size = file.size  # bytes
-        self.sent = 0  # bytes
-
-    def send_to(self, sock: "socket") -> bool:
-        """Lets the kernel send the next bytes to a socket; returns whether these were the last.
-
-        Raises OSError if the file has changed; then the connection is closed.
-        """
-        if self.file.has_changed():
-            raise OSError("the file has changed")
-        self.sent += os.sendfile(sock.fileno(), self.file.descriptor, self.sent, self.AT_ONCE)
-        return self.sent >= self.size
 
     def __iter__(self) -> Iterator[bytes]:
-        """The bytes, for servers that do not know `send_to`."""
-        while part := os.pread(self.file.descriptor, self.AT_ONCE, self.sent):
-            self.sent += len(part)
-            yield part
+        """Raises OSError if the file has changed; then the connection is closed."""
+        for begin in range(0, self.file.size, self.PIECE):
+            if self.file.has_changed():
+                raise OSError("the file has changed")
+            yield os.pread(self.file.descriptor, self.PIECE, begin)

@@ -11,11 +11,12 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from io import BytesIO
 from typing import Any, TypeAlias
 
 from gunicorn import http
@@ -60,7 +61,7 @@ class Connection:
         self.server = server
         self.input = b""  # from the start of the next request on
         self.output = memoryview(b"")
-        self.file: FileBody | None = None  # to send after the output
+        self.rest: Iterator[bytes] = iter(())  # what to send after the output, in pieces
         self.is_last = False  # whether the connection ends after this response
         self.event = 0  # what the worker waits for: READ, WRITE, HALF_CLOSED or CLOSED
         self.proceed: Callable[[Connection], None] = lambda connection: None
@@ -68,16 +69,10 @@ class Connection:
         self.future: Future[Step | None] | None = None  # of a thread that works for it
 
 
-class Collector:
+class Collector(BytesIO):
     """Takes a response as a socket would, so that all of it can be sent at once."""
 
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def sendall(self, part: bytes) -> None:
-        self.parts.append(part)
-
-    send = sendall
+    send = sendall = BytesIO.write
 
     def gettimeout(self) -> float:
         return 0.0
@@ -106,8 +101,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     or without a Redis, a client that has closed only its sending side gets all answers but slow
     ones.
 
-    Only a file follows its headers piece by piece, so that downloads take no memory and
-    other clients have their turn in between.
+    Only a file follows its headers piece by piece.
     """
 
     def init_process(self) -> None:
@@ -150,7 +144,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
             for connection in self.connections.values():
-                if not connection.output and not connection.file:
+                if not connection.output:
                     connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
             self.handle_events()
 
@@ -335,17 +329,17 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         start: datetime,
     ) -> None:
         try:
-            file = body if isinstance(body, FileBody) else None
-            parts = [*body] if file is None else []
+            parts = [] if isinstance(body, FileBody) else [*body]
             if not self.alive:  # which may have ended while the body was made
                 writer.force_close()
-            if file is not None:
-                connection.file, writer.sent = file, file.size
+            if isinstance(body, FileBody):
+                writer.sent = body.file.size
             for part in parts:
                 writer.write(part)
             writer.close()
             self.log.access(writer, writer.req, environ, datetime.now() - start)
-            connection.output = memoryview(b"".join(writer.sock.parts))
+            connection.output = writer.sock.getbuffer()
+            connection.rest = iter(body if isinstance(body, FileBody) else ())
             connection.is_last = writer.should_close()
         except Exception as error:
             self.refuse(connection, writer.req, error)
@@ -357,26 +351,23 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         """Sets the response to gunicorn's own for an error."""
         response = Collector()
         self.handle_error(request, response, connection.client, error)
-        connection.output, connection.is_last = memoryview(b"".join(response.parts)), True
+        connection.output, connection.is_last = response.getbuffer(), True
 
     def send(self, connection: Connection) -> None:
         """Sends as much of the response as the kernel takes, and the rest as the client reads."""
         try:
-            if connection.output:
-                connection.output = connection.output[connection.sock.send(connection.output) :]
-            elif connection.file and connection.file.send_to(connection.sock):
-                connection.file = None
+            left = connection.output[connection.sock.send(connection.output) :]
+            # An empty view of the response would keep it in memory.
+            connection.output = left or memoryview(next(connection.rest, b""))
         except BlockingIOError:
             pass
         # The client has closed the connection, or something has written into the file.
         except OSError:
             self.close(connection)
             return
-        if connection.output or connection.file:
+        if connection.output:
             self.wait(connection, WRITE, self.send)
-            return
-        connection.output = memoryview(b"")  # an empty view of the response would keep it in memory
-        if connection.is_last:
+        elif connection.is_last:
             with suppress(OSError):
                 connection.sock.shutdown(socket.SHUT_WR)
             self.wait(connection, READ, self.discard)
