@@ -21,7 +21,6 @@ from racedata.service.serializers import sessions_of
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import full_name, place_of
 
-CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
 # The last lines of a calendar and of an event.

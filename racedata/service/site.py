@@ -22,12 +22,12 @@ from racedata import __version__
 from racedata.database import DatabaseError, default_path
 from racedata.model import TABLE_BY_NAME
 from racedata.service.addresses import ENDINGS, JSON, after_base
-from racedata.service.answers import WRITERS
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.process_memory import collect_seldom, keep_what_exists
+from racedata.service.request import FORMATS
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
 from racedata.settings import SettingError, Settings, argument, matching
@@ -197,9 +197,9 @@ class Site:
     def headers(self) -> str:
         """A file that some hosts read: the headers that their own rules do not give."""
         lines = ["/*", "  Access-Control-Allow-Origin: *", "  X-Content-Type-Options: nosniff"]
-        for ending, writer in WRITERS.items():
+        for ending, format in FORMATS.items():
             lines += [f"{self.settings.base_address}/*{ending}"]
-            lines += [f"  Content-Type: {writer.content_type}"]
+            lines += [f"  Content-Type: {format.content_type}"]
         return "\n".join([*lines, "/healthz", "  Content-Type: application/json", ""])
 
     def readme(self) -> str:

@@ -18,7 +18,6 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Endpoint
 from racedata.service.schemas import Schema, name_of, properties_of, schema_of
 
-CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # Objects that many lines repeat. A line has only these properties and those that their schema
 # requires, which identify and name them.
 SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "Driver": ("code",)}
