@@ -7,13 +7,13 @@ they are cached or their status is not 200. Who calls whom:
 
     worker.answer → app.App → Falcon → caching.respond: leaves it UNFINISHED, or 503 if IS_BUSY
     worker.answer ← app.App, after all middleware: a SlowBody
-    worker.do_in_thread → worker.complete → SlowBody → app.finished → `finish` of caching.respond
-    worker.handle_events → worker.send, when the thread is done
+    worker.in_thread → worker.complete → SlowBody → app.finished → `finish` of caching.respond
+    worker.handle_events → worker.in_thread → worker.send, when the thread is done
 
 One thread of each worker makes the slow answers, one after the other, while other clients are
 served. These wait at most for one SQL statement of a slow answer, because all share the connection
 (snapshot.py): for 27 ms, with full data. A worker IS_BUSY while a hundred wait in it. If a client
-closes its connection, or only its sending side, while it waits, worker.drop drops its answer.
+closes its connection, or only its sending side, while it waits, worker.in_thread drops its answer.
 """
 
 import os
