@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from sqlite3 import Row
 from typing import NamedTuple
 
 from racedata.formats import Json
@@ -201,7 +200,7 @@ def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAn
     ]
 
 
-def of_rows(query: Callable[[Snapshot, Wanted, int, int], tuple[int, list[Row]]]) -> MakePage:
+def of_rows(query: Callable[[Snapshot, Wanted, int, int], tuple[int, list[AnyRow]]]) -> MakePage:
     """Each row of a query is an object: its columns have the names that answers have."""
 
     def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
