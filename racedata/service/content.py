@@ -16,7 +16,7 @@ from racedata.formats import Json
 from racedata.model import STANDINGS, TABLE_BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.catalogue import Catalogue
-from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
+from racedata.service.queries import COLUMNS, RecordTable, Wanted
 from racedata.service.selection import Selection, wanted_standings
 from racedata.service.serializers import AnyRow, Objects, json_object
 from racedata.service.snapshot import Snapshot
@@ -70,7 +70,7 @@ def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
             *(
                 years(ids_in_standings(served, standings, "raceId", wanted))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
-                if any(name in wanted for name in standings.filter_columns)
+                if any(name in wanted for name in standings.own)
             )
         )
     return years(queries.ids_of_races(served.data, wanted))
@@ -84,7 +84,7 @@ def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
 def ids_of_entrants(
     name: str, standings: RecordTable, served: Served, wanted: Wanted
 ) -> Collection[int]:
-    column = RESULT_COLUMNS[name]
+    column = COLUMNS[name]
     if standings.kind.endpoint in wanted:
         return ids_in_standings(served, standings, column, wanted)
     if set(wanted) == {name}:  # a driver who never raced is in the answer too
