@@ -19,7 +19,7 @@ from racedata.service.caching import Cache, CachedAnswers, Document, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
-from racedata.service.environment import UNFINISHED, SlowBody
+from racedata.service.environment import UNFINISHED
 from racedata.service.health import Health
 from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
@@ -52,7 +52,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         started: list[Any] = []
         body = super().__call__(env, lambda *given: started.extend(given))  # type: ignore[arg-type]
         if unfinished := env.pop(UNFINISHED, None):  # not left there, as it refers to `env`
-            return SlowBody(finished(start_response, *unfinished))
+            return finished(start_response, *unfinished)
         start_response(*started)
         return body
 

@@ -4,10 +4,13 @@ It is for services without nginx: where there is one, nginx hands out the file i
 (deploy/nginx.conf). The content of the file does not matter here.
 """
 
+import os
+from collections.abc import Iterator
+
 import falcon
 
+from racedata.database import OpenFile
 from racedata.service.caching import RETRY_SECONDS, has_known
-from racedata.service.environment import FileBody
 from racedata.service.snapshot import Snapshot
 
 PATH = "/racedata.db"
@@ -16,6 +19,26 @@ NOT_OFFERED = "This service does not offer its database for download"
 HOW_TO_OFFER = f"{NOT_OFFERED}. Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
 
 CHANGED = "Something has written into the database file, so it cannot be sent; try again later."
+
+
+class FileBody:
+    """An open file as the body of an answer, in pieces.
+
+    The worker reads the next one when the client can take it, so other clients have their turn in
+    between, and a download takes little memory.
+    """
+
+    PIECE = 1 << 16  # bytes
+
+    def __init__(self, file: OpenFile) -> None:
+        self.file = file
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Raises OSError if the file has changed; then the connection is closed."""
+        for begin in range(0, self.file.size, self.PIECE):
+            if self.file.has_changed():
+                raise OSError("the file has changed")
+            yield os.pread(self.file.descriptor, self.PIECE, begin)
 
 
 class Download:

@@ -1,8 +1,7 @@
 """Waits for clients: a gunicorn worker that serves all clients of a process with one epoll.
 
 It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
-answers are slow, how a file is sent (the application does both, as environment.py says), or how
-gunicorn is configured (server.py).
+answers are slow (environment.py), or how gunicorn is configured (server.py).
 """
 
 import os
@@ -24,7 +23,7 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
-from racedata.service.environment import IS_BUSY, FileBody, SlowBody
+from racedata.service.environment import IS_BUSY
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
@@ -103,8 +102,6 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     1, and that many other threads call it, so that these calls do not wait for slow answers. With
     or without a Redis, a client that has closed only its sending side gets all answers but slow
     ones.
-
-    Only a file follows its headers piece by piece.
     """
 
     def init_process(self) -> None:
@@ -341,7 +338,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         except Exception as error:
             return self.refusal(connection, request, error)
         complete = partial(self.complete, connection, body, writer, environ, start)
-        return complete if isinstance(body, SlowBody) else complete()
+        return complete if isinstance(body, Generator) else complete()
 
     def complete(
         self,
@@ -352,16 +349,17 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         start: datetime,
     ) -> Response:
         try:
-            parts = [] if isinstance(body, FileBody) else [*body]
+            is_whole = isinstance(body, list | Generator)
+            parts = [*body] if is_whole else []
             if not self.alive:  # which may have ended while the body was made
                 writer.force_close()
-            if isinstance(body, FileBody):
-                writer.sent = body.file.size
             for part in parts:
                 writer.write(part)
             writer.close()
+            if not is_whole:
+                writer.sent = writer.response_length  # for the access log
             self.log.access(writer, writer.req, environ, datetime.now() - start)
-            rest = iter(body if isinstance(body, FileBody) else ())
+            rest = iter(() if is_whole else body)
             return Response(writer.sock.getbuffer(), rest, writer.should_close())
         except Exception as error:
             return self.refusal(connection, writer.req, error)

@@ -7,7 +7,7 @@ from support.answers import Description, client, links_of
 
 from racedata.database import OpenFile
 from racedata.service.app import create_app
-from racedata.service.environment import FileBody
+from racedata.service.download import FileBody
 from racedata.service.reload import ReloadingApp
 from racedata.settings import Settings
 
