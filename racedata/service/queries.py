@@ -1,7 +1,7 @@
 """Queries of the endpoints: filters as SQL over the tables of schema.sql, and what answers add.
 
 SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not
-belong here. What only pages show is in pages/page_queries.py and pages/career_queries.py.
+belong here. What only pages show is in pages/queries.sql.
 """
 
 from collections import Counter

@@ -5,7 +5,7 @@ are counted as on the page of a driver.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import chain, groupby
 from operator import attrgetter
@@ -13,9 +13,9 @@ from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, counted, short_time
-from racedata.service.pages import career_queries, page_queries, seasons
+from racedata.service.pages import seasons
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
+from racedata.service.pages.career import Drive, drives
 from racedata.service.pages.names import plain
 from racedata.service.pages.races import ranked
 from racedata.service.words import place_in_words, points_in_words
@@ -46,20 +46,9 @@ class Ranking(NamedTuple):
     in_words: ToWords  # a number for people
 
 
-class Drive(NamedTuple):
-    """A race of a driver or constructor."""
-
-    race: Json
-    start: bool
-    pole: bool
-    win: bool
-    podium: bool
-    points: bool
-
-
 class History(NamedTuple):
     """All races of a driver or constructor, in order. `what` names a field of Drive: only drives in
-    which it is true count.
+    which it is more than 0 count.
     """
 
     who: Json
@@ -67,7 +56,7 @@ class History(NamedTuple):
 
     def races_with(self, what: str) -> list[Json]:
         """The races that count."""
-        return [drive.race for drive in self.drives if getattr(drive, what)]
+        return [drive.race for drive in self.drives if getattr(drive, what) > 0]
 
     def total(self, what: str) -> Iterator[Entry]:
         if races := self.races_with(what):
@@ -75,9 +64,9 @@ class History(NamedTuple):
 
     def in_a_row(self, what: str) -> Iterator[Entry]:
         """Starts that all count, one after the other: at least two."""
-        starts = (drive for drive in self.drives if drive.start)
-        for does_count, drives in groupby(starts, attrgetter(what)):
-            races = [drive.race for drive in drives]
+        starts = (drive for drive in self.drives if drive.starts)
+        for does_count, in_row in groupby(starts, lambda drive: getattr(drive, what) > 0):
+            races = [drive.race for drive in in_row]
             if does_count and len(races) > 1:
                 yield Entry(len(races), self.who, [races[0], races[-1]])
 
@@ -121,25 +110,25 @@ def grid_in_words(place: int) -> str:
 
 # Rankings of drivers and of constructors: the caption, the head of the numbers, each one's entries.
 CAREERS: Sequence[tuple[str, str, Callable[[History], Iterable[Entry]]]] = (
-    ("Most wins", "Wins", lambda one: one.total("win")),
-    ("Most starts", "Starts", lambda one: one.total("start")),
-    ("Most races with a podium", "Races", lambda one: one.total("podium")),
-    ("Most poles", "Poles", lambda one: one.total("pole")),
-    ("Most wins in a season", "Wins", lambda one: one.by_season("win")),
-    ("Most races with a podium in a season", "Races", lambda one: one.by_season("podium")),
-    ("Most poles in a season", "Poles", lambda one: one.by_season("pole")),
-    ("Most wins in a row", "Wins", lambda one: one.in_a_row("win")),
-    ("Most podiums in a row", "Races", lambda one: one.in_a_row("podium")),
+    ("Most wins", "Wins", lambda one: one.total("wins")),
+    ("Most starts", "Starts", lambda one: one.total("starts")),
+    ("Most races with a podium", "Races", lambda one: one.total("podiums")),
+    ("Most poles", "Poles", lambda one: one.total("poles")),
+    ("Most wins in a season", "Wins", lambda one: one.by_season("wins")),
+    ("Most races with a podium in a season", "Races", lambda one: one.by_season("podiums")),
+    ("Most poles in a season", "Poles", lambda one: one.by_season("poles")),
+    ("Most wins in a row", "Wins", lambda one: one.in_a_row("wins")),
+    ("Most podiums in a row", "Races", lambda one: one.in_a_row("podiums")),
     ("Most races with points in a row", "Races", lambda one: one.in_a_row("points")),
 )
 # Rankings of drivers by age: the caption, whether the oldest is first, each one's entries.
 AGES: Sequence[tuple[str, bool, Callable[[History], Iterable[Entry]]]] = (
-    ("Youngest winners", False, lambda one: one.age_at(0, "win")),
-    ("Oldest winners", True, lambda one: one.age_at(-1, "win")),
-    ("Youngest at the first start", False, lambda one: one.age_at(0, "start")),
-    ("Oldest at the last start", True, lambda one: one.age_at(-1, "start")),
+    ("Youngest winners", False, lambda one: one.age_at(0, "wins")),
+    ("Oldest winners", True, lambda one: one.age_at(-1, "wins")),
+    ("Youngest at the first start", False, lambda one: one.age_at(0, "starts")),
+    ("Oldest at the last start", True, lambda one: one.age_at(-1, "starts")),
 )
-# Rankings of races: the caption, the head of the numbers, their column in page_queries.won_races,
+# Rankings of races: the caption, the head of the numbers, their column in the query `won races`,
 # whether the most is first, and the words.
 RACES: Sequence[tuple[str, str, str, bool, ToWords]] = (
     ("Closest finishes", "Gap", "gap", False, gap_in_words),
@@ -153,10 +142,8 @@ LEADS = (("Closest championships", False), ("Largest leads", True))
 
 
 def facts(ask: Ask) -> dict[str, Any]:
-    catalogue = ask.catalogue
-    drivers = histories(ask, DRIVER, catalogue.drivers)
-    constructors = histories(ask, CONSTRUCTOR, catalogue.constructors)
-    won = page_queries.won_races(ask.data)
+    drivers, constructors = histories(ask, "driver"), histories(ask, "constructor")
+    won = ask.rows("won races")
     rankings = {
         "Drivers": [*of_careers("Driver", drivers), *of_ages(drivers)],
         "Constructors": [*of_careers("Constructor", constructors)],
@@ -178,19 +165,12 @@ def anchor(section: str, caption: str) -> str:
     return "-".join(plain(f"{section} {caption}").split())
 
 
-def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[History]:
-    races = ask.catalogue.races
-    rows = career_queries.drives(ask.data, career.column)
-    return [
-        History(
-            objects[id],
-            [
-                Drive(races[race], start > 0, pole == 1, place == 1, place in (1, 2, 3), points > 0)
-                for _, race, start, pole, place, points in of_one
-            ],
-        )
-        for id, of_one in groupby(rows, key=lambda row: row["id"])
-    ]
+def histories(ask: Ask, who: str) -> list[History]:
+    found: dict[str, list[Drive]] = {}
+    for year in ask.catalogue.rounds:  # other clients need not wait for one long statement
+        for id, drive in drives(ask, who, "year", year):
+            found.setdefault(id, []).append(drive)
+    return [History(ask.object(who, id), of_one) for id, of_one in found.items()]
 
 
 def of_careers(kind: str, histories: Sequence[History]) -> Iterator[Ranking]:

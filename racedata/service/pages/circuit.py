@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from racedata.formats import Json, milliseconds, public_url
 from racedata.service import outlines
 from racedata.service.outlines import Layout
-from racedata.service.pages import career, career_queries, races
+from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
@@ -29,8 +29,7 @@ class Track(NamedTuple):
 
 
 def facts(ask: Ask, circuit: str) -> dict[str, Any]:
-    id = ask.catalogue.ids["circuits"][circuit]
-    what = ask.catalogue.circuits[id]
+    what = ask.object("circuit", circuit)
     won = ask("results", ALL, circuits=circuit, results="1")
     with_winner = {(race["season"], race["round"]) for race in won}
     winners = [(race, race["Results"]) for race in reversed(won)]
@@ -39,7 +38,7 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
     return {
         "circuit": what,
         "article": public_url(what.get("url", "")),
-        "tracks": tracks(ask, circuit, id),
+        "tracks": tracks(ask, circuit, won),
         "winners": winners,
         # races without a winner: those to come, and those that are not loaded
         "others": [
@@ -56,26 +55,19 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
     }
 
 
-def fault(ask: Ask, circuit: str) -> str:
-    return career.unknown(ask, "circuits", "circuit", circuit)
-
-
-def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
+def tracks(ask: Ask, circuit: str, won: Sequence[Json]) -> list[Track]:
     """The layouts, the last used first, with the fastest race laps on them."""
-    catalogue = ask.catalogue
     layouts = outlines.layouts_of(circuit)
+    laps_of = {(race["season"], race["round"]): int(race["Results"][0]["laps"]) for race in won}
     laps: dict[str | None, list[Lap]] = {}
-    for row in career_queries.fastest_laps(ask.data, id):
-        layout = outlines.layout_of(
-            layouts, catalogue.race_rows[row["raceId"]]["year"], row["winnerLaps"]
+    for race in ask("results", ALL, circuits=circuit, fastest=1):
+        number = laps_of.get((race["season"], race["round"]))
+        layout = outlines.layout_of(layouts, int(race["season"]), number)
+        laps.setdefault(layout.name if layout else None, []).extend(
+            Lap(result["FastestLap"]["Time"]["time"], result["Driver"], result["Constructor"], race)
+            for result in race["Results"]
+            if "Time" in result["FastestLap"]
         )
-        lap = Lap(
-            row["time"],
-            catalogue.drivers[row["driverId"]],
-            catalogue.constructors[row["constructorId"]],
-            catalogue.races[row["raceId"]],
-        )
-        laps.setdefault(layout.name if layout else None, []).append(lap)
     known: list[Layout | None] = [
         *sorted(layouts, key=lambda layout: layout.seasons[-1], reverse=True)
     ]

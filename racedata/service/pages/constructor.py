@@ -10,10 +10,9 @@ from racedata.service.request import ALL
 
 
 def facts(ask: Ask, constructor: str) -> dict[str, Any]:
-    id = ask.catalogue.ids["constructors"][constructor]
-    who = ask.catalogue.constructors[id]
+    who = ask.object("constructor", constructor)
     return {
-        **career.facts(ask, career.CONSTRUCTOR, constructor),
+        **career.facts(ask, "constructor", who["constructorId"]),
         "constructor": who,
         "article": public_url(who.get("url", "")),
         "colour": newest_colour(who["constructorId"]),
@@ -27,7 +26,3 @@ def facts(ask: Ask, constructor: str) -> dict[str, Any]:
             == [who["constructorId"]]
         ],
     }
-
-
-def fault(ask: Ask, constructor: str) -> str:
-    return career.unknown(ask, "constructors", "constructor", constructor)

@@ -5,10 +5,9 @@ from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.model import KINDS
-from racedata.service.pages import page_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.refresh_times import AskedAt
-from racedata.service.snapshot import COPIED, Snapshot
+from racedata.service.snapshot import COPIED
 from racedata.service.words import NOT_HERE
 
 # Endpoints about the data itself, which the page links to if they have records.
@@ -42,16 +41,20 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
         "kinds": KINDS,  # of records
         "coverage": data.coverage(),
         "licence": data.licence(),
-        "sources": [*sources(data, shown_times)],
+        "sources": [*sources(ask, shown_times)],
         # bytes; None if the service does not offer its database
         "download_size": data.file.size if settings.download else None,
     }
 
 
-def sources(data: Snapshot, times: AskedAt) -> Iterator[Source]:
+def sources(ask: Ask, times: AskedAt) -> Iterator[Source]:
     """The sources. Those that were asked but have given nothing yet come last."""
-    newest = page_queries.newest_records(data)
-    for row, name, url, asked_at in data.sources_with(times, ""):
+    # If a source gave results, these count, because other kinds may be of a race without a result.
+    order = [*reversed(KINDS)]
+    rows = [row for row in ask.rows("newest records") if row["kind"] in KINDS]
+    rows.sort(key=lambda row: (row["kind"] == "results", row["date"], order.index(row["kind"])))
+    newest = {row["source"]: row for row in rows}
+    for row, name, url, asked_at in ask.data.sources_with(times, ""):
         if row is None:
             yield Source(name, url, True, asked_at, records="" if name == COPIED else "none")
             continue

@@ -11,7 +11,6 @@ from racedata.formats import Json
 from racedata.service import words
 from racedata.service.content import LIST_BY_KEY
 from racedata.service.news import by_subject, lines_of, title_of
-from racedata.service.pages import page_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN, in_order, sides_in_words
 from racedata.service.request import ALL
@@ -72,7 +71,7 @@ def corrected(ask: Ask, season: int | None) -> list[tuple[str, str, int]]:
     """How many values of a season are corrected in each race, or else in each season: names, links
     and numbers.
     """
-    races = page_queries.corrected_races(ask.data, season)
+    races = ask.rows("corrected races", season)
     if season:
         return [(race["name"], f"{season}/{race['round']}#notes", race["count"]) for race in races]
     seasons = Counter[int]()

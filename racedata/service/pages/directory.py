@@ -11,9 +11,14 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, without_accents
-from racedata.service.pages import career_queries
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.names import Name, constructor_names, driver_names, in_seasons
+from racedata.service.pages.names import (
+    Name,
+    constructor_names,
+    driver_names,
+    in_seasons,
+    rows_by_id,
+)
 
 
 class Circuit(NamedTuple):
@@ -53,9 +58,9 @@ def constructors(ask: Ask) -> dict[str, Any]:
 
 def circuits(ask: Ask) -> dict[str, Any]:
     by_country: dict[str, list[Circuit]] = {}
-    runs = career_queries.all_races_run(ask.data)
-    for id, what in ask.catalogue.circuits.items():
-        detail, run = in_seasons(runs.get(id), "race")
+    run_at = rows_by_id(ask, "circuit")
+    for what in ask.catalogue.circuits.values():
+        detail, run = in_seasons(run_at.get(what["circuitId"]), "race")
         place = what["Location"]
         words = ", ".join([*filter(None, [place.get("locality")]), detail])
         circuit = Circuit(what["circuitName"], what["circuitId"], words, run)

@@ -36,7 +36,9 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     before, after = races.neighbours([*calendar], round)
     race, notes = calendar[round], Notes(ask, season, round)
     other_years = [
-        each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
+        each
+        for each in ask.catalogue.races.values()
+        if each["raceName"] == race["raceName"] and each["season"] != race["season"]
     ]
     weekend = {
         group: ask.records(kind.endpoint, ALL, season, round)

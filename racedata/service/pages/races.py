@@ -236,14 +236,6 @@ def ranked(ranking: Sequence[T], number: Callable[[T], Any], first: int = MOST) 
     ]
 
 
-def fault(ask: Ask, season: int, round: int | None = None) -> str:
-    """Why there is no page of a season or race; empty if there is one."""
-    rounds = ask.catalogue.rounds.get(season)
-    if rounds is None:
-        return f"Season {season} is not loaded"
-    return "" if round is None or round in rounds else f"Season {season} has no round {round}"
-
-
 def of_session(session: str, group: str, records: RecordsByGroup) -> Sequence[Json]:
     """The records of a session, such as `fp2`, which are among the records of its group."""
     of_group = records.get(group, ())

@@ -36,7 +36,6 @@ from racedata.service.pages import (
     interface,
     llms,
     race,
-    races,
     season,
     seasons,
 )
@@ -59,8 +58,6 @@ class Page(NamedTuple):
     resource: Callable[["Pages", "Page"], object]  # makes what answers requests for it
     template: str
     facts: Callable[..., dict[str, Any]]  # `facts(ask, **parameters)`
-    # `fault(ask, **parameters)` says why there is no such page; empty if there is one
-    fault: Callable[..., str] = lambda ask: ""
 
 
 class Year(BaseConverter):
@@ -194,7 +191,7 @@ class PageResource:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **parameters: Any) -> None:
         pages, page = self.pages, self.page
-        if fault := page.fault(pages.ask, **parameters):
+        if fault := fault_of(pages.ask, **parameters):
             pages.send_not_found(req, resp, fault, season=parameters.get("season", 0))
             return
         pages.send(req, resp, page, pages.answers, **parameters)
@@ -243,6 +240,19 @@ class FindPage:
     on_head = on_get
 
 
+def fault_of(ask: Ask, season: int | None = None, round: int | None = None, **ids: str) -> str:
+    """Why there is no page of a season, of a race, or of what has an id; empty if there is one."""
+    rounds = ask.catalogue.rounds
+    if season is not None and season not in rounds:
+        return f"Season {season} is not loaded"
+    if season is not None and round is not None and round not in rounds[season]:
+        return f"Season {season} has no round {round}"
+    for kind, id in ids.items():
+        if id not in ask.catalogue.ids[f"{kind}s"]:
+            return f"No {kind} here has the id {id}"
+    return ""
+
+
 def text_page(pages: Pages, page: Page) -> Document:
     """The resource of a page for programs, without HTML."""
     text = pages.render(page.template, page.route, page.facts(pages.ask))
@@ -273,14 +283,13 @@ PAGES = (
     Page("/docs", PageResource, "interface.html", interface.facts),
     Page("/llms.txt", text_page, "llms.txt", llms.facts),  # https://llmstxt.org
     Page("/find", FindPage, "find.html", find.facts),
-    Page("/{season:year}", PageResource, "season.html", season.facts, races.fault),
-    Page("/{season:year}/{round:number}", PageResource, "race.html", race.facts, races.fault),
+    Page("/{season:year}", PageResource, "season.html", season.facts),
+    Page("/{season:year}/{round:number}", PageResource, "race.html", race.facts),
     Page(
         "/{season:year}/discrepancies",
         PageResource,
         "discrepancies.html",
         differing_values.discrepancies,
-        races.fault,
     ),
     Page("/seasons", PageResource, "seasons.html", seasons.facts),
     Page("/records", PageResource, "all_time.html", all_time.facts),
@@ -289,15 +298,14 @@ PAGES = (
     Page("/circuits", PageResource, "circuits.html", directory.circuits),
     Page("/discrepancies", PageResource, "discrepancies.html", differing_values.discrepancies),
     Page("/changes", PageResource, "changes.html", differing_values.changes),
-    Page("/drivers/{driver:id}", PageResource, "driver.html", driver.facts, driver.fault),
+    Page("/drivers/{driver:id}", PageResource, "driver.html", driver.facts),
     Page(
         "/constructors/{constructor:id}",
         PageResource,
         "constructor.html",
         constructor.facts,
-        constructor.fault,
     ),
-    Page("/circuits/{circuit:id}", PageResource, "circuit.html", circuit.facts, circuit.fault),
+    Page("/circuits/{circuit:id}", PageResource, "circuit.html", circuit.facts),
 )
 
 # The addresses that lead to other pages, with the round that they mean.

@@ -1,6 +1,7 @@
 """racedata.service.pages.career, driver, constructor: what the views count, and team mates."""
 
 import re
+from collections import defaultdict
 
 import pytest
 from support.answers import asking, client, client_after, words_of
@@ -15,16 +16,15 @@ def sums(database, sql):
 
 
 @pytest.mark.parametrize(
-    ("kind", "ref", "podium"),
+    ("who", "podium"),
     [
-        (career.DRIVER, "driverRef", "year || '/' || round"),
-        (career.CONSTRUCTOR, "constructorRef", "year || '/' || round || ' ' || position"),
+        ("driver", "year || '/' || round"),
+        ("constructor", "year || '/' || round || ' ' || position"),
     ],
 )
-def test_the_numbers_on_each_page_are_those_of_the_views(any_database, kind, ref, podium):
+def test_the_numbers_on_each_page_are_those_of_the_views(any_database, who, podium):
     database, ask = any_database, asking(any_database)
-    race = "year || '/' || round"
-    view = "driver_championship" if kind is career.DRIVER else "constructor_championship"
+    race, ref, view = "year || '/' || round", f"{who}Ref", f"{who}_championship"
     results = sums(
         database,
         f"""SELECT {ref}, count(DISTINCT iif(isStart, {race}, NULL)),
@@ -52,11 +52,11 @@ def test_the_numbers_on_each_page_are_those_of_the_views(any_database, kind, ref
         f"""SELECT own.{ref}, year, round, other.driverRef
             FROM race_results AS own JOIN race_results AS other USING (year, round)
             WHERE own.isWinner AND other.isWinner
-                AND own.{ref} {"<>" if kind is career.DRIVER else "="} other.{ref}""",
+                AND own.{ref} {"<>" if who == "driver" else "="} other.{ref}""",
     ):
         winners.setdefault(reference.lower(), set()).add(tuple(win))
-    for reference in ask.catalogue.ids[kind.kind]:
-        facts = career.facts(ask, kind, reference)
+    for reference, id in ask.catalogue.ids[f"{who}s"].items():
+        facts = career.facts(ask, who, ask.catalogue.lists[f"{who}s"][id][f"{who}Id"])
         dates = [race["date"] for race in facts["first_and_last"]]
         totals = [facts["totals"][name] for name in ("starts", "wins", "poles", "podiums")]
         expected = results.get(reference, [0] * 4 + [None] * 2)
@@ -77,7 +77,7 @@ def test_the_numbers_on_each_page_are_those_of_the_views(any_database, kind, ref
             for driver in drivers
         }
         assert named == winners.get(reference, set())
-        if kind is career.CONSTRUCTOR:
+        if who == "constructor":
             found = constructor_facts(ask, reference)["drivers_titles"]
             assert len(found) == drivers_titles.get(reference, [0])[0]
 
@@ -118,6 +118,40 @@ def test_the_wins_of_a_constructor_in_a_season_are_by_drivers(database):
     gone = "DELETE FROM results WHERE RACE(2023/9) AND DRIVER(perez)"
     page = words_of(client_after(database, gone, won).get("/constructors/red_bull").text)
     assert "2023 Pérez : Austrian Verstappen : United States 2021 Verstappen : " in page
+
+
+def compared_by_views(database, view, condition):
+    """By year, constructor and pair of drivers: together, ahead, behind; from a view."""
+    places = defaultdict(dict)
+    sql = f"SELECT year, round, constructorRef, driverRef, position FROM {view} WHERE {condition}"
+    for year, round, constructor, driver, place in select(database, sql):
+        cars = places[year, round, constructor]
+        known = [each for each in (cars.get(driver), place) if each is not None]
+        cars[driver] = min(known, default=None)
+    found = defaultdict(lambda: [0, 0, 0])
+    for (year, _, constructor), cars in places.items():
+        for own, place in cars.items():
+            for mate, other in cars.items():
+                if mate != own:
+                    score = found[own, year, constructor, mate]
+                    score[0] += 1
+                    if place is not None and other is not None:
+                        score[1] += place < other
+                        score[2] += place > other
+    return found
+
+
+def test_team_mates_are_compared_by_the_places_in_the_views(any_database):
+    ask, races, qualifyings = asking(any_database), {}, {}
+    for driver in ask.catalogue.drivers.values():
+        for row in ask.rows("mates", driver["driverId"]):
+            year, constructor, mate, *numbers = row
+            key = driver["driverId"], year, constructor, mate
+            for found, score in ((races, numbers[:3]), (qualifyings, numbers[3:])):
+                if score != [0, 0, 0]:
+                    found[key] = score
+    assert races == compared_by_views(any_database, "race_results", "isStart") != {}
+    assert qualifyings == compared_by_views(any_database, "qualifying_results", "TRUE") != {}
 
 
 def test_a_team_mate_only_in_qualifying_is_on_the_page(database):

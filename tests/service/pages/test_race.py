@@ -106,6 +106,14 @@ def test_a_season_says_who_won_how_often_with_all_their_constructors(database):
     assert f"{said} 1 Juan Fangio Maserati , Ferrari 2 2 Stirling Moss Vanwall 1" in page
 
 
+def test_drivers_with_as_many_points_lead_a_championship_together(database):
+    of_second = "RACE(2023/18) AND DRIVER(perez)"
+    app = client_after(
+        database, f"UPDATE driver_standings SET positionText = '1' WHERE {of_second}"
+    )
+    assert "Sprint: Verstappen Verstappen , Pérez 19 Mexico" in words_of(app.get("/2023").text)
+
+
 def test_a_race_links_to_the_race_of_that_name_in_other_years(sample):
     html = sample.get("/2023/18").text
     assert links_of(html[html.index("in other years</h2>") :])[:2] == ["../2005/9", "../2021/17"]
