@@ -10,7 +10,7 @@ from support.answers import asking, client, client_after, compressed_size, words
 
 from racedata.service.pages import rendering
 from racedata.service.pages.find import AllNames
-from racedata.service.pages.resources import PAGES, FindPage, FreshPage
+from racedata.service.pages.resources import PAGES
 
 
 @pytest.mark.parametrize("address", ["/", "/data", "/docs"])
@@ -113,9 +113,9 @@ def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
     ask = asking(sample_database)
     fields = re.findall(r"{(\w+):(\w+)}", page.route)
     parameters = {name: EXAMPLES[name if form == "id" else form] for name, form in fields}
-    if page.resource is FreshPage:
+    if page.has_times:
         parameters["shown_times"] = {}
-    if page.resource is FindPage:
+    if page.has_query:
         parameters |= {"names": AllNames(ask), "query": "alonzo"}
     facts = page.facts(ask, **parameters)
     source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, page.template)
