@@ -4,7 +4,7 @@ import re
 
 import pytest
 from support.answers import client, words_of
-from support.loads import changed, select
+from support.loads import select
 
 
 def links_to(kind, html):
@@ -46,10 +46,3 @@ def test_each_letter_of_the_names_can_be_jumped_to(sample, kind):
     letters = re.findall('<a href="#(.)">', jumps)
     assert letters == re.findall(r'<div id="(.)"><dt>\1</dt>', html) == sorted(letters)
     assert len(letters) > 5
-
-
-def test_a_short_name_of_two_drivers_is_written_out(database):
-    assert "L. Stroll" in client(database).get("/drivers").text
-    changed(database, "UPDATE drivers SET surname = 'Stroll' WHERE driverRef = 'sargeant'")
-    page = words_of(client(database).get("/drivers").text)
-    assert "Lance Stroll" in page and "Logan Stroll" in page and "L. Stroll" not in page

@@ -64,63 +64,6 @@ def test_the_heading_of_the_next_race_has_its_start_so_that_the_script_can_chang
 
 
 NEXT, LAST = "RACE(2023/19)", "RACE(2023/18)"
-NORRIS = f"WHERE {LAST} AND DRIVER(norris)"
-WINTER = "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"
-SPRINT = f"""UPDATE sessions SET session = iif(session = 'fp2', 'sq', 'sprint')
-             WHERE {NEXT} AND session IN ('fp2', 'fp3')"""
-# Changes of the database, and what the page then says.
-SAID = [
-    # of the next race
-    (
-        f"UPDATE sessions SET time = NULL WHERE {NEXT} AND session = 'fp1'",
-        "Practice 1 Fri 27 Oct 2023 Pr",
-    ),
-    (f"UPDATE sessions SET date = NULL WHERE {NEXT} AND session = 'fp1'", "Start Practice 2 Fri"),
-    (f"UPDATE races SET time = NULL WHERE {NEXT}", "Race Sun 29 Oct 2023 Next: round 20"),
-    (
-        f"UPDATE results SET RACE(2023/22) WHERE {LAST}",
-        "No later race is loaded. Results up to the race of the Abu Dhabi Grand Prix , Sun 26 Nov",
-    ),
-    (f"UPDATE races SET name = '<b>&' WHERE {NEXT}", "Next: round 19 of 2023 <b>& Aut"),
-    (WINTER, "Next: round 1 of 2024 Mexico City Grand Prix"),
-    (WINTER, "Last race: United States Grand Prix Round 18 of 2023, Sun"),
-    (SPRINT, "Sprint Shootout Fri 27 Oct 2023, 22:00 Sprint Sat 28 Oct 2023, 17:30 Quali"),
-    # of a result
-    (f"UPDATE results SET milliseconds = NULL {NORRIS}", "2 Lando Norris McLaren Finished 18 3"),
-    (
-        f"UPDATE results SET milliseconds = NULL, statusId = NULL, points = NULL {NORRIS}",
-        "2 Lando Norris McLaren 3",
-    ),
-    (
-        f"""UPDATE results SET statusId = (SELECT statusId FROM status WHERE status = '+1 Lap')
-            {NORRIS}""",
-        "McLaren +1 Lap 18 3",
-    ),
-    (
-        f"UPDATE results SET positionText = NULL {NORRIS}",
-        "25 Lando Norris McLaren +10.730 18 3",
-    ),
-    (f"UPDATE results SET positionText = '<b>' {NORRIS}", "25 <b> Lando Norris McLaren"),
-    # of standings: if the last race has none yet, the latest
-    (f"DELETE FROM driver_standings WHERE {LAST}", "Drivers After round 22"),
-    (f"DELETE FROM driver_standings WHERE {LAST}", "Constructors After round 18"),
-]
-
-
-@pytest.mark.parametrize(("statement", "said"), SAID)
-def test_the_page_says_what_is_known(several_sources, statement, said):
-    assert said in words_of(page_of(several_sources, statement))
-
-
-def test_a_championship_without_standings_is_not_shown(database):
-    assert "Constructors After" not in page_of(database, "DELETE FROM constructor_standings")
-
-
-def test_the_page_says_when_the_next_race_starts_and_leads_to_the_last_grid(sample):
-    html = sample.get("/").text
-    start = '<br>Race: <time datetime="2023-10-29T20:00:00Z">Sun 29 Oct 2023, 20:00</time>'
-    assert f'{start} <span class="zone">UTC</span>' in html
-    assert html.count('<a href="2023/18#grid">starting grid</a>') == 2
 
 
 def test_the_page_has_the_later_weekends_for_the_script(sample):
