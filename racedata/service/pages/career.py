@@ -1,10 +1,11 @@
-"""Careers of drivers and constructors: their races, and what their pages share."""
+"""The pages of a driver and of a constructor, such as `/drivers/alonso`: their careers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from racedata.formats import Json
+from racedata.colours import newest_colour
+from racedata.formats import Json, public_url
 from racedata.model import LETTERS
 from racedata.service.addresses import Value
 from racedata.service.pages.ask import Ask
@@ -48,13 +49,45 @@ def counts(drives: Sequence[Drive]) -> dict[str, int]:
     return {name: sum(getattr(drive, name) for drive in drives) for name in COUNTED}
 
 
-def facts(ask: Ask, who: str, id: str) -> dict[str, Any]:
-    """The facts of both pages; `who` is `driver` or `constructor`."""
+def driver(ask: Ask, driver: str) -> dict[str, Any]:
+    who = ask.object("driver", driver)
+    mates = [
+        (row, ask.object("driver", row["mate"]), ask.object("constructor", row["constructor"]))
+        for row in ask.rows("mates", who["driverId"])
+    ]
+    return {
+        **facts(ask, "driver", who),
+        "mates": [(year, [*of_year]) for year, of_year in groupby(mates, lambda m: m[0]["year"])],
+    }
+
+
+def constructor(ask: Ask, constructor: str) -> dict[str, Any]:
+    who = ask.object("constructor", constructor)
+    return {
+        **facts(ask, "constructor", who),
+        "colour": newest_colour(who["constructorId"]),
+        # the seasons in which its driver was champion
+        "drivers_titles": [
+            season["season"]
+            for season in ask("driverstandings", ALL, driverstandings="1")
+            for champion in season["DriverStandings"]
+            # the last constructor that the driver joined, as in the view driver_championship
+            if [each["constructorId"] for each in champion["Constructors"]][-1:]
+            == [who["constructorId"]]
+        ],
+    }
+
+
+def facts(ask: Ask, who: str, one: Json) -> dict[str, Any]:
+    """What both pages have; `who` is `driver` or `constructor`."""
+    id = one[f"{who}Id"]
     whole = [drive for _, drive in drives(ask, who, f"{who}Ref", id)]
     seasons = [*season_rows(ask, who, id, whole)]
     started = [drive.race for drive in whole if drive.starts]
     ((sprint_points,),) = ask.rows("sprint points", id, who=who)
     return {
+        who: one,
+        "article": public_url(one.get("url", "")),
         "seasons": seasons[::-1],
         # what letters in places mean
         "legend": [

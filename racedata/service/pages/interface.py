@@ -48,6 +48,19 @@ def facts(ask: Ask) -> dict[str, Any]:
     }
 
 
+def llms(ask: Ask) -> dict[str, Any]:
+    """The facts of `/llms.txt`: where AI assistants find what, in plain text."""
+    settings, seasons = ask.settings, ask.catalogue.rounds
+    return {
+        "first": min(seasons),
+        "last": max(seasons),
+        "example": "{}/{}".format(*queries.example_race(ask.data)),
+        "endpoints": [*ask.endpoints.values()],
+        "default_limit": settings.usual_limit,
+        "max_limit": settings.max_limit,
+    }
+
+
 def own_parameters(endpoints: Mapping[str, Endpoint]) -> Iterator[tuple[str, str, str]]:
     """The parameters that only some endpoints have: name, description, and these endpoints."""
     for name in OWN_PARAMETERS:

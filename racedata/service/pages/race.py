@@ -165,7 +165,7 @@ def lap_of(result: Json) -> Json:
         result,
         positionText=lap["rank"],
         number=lap.get("lap", ""),
-        time=lap.get("Time", {}).get("time", ""),
+        time=races.time_of(lap),
     )
 
 
@@ -178,7 +178,7 @@ def qualifying(results: list[Json], prefix: str = "") -> TimedSession | None:
         return None
     parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
     heads = {prefix + part if len(parts) > 1 else "Time": part for part in parts}
-    return TimedSession(heads, races.qualified(results))
+    return TimedSession(heads, races.timed(results))
 
 
 def practice(results: list[Json]) -> TimedSession | None:

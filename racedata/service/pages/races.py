@@ -102,28 +102,21 @@ def grid(places: Iterable[Json]) -> list[Json]:
     )
 
 
-def qualified(results: Sequence[Json]) -> list[Json]:
-    """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
+def timed(results: Sequence[Json]) -> list[Json]:
+    """The rows of qualifying, with each driver's time in the last part, or of a practice."""
     return [
         place(
             result,
             positionText=result.get("position", ""),
-            time=result.get("Q3") or result.get("Q2") or result.get("Q1", ""),
+            time=result.get("Q3") or result.get("Q2") or result.get("Q1") or time_of(result),
         )
         for result in results
     ]
 
 
-def practised(results: Sequence[Json]) -> list[Json]:
-    """The rows of a practice."""
-    return [
-        place(
-            result,
-            positionText=result.get("position", ""),
-            time=result["Time"]["time"] if "Time" in result else "",
-        )
-        for result in results
-    ]
+def time_of(record: Json) -> str:
+    time: str = record.get("Time", {}).get("time", "")
+    return time
 
 
 def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Championship]:

@@ -25,16 +25,14 @@ from racedata.service.caching import (
 )
 from racedata.service.pages import (
     all_time,
+    career,
     circuit,
-    constructor,
     data,
     differing_values,
     directory,
-    driver,
     find,
     home,
     interface,
-    llms,
     race,
     season,
     seasons,
@@ -105,7 +103,7 @@ class Pages:
             app.add_route(page.route, PageResource(self, page))
         for route, round in CURRENT.items():
             app.add_route(route, Current(self, round))
-        text = self.render("llms.txt", "/llms.txt", llms.facts(self.ask))  # https://llmstxt.org
+        text = self.render("llms.txt", "/llms.txt", interface.llms(self.ask))  # https://llmstxt.org
         files = {**FILES, "/llms.txt": (text.encode(), "text/plain; charset=utf-8")}
         for route, (content, content_type) in files.items():
             app.add_route(route, Document(self.validators({}), content, content_type))
@@ -256,8 +254,8 @@ PAGES = (
     Page("/circuits", "circuits.html", directory.circuits),
     Page("/discrepancies", "discrepancies.html", differing_values.discrepancies),
     Page("/changes", "changes.html", differing_values.changes),
-    Page("/drivers/{driver:id}", "driver.html", driver.facts),
-    Page("/constructors/{constructor:id}", "constructor.html", constructor.facts),
+    Page("/drivers/{driver:id}", "driver.html", career.driver),
+    Page("/constructors/{constructor:id}", "constructor.html", career.constructor),
     Page("/circuits/{circuit:id}", "circuit.html", circuit.facts),
 )
 

@@ -1,4 +1,4 @@
-"""racedata.service.pages.career, driver, constructor: what the views count, and team mates."""
+"""racedata.service.pages.career: what the views count, and team mates."""
 
 import re
 from collections import defaultdict
@@ -8,7 +8,6 @@ from support.answers import asking, client
 from support.loads import select
 
 from racedata.service.pages import career
-from racedata.service.pages.constructor import facts as constructor_facts
 
 
 def sums(database, sql):
@@ -55,8 +54,8 @@ def test_the_numbers_on_each_page_are_those_of_the_views(any_database, who, podi
                 AND own.{ref} {"<>" if who == "driver" else "="} other.{ref}""",
     ):
         winners.setdefault(reference.lower(), set()).add(tuple(win))
-    for reference, id in ask.catalogue.ids[f"{who}s"].items():
-        facts = career.facts(ask, who, ask.catalogue.lists[f"{who}s"][id][f"{who}Id"])
+    for reference in ask.catalogue.ids[f"{who}s"]:
+        facts = getattr(career, who)(ask, reference)
         dates = [race["date"] for race in facts["first_and_last"]]
         totals = [facts["totals"][name] for name in ("starts", "wins", "poles", "podiums")]
         expected = results.get(reference, [0] * 4 + [None] * 2)
@@ -78,8 +77,7 @@ def test_the_numbers_on_each_page_are_those_of_the_views(any_database, who, podi
         }
         assert named == winners.get(reference, set())
         if who == "constructor":
-            found = constructor_facts(ask, reference)["drivers_titles"]
-            assert len(found) == drivers_titles.get(reference, [0])[0]
+            assert len(facts["drivers_titles"]) == drivers_titles.get(reference, [0])[0]
 
 
 def test_the_points_of_a_page_have_no_noise():
