@@ -58,7 +58,7 @@ def layouts_of(circuit: str) -> list[Layout]:
     return all_layouts().get(circuit, [])
 
 
-def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout | None:
+def layout_of(layouts: Sequence[Layout], year: int, laps: int) -> Layout | None:
     """The layout of a race.
 
     If the circuit had two in the season, as Bahrain in 2020, it is the one on which this number of
@@ -67,6 +67,6 @@ def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout 
     found = [layout for layout in layouts if year in layout.seasons]
     return min(
         found,
-        key=lambda layout: abs(float(layout.length) * (laps or 0) - DISTANCE),
+        key=lambda layout: abs(float(layout.length) * laps - DISTANCE),
         default=None,
     )

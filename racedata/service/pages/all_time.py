@@ -86,7 +86,7 @@ class WonRace(NamedTuple):
     second: Json | None
     gap: int | None
     time: int | None
-    grid: int
+    grid: int | None
 
     def entry(self, what: str) -> Iterator[Entry]:
         if number := getattr(self, what):
@@ -222,7 +222,6 @@ def leads(ask: Ask) -> Iterator[Entry]:
     """How far champions were ahead."""
     standings, over = seasons.first_places(ask, "driverstandings", "DriverStandings")
     for year in sorted(over, reverse=True):
-        row = seasons.row_of(year, True, standings[year], ())
-        if row.driver and row.ahead:
-            second = standings[year][1]["Driver"]
-            yield Entry(float(row.ahead), row.driver["Driver"], (), str(year), second)
+        if lead := seasons.ahead(standings[year]):
+            first, second = (place["Driver"] for place in standings[year])
+            yield Entry(lead, first, (), str(year), second)

@@ -11,21 +11,14 @@ from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
 
-class Lap(NamedTuple):
-    """The fastest lap of a race."""
-
-    time: str
-    driver: Json
-    constructor: Json
-    race: Json
-
-
 class Track(NamedTuple):
-    """A layout, with its lap records: several if drivers share one, none if no lap is known."""
+    """A layout, with the results that have its lap records: several if drivers share one, none if
+    no lap is known.
+    """
 
     layout: Layout | None  # None for races on a layout that outlines.csv does not have
     periods: str
-    records: list[Lap]
+    records: list[Json]
 
 
 def facts(ask: Ask, circuit: str) -> dict[str, Any]:
@@ -58,28 +51,26 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
 def tracks(ask: Ask, circuit: str, won: Sequence[Json]) -> list[Track]:
     """The layouts, the last used first, with the fastest race laps on them."""
     layouts = outlines.layouts_of(circuit)
-    laps_of = {(race["season"], race["round"]): int(race["Results"][0]["laps"]) for race in won}
-    laps: dict[str | None, list[Lap]] = {}
+    laps_of = {(race["season"], race["round"]): race["Results"][0].get("laps") for race in won}
+    laps: dict[Layout | None, list[Json]] = {
+        layout: [] for layout in sorted(layouts, key=lambda each: each.seasons[-1], reverse=True)
+    }
     for race in ask("results", ALL, circuits=circuit, fastest=1):
-        number = laps_of.get((race["season"], race["round"]))
-        layout = outlines.layout_of(layouts, int(race["season"]), number)
-        laps.setdefault(layout.name if layout else None, []).extend(
-            Lap(result["FastestLap"]["Time"]["time"], result["Driver"], result["Constructor"], race)
+        number = int(laps_of.get((race["season"], race["round"])) or 0)
+        of_layout = laps.setdefault(outlines.layout_of(layouts, int(race["season"]), number), [])
+        of_layout += [
+            {**result, "race": race, "time": time}
             for result in race["Results"]
-            if "Time" in result["FastestLap"]
-        )
-    known: list[Layout | None] = [
-        *sorted(layouts, key=lambda layout: layout.seasons[-1], reverse=True)
-    ]
+            if (time := races.time_of(result.get("FastestLap", {})))
+        ]
     return [
-        Track(layout, periods(layout.seasons) if layout else "", fastest(laps.get(name, [])))
-        for layout in known + [None] * (None in laps)
-        for name in [layout.name if layout else None]
+        Track(layout, periods(layout.seasons) if layout else "", fastest(of_layout))
+        for layout, of_layout in laps.items()
     ]
 
 
-def fastest(laps: Sequence[Lap]) -> list[Lap]:
-    times = [milliseconds(lap.time) for lap in laps]
+def fastest(laps: Sequence[Json]) -> list[Json]:
+    times = [milliseconds(lap["time"]) for lap in laps]
     return [lap for lap, time in zip(laps, times) if time == min(times)]
 
 

@@ -39,8 +39,6 @@ def facts(ask: Ask) -> dict[str, Any]:
             parse.expected: [*filters_of(parse.expected, values)] for parse in FILTERS.values()
         },
         "own_parameters": [*own_parameters(ask.endpoints)],
-        "default_limit": settings.usual_limit,
-        "max_limit": settings.max_limit,
         "limits": [
             f"{counted(limit.quota, 'request')} per {units[limit.window]}"
             for limit in settings.rate_limits
@@ -50,14 +48,12 @@ def facts(ask: Ask) -> dict[str, Any]:
 
 def llms(ask: Ask) -> dict[str, Any]:
     """The facts of `/llms.txt`: where AI assistants find what, in plain text."""
-    settings, seasons = ask.settings, ask.catalogue.rounds
+    seasons = ask.catalogue.rounds
     return {
         "first": min(seasons),
         "last": max(seasons),
         "example": "{}/{}".format(*queries.example_race(ask.data)),
         "endpoints": [*ask.endpoints.values()],
-        "default_limit": settings.usual_limit,
-        "max_limit": settings.max_limit,
     }
 
 

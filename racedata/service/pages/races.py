@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from racedata.formats import Json, short_time
 from racedata.model import KINDS
 from racedata.service.addresses import Round, Season
+from racedata.service.endpoints import Endpoint
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Asterisk, Notes
 from racedata.service.request import ALL
@@ -44,16 +45,6 @@ class Championship(NamedTuple):
     round: int  # after which round
     places: list[Json]  # as `place` returns them
     lead: str  # of the first over the second, in words; empty if they have as many points
-
-
-class LinkedRecords(NamedTuple):
-    """The records of one kind of a season or race."""
-
-    summary: str
-    total: int
-    link: str  # to their address, without ending and query; empty if a static copy lacks them
-    query: str
-    shown: int  # how many of them one answer has
 
 
 def place(record: Json, **texts: str) -> Json:
@@ -184,19 +175,14 @@ def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[ShownSes
     ]
 
 
-def records(ask: Ask, season: int, round: int | None = None) -> Iterator[LinkedRecords]:
-    """All records of a season or race that are loaded, by their endpoint."""
-    settings = ask.settings
-    front = f"{settings.base_link}/{season}" + (f"/{round}" if round else "")
-    for endpoint in ask.endpoints.values():
-        if endpoint.records_key:  # else it has no records of races
-            total = ask.content(endpoint.name, 0, season, round).total
-            if total:
-                query = f"?limit={settings.max_limit}" if total > settings.usual_limit else ""
-                link, shown = f"{front}/{endpoint.name}", min(total, settings.max_limit)
-                if settings.is_static and shown < total:
-                    link = ""
-                yield LinkedRecords(endpoint.summary, total, link, query, shown)
+def records(ask: Ask, season: int, round: int | None = None) -> list[tuple[Endpoint, int]]:
+    """The endpoints with records of a season or race, and how many these are."""
+    return [
+        (endpoint, total)
+        for endpoint in ask.endpoints.values()
+        if endpoint.records_key  # else it has no records of races
+        and (total := ask.content(endpoint.name, 0, season, round).total)
+    ]
 
 
 def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | None]:

@@ -131,6 +131,8 @@ class Pages:
             base=settings.base_link,
             contact=settings.contact,
             is_static=settings.is_static,
+            default_limit=settings.usual_limit,
+            max_limit=settings.max_limit,
             this_season=self.ask.catalogue.calendar_season,
             **facts,
         )

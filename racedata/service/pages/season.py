@@ -57,7 +57,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "corrected": ask.content("corrections", 0, season).total,
         "disputed": ask.content("discrepancies", 0, season, None, OPEN).total,
         "championships": [*races.championships(ask, (season, None))],
-        "records": [*races.records(ask, season)],
+        "records": races.records(ask, season),
     }
 
 
