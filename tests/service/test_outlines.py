@@ -2,8 +2,8 @@
 
 import re
 
-from support import PACKAGE, SAMPLE
-from support.loads import csv_rows, select
+from support import PACKAGE
+from support.loads import select
 
 from racedata.service.outlines import (
     ATTRIBUTION,
@@ -45,24 +45,16 @@ def test_a_circuit_has_the_reference_that_it_has_in_answers():
     assert layouts_of("vegas")[0].name == "las-vegas-1"
 
 
-def test_every_circuit_of_the_sample_has_a_layout_in_each_of_its_seasons():
-    circuits = {row["circuitId"]: row["circuitRef"] for row in csv_rows(SAMPLE, "circuits")}
-    for race in csv_rows(SAMPLE, "races"):
-        layouts = layouts_of(circuits[race["circuitId"]])
-        assert [layout for layout in layouts if int(race["year"]) in layout.seasons], race
-    assert [circuit for circuit in circuits.values() if not layouts_of(circuit)] == []
-
-
-def test_every_race_has_one_layout_but_where_a_circuit_had_two_in_a_season(full_database):
-    several = []
+def test_every_race_has_one_layout_but_where_a_circuit_had_two_in_a_season(any_database):
+    several = set()
     for circuit, year in select(
-        full_database, "SELECT DISTINCT circuitRef, year FROM races JOIN circuits USING (circuitId)"
+        any_database, "SELECT DISTINCT circuitRef, year FROM races JOIN circuits USING (circuitId)"
     ):
         found = [layout.name for layout in layouts_of(circuit) if year in layout.seasons]
         assert found, (circuit, year)
         if len(found) > 1:
-            several.append((year, found))
-    assert several == [(2020, ["bahrain-1", "bahrain-3"])]
+            several.add((year, *found))
+    assert several <= {(2020, "bahrain-1", "bahrain-3")}
 
 
 def test_the_licence_and_the_sentence_for_pages_name_f1db_and_its_licence():

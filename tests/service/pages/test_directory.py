@@ -37,12 +37,3 @@ def test_circuits_are_by_country_those_with_most_races_first(full_database):
     for _, part in countries:
         races = [int(number) for number in re.findall(r", (\d+) races?<", part)]
         assert races == sorted(races, reverse=True)
-
-
-@pytest.mark.parametrize("kind", ["drivers", "constructors"])
-def test_each_letter_of_the_names_can_be_jumped_to(sample, kind):
-    html = sample.get(f"/{kind}").text
-    (jumps,) = re.findall('<nav class="jump".*?</nav>', html, re.S)
-    letters = re.findall('<a href="#(.)">', jumps)
-    assert letters == re.findall(r'<div id="(.)"><dt>\1</dt>', html) == sorted(letters)
-    assert len(letters) > 5

@@ -30,106 +30,77 @@ def texts(names, query):
     return {kind: [name.text for name in of_kind] for kind, of_kind in found}
 
 
-@pytest.mark.parametrize(
-    ("query", "kind", "text"),
-    [
-        ("alonso", "Drivers", "Fernando Alonso"),
-        ("FERN alo", "Drivers", "Fernando Alonso"),
-        ("perez", "Drivers", "Sergio Pérez"),
-        ("Pérez", "Drivers", "Sergio Pérez"),
-        ("checo", "Drivers", "Sergio Pérez"),
-        ("44", "Drivers", "Lewis Hamilton"),
-        ("onso", "Drivers", "Fernando Alonso"),
-        ("VER", "Drivers", "Max Verstappen"),
-        ("max_verstappen", "Drivers", "Max Verstappen"),
-        ("lewis-evans", "Drivers", "Stuart Lewis-Evans"),
-        ("spanish", "Drivers", "Fernando Alonso"),
-        ("red b", "Constructors", "Red Bull"),
-        ("redbull", "Constructors", "Red Bull"),
-        ("monza", "Circuits", "Autodromo Nazionale di Monza"),
-        ("nurburg", "Circuits", "Nürburgring"),
-        ("sao paulo", "Circuits", "Autódromo José Carlos Pace"),
-        ("cota", "Circuits", "Circuit of the Americas"),
-        ("2023", "Seasons", "Season 2023"),
-        ("season 2023", "Seasons", "Season 2023"),
-        ("mexico city", "Races", "Mexico City Grand Prix 2023"),
-        ("austin 2021", "Races", "United States Grand Prix 2021"),
-    ],
-)
-def test_any_part_of_a_name_finds_it_without_accents_and_in_any_case(names, query, kind, text):
-    assert texts(names, query)[kind][0] == text
+# Queries with a kind, and the first names of it that they find.
+FIRST = """
+alonso > Drivers: Fernando Alonso
+FERN alo > Drivers: Fernando Alonso
+perez > Drivers: Sergio Pérez
+Pérez > Drivers: Sergio Pérez
+checo > Drivers: Sergio Pérez
+44 > Drivers: Lewis Hamilton
+onso > Drivers: Fernando Alonso
+VER > Drivers: Max Verstappen
+max_verstappen > Drivers: Max Verstappen
+lewis-evans > Drivers: Stuart Lewis-Evans
+red b > Constructors: Red Bull
+redbull > Constructors: Red Bull
+nurburg > Circuits: Nürburgring
+sao paulo > Circuits: Autódromo José Carlos Pace
+cota > Circuits: Circuit of the Americas
+season 2023 > Seasons: Season 2023
+mexico city > Races: Mexico City Grand Prix 2025
+austin 2021 > Races: United States Grand Prix 2021
+"""
+# Queries with the kinds that they find, the best first, and the first names of each.
+KINDS = """
+ferrari > Constructors: Ferrari
+hamilton > Drivers: Lewis Hamilton
+monza > Circuits: Autodromo Nazionale di Monza
+1996 > Seasons: Season 1996
+monaco 1996 > Races: Monaco Grand Prix 1996
+alonso 2023 > Drivers: Fernando Alonso
+hill > Drivers: Graham Hill, Damon Hill, Phil Hill
+who won monaco 1996 > Races: Monaco Grand Prix 1996; Circuits: Circuit de Monaco; \
+Seasons: Season 1996
+hamilton silverstone 2021 > Races: British Grand Prix 2021; \
+Drivers: Lewis Hamilton, Duncan Hamilton; Circuits: Silverstone Circuit; Seasons: Season 2021
+hamilton vs russell > Drivers: Lewis Hamilton, George Russell, Duncan Hamilton
+Sir Lewis Hamilton > Drivers: Lewis Hamilton
+winner of monza in 1971 > Races: Italian Grand Prix 1971; Circuits: Autodromo Nazionale di Monza; \
+Seasons: Season 1971
+who drove for minardi > Constructors: Minardi
+racing bulls > Constructors: RB F1 Team
+"""
 
 
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [
-        # a whole word, the beginning of one, another part; in each, those with more starts first
-        ("ham", ["Lewis Hamilton", "Duncan Hamilton", "David Hampshire", "Graham Hill"]),
-        ("hill", ["Graham Hill", "Damon Hill", "Phil Hill", "Heinz Schiller"]),
-        ("max", ["Max Verstappen", "Max Chilton", "Massimiliano Papis"]),
-    ],
-)
-def test_the_best_matches_are_first(full_names, query, first):
-    found = texts(full_names, query)["Drivers"]
-    assert [name for name in found if name in first] == first
-    assert found[0] == first[0]
+def in_lines(cases):
+    """Each query with the names by kind."""
+    for line in cases.strip().splitlines():
+        query, _, kinds = line.partition(" > ")
+        pairs = (kind.split(": ") for kind in kinds.split("; "))
+        yield query, {kind: names.split(", ") for kind, names in pairs}
 
 
-@pytest.mark.parametrize(
-    ("query", "kind"),
-    [
-        ("ferrari", "Constructors"),
-        ("hamilton", "Drivers"),
-        ("monza", "Circuits"),
-        ("1996", "Seasons"),
-        ("monaco 1996", "Races"),
-        ("alonso 2023", "Drivers"),
-    ],
-)
-def test_the_kind_with_the_best_match_is_first(full_names, query, kind):
-    assert next(iter(texts(full_names, query))) == kind
+@pytest.mark.parametrize(("query", "kinds"), [*in_lines(FIRST)])
+def test_any_part_of_a_name_finds_it_without_accents_and_in_any_case(full_names, query, kinds):
+    found = texts(full_names, query)
+    assert {kind: found[kind][: len(names)] for kind, names in kinds.items()} == kinds
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("monaco 1996", {"Races": ["Monaco Grand Prix 1996"]}),
-        (
-            "who won monaco 1996",
-            {
-                "Races": ["Monaco Grand Prix 1996"],
-                "Circuits": ["Circuit de Monaco"],
-                "Seasons": ["Season 1996"],
-            },
-        ),
-        (
-            "hamilton silverstone 2021",
-            {
-                "Races": ["British Grand Prix 2021"],
-                "Drivers": ["Lewis Hamilton", "Duncan Hamilton"],
-                "Circuits": ["Silverstone Circuit"],
-                "Seasons": ["Season 2021"],
-            },
-        ),
-        (
-            "hamilton vs russell",
-            {"Drivers": ["Lewis Hamilton", "George Russell", "Duncan Hamilton"]},
-        ),
-        ("Sir Lewis Hamilton", {"Drivers": ["Lewis Hamilton"]}),
-        (
-            "winner of monza in 1971",
-            {
-                "Races": ["Italian Grand Prix 1971"],
-                "Circuits": ["Autodromo Nazionale di Monza"],
-                "Seasons": ["Season 1971"],
-            },
-        ),
-        ("who drove for minardi", {"Constructors": ["Minardi"]}),
-        ("racing bulls", {"Constructors": ["RB F1 Team"]}),  # by the id of a source
-    ],
-)
-def test_names_with_all_words_are_found_or_else_those_with_most_of_them(full_names, query, found):
-    assert texts(full_names, query) == found
+@pytest.mark.parametrize(("query", "kinds"), [*in_lines(KINDS)])
+def test_names_with_all_words_or_most_of_them_are_found_the_best_kind_first(
+    full_names, query, kinds
+):
+    found = texts(full_names, query)
+    assert [*found][: len(kinds)] == [*kinds]
+    assert {kind: found[kind][: len(names)] for kind, names in kinds.items()} == kinds
+    if len(query.split()) > 2:
+        assert found == kinds
+
+
+def test_whole_words_come_before_beginnings_and_those_before_other_parts(full_names):
+    first = ["Lewis Hamilton", "Duncan Hamilton", "David Hampshire", "Graham Hill"]
+    assert [name for name in texts(full_names, "ham")["Drivers"] if name in first] == first
 
 
 @pytest.mark.parametrize("query", ["", "  ", "!?", "zzzz", "%", "_", "'"])

@@ -13,19 +13,6 @@ from racedata.service.pages import races
 from racedata.service.words import column_in_words
 
 
-def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
-    app = client_after(
-        database,
-        "UPDATE results SET rank = 1, fastestLapTime = NULL WHERE RACE(2005/7) AND grid = 1",
-    )
-    assert "Fastest lap Yuki Tsunoda 1:38.139, lap 56 Result" in words_of(app.get("/2023/18").text)
-    html = app.get("/2005/7").text
-    shared = re.findall('<dt class="best">Fastest lap</dt><dd>(.*?)</dd>', html, re.S)
-    assert [*map(words_of, shared)] == ["Fernando Alonso 1:30.711, lap 44", "Nick Heidfeld lap 9"]
-    assert html.count('<span class="tag best">Fastest lap</span>') == 2
-    assert "Fastest lap" not in words_of(app.get("/1957/2").text)
-
-
 def rows_of(html):
     """The words of each row of the tables in a part of a page."""
     return [words_of(row) for row in re.findall("<tr.*?</tr>", html, re.S)]
@@ -33,15 +20,6 @@ def rows_of(html):
 
 def part_of(html, start, end):
     return html[html.index(f'id="{start}"') : html.index(f'id="{end}"')]
-
-
-def test_drivers_who_shared_the_car_that_won_are_both_its_winners(sample):
-    page = words_of(sample.get("/1957/5").text)
-    for winner in ("Tony Brooks", "Stirling Moss"):
-        assert f"Winner, shared car {winner} Vanwall" in page
-    assert "Second Luigi Musso Ferrari Third Mike Hawthorn" in page
-    description = sample.get("/1957/5").text.partition('name="description"')[2]
-    assert "won by Tony Brooks and Stirling Moss" in description
 
 
 def test_practice_is_in_the_order_of_the_best_lap_of_each_driver(database):
@@ -88,41 +66,6 @@ def test_a_link_to_only_some_of_the_records_says_so(sample_database):
     html = client(sample_database, max_limit=150).get("/2023/18").text
     assert "Lap timings 1,014 JSON CSV (the first 150) " in words_of(html)
     assert "/ergast/f1/2023/18/laps.csv?limit=150" in links_of(html)
-
-
-def test_the_page_and_the_page_of_the_race_say_that_a_result_is_provisional(database):
-    provisional = "Provisional result from data, until another source has it."
-    origin = "UPDATE origins SET sourceId = 2 WHERE kind = 'results' AND RACE(2023/18)"
-    app = client_after(
-        database,
-        """INSERT INTO sources (name, address, readAt, isLoaded, gave, isProvisional) VALUES
-               ('/home/somebody/data', '', '2026-11-22T06:00:00Z', 0, '', 1)""",
-        origin,
-    )
-    assert f"Austin, USA. {provisional} The first ten" in words_of(app.get("/").text)
-    assert f"Result {provisional} Result Pos" in words_of(app.get("/2023/18").text)
-    assert "Provisional" not in app.get("/2021/10").text
-
-
-@pytest.mark.parametrize(
-    ("kind", "heading"),
-    [
-        ("qualifying", "Qualifying"),
-        ("sprint_results", "Sprint"),
-        ("sprint_qualifying", "Sprint qualifying"),
-        ("practice", "Practice"),
-        ("fastest_laps", "Fastest laps"),
-    ],
-)
-def test_a_heading_says_that_the_records_below_it_are_provisional(database, kind, heading):
-    tag = f"{heading} Provisional"
-    assert tag not in words_of(client(database).get("/2023/18").text)
-    sources = """INSERT INTO sources (name, address, readAt, isLoaded, gave, isProvisional) VALUES
-        ('openf1', '', '2026-11-22T06:00:00Z', 0, '', 1)"""
-    origin = f"""INSERT OR REPLACE INTO origins (raceId, kind, sourceId)
-        SELECT raceId, '{kind}', 2 FROM races WHERE (year, round) = (2023, 18)"""
-    page = words_of(client_after(database, sources, origin).get("/2023/18").text)
-    assert tag in page and page.count("Provisional") == 1
 
 
 def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(two_sources):
@@ -201,39 +144,6 @@ def test_championships_mark_a_disputed_place_with_a_link_to_the_race(
         link = '<a class="asterisk" href="./2023/18#notes"'
         assert f">{name}</a>{link}" in app.get(address).text
     assert f"<li>{name}, points: sample has 2, f1db has none.</li>" in app.get("/2023/18").text
-
-
-def test_two_cars_with_the_same_place_on_the_grid_are_apart(database):
-    """Sources may be wrong about one of them."""
-    app = client_after(database, "UPDATE results SET grid = 2 WHERE RACE(2023/18) AND grid = 1")
-    grid = words_of(part_of(app.get("/2023/18").text, "grid", "qualifying"))
-    one, other = "2 Lando Norris McLaren", "2 Charles Leclerc Ferrari"
-    assert f"{one} {other} 3" in grid or f"{other} {one} 3" in grid
-
-
-def test_a_race_with_only_one_session_has_no_table_of_sessions(database):
-    html = client(database).get("/1957/2").text.partition("</style>")[2]
-    assert 'id="weekend"' not in html and "#weekend" not in html
-    coming = client_after(database, "DELETE FROM sessions WHERE RACE(2023/19)")
-    assert "Sessions, in UTC Session Start Race Sun" in words_of(coming.get("/2023/19").text)
-
-
-@pytest.mark.parametrize("address", ["/2023", "/2023/19"])
-def test_a_calendar_can_be_subscribed_to_or_downloaded_and_is_one_jump_away(database, address):
-    app = client_after(database, "UPDATE practice SET RACE(2023/19) WHERE RACE(2023/18)")
-    html = app.get(address).text
-    (calendar,) = re.findall('<p class="screen" id="subscribe">.*?</p>', html, re.S)
-    assert '<a href="#subscribe">Calendar</a>' in html
-    assert "In a calendar app: all sessions , all but practice" in words_of(calendar)
-    assert f'or <a href="/ergast/f1{address}.ics" download>as a file</a>' in calendar
-    assert 'id="subscribe"' not in app.get("/2023/18").text
-
-
-def test_a_race_whose_grid_is_unknown_shows_none(database):
-    unknown = "UPDATE results SET grid = NULL WHERE RACE(2023/18)"
-    app = client_after(database, unknown)
-    assert 'id="grid"' not in app.get("/2023/18").text
-    assert "#grid" not in app.get("/2023/18").text + app.get("/").text
 
 
 def championship(*points, kind="Driver"):

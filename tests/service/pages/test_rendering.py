@@ -51,9 +51,7 @@ def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(s
     ("address", "said"),
     [
         ("/", "The next Formula One race in your time zone, the latest results"),
-        ("/data", "Where the Formula One data is from"),
         ("/docs", "Formula One data for programs"),
-        ("/2023", "The 2023 Formula One season: calendar, winners"),
         ("/2023/18", "United States Grand Prix 2023, Sun 22 Oct 2023, won by Max Verstappen: the"),
         ("/1957/5", "British Grand Prix 1957, Sat 20 Jul 1957, won by Tony Brooks and Stirling"),
         ("/2023/19", "Mexico City Grand Prix 2023, Sun 29 Oct 2023: when its sessions start."),
