@@ -2,17 +2,9 @@
 
 import re
 
-from support import PACKAGE
 from support.loads import select
 
-from racedata.service.outlines import (
-    ATTRIBUTION,
-    LICENCE_URL,
-    SOURCE_URL,
-    all_layouts,
-    layout_of,
-    layouts_of,
-)
+from racedata.service.outlines import all_layouts, layout_of, layouts_of
 
 LAYOUTS = [layout for of_circuit in all_layouts().values() for layout in of_circuit]
 
@@ -55,14 +47,6 @@ def test_every_race_has_one_layout_but_where_a_circuit_had_two_in_a_season(any_d
         if len(found) > 1:
             several.add((year, *found))
     assert several <= {(2020, "bahrain-1", "bahrain-3")}
-
-
-def test_the_licence_and_the_sentence_for_pages_name_f1db_and_its_licence():
-    licence = (PACKAGE / "service" / "outlines-licence.txt").read_text(encoding="utf-8")
-    assert licence.startswith("CC BY 4.0\n")
-    assert {SOURCE_URL, LICENCE_URL} <= {*re.findall(r"\((https:[^)]+)\)", licence)}
-    assert "f1db" in ATTRIBUTION
-    assert "CC BY 4.0" in ATTRIBUTION
 
 
 def test_a_race_is_on_the_layout_of_its_season_or_else_on_that_which_fits_its_laps():

@@ -41,10 +41,6 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
         ],
         "most_drivers": most_drivers,
         "most_constructors": races.most(results[0]["Constructor"] for _, results in winners),
-        "attribution": outlines.ATTRIBUTION,
-        "outlines_url": outlines.SOURCE_URL,
-        "outlines_licence": outlines.LICENCE_URL,
-        "size": outlines.SIZE,
     }
 
 

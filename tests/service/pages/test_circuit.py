@@ -2,7 +2,8 @@
 
 import re
 
-from support.answers import asking, client_after, words_of
+from support import PACKAGE
+from support.answers import asking, client_after, links_of, words_of
 from support.loads import select
 
 from racedata.formats import milliseconds
@@ -16,7 +17,10 @@ def test_the_outlines_of_a_circuit_are_in_the_page_with_their_source_and_licence
     layouts = layouts_of("monza")
     assert re.findall('<path d="([^"]+)"', html) == [each.path for each in reversed(layouts)]
     assert "by f1db, under CC BY 4.0" in html
-    assert 'href="https://creativecommons.org/licenses/by/4.0/"' in html
+    licence = (PACKAGE / "service" / "outlines-licence.txt").read_text(encoding="utf-8")
+    assert licence.startswith("CC BY 4.0\n")
+    sources = {"https://github.com/f1db/f1db", "https://creativecommons.org/licenses/by/4.0/"}
+    assert sources <= {*links_of(html)} & {*re.findall(r"\((https:[^)]+)\)", licence)}
     page = words_of(html)
     assert "Length 5.793 km Turns 11 Direction clockwise" in page
     assert "Layout of 1955 to 1956, 1960 to 1961 10.000 km, 7 turns, clockwise" in page
