@@ -5,7 +5,7 @@ The protocol is in mcp_server.py.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Row
 from typing import Any
 from urllib.parse import urlencode
@@ -26,12 +26,11 @@ from racedata.service.reload import CurrentFile, Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import NOT_HERE
-from racedata.statement_process import StatementProcess
-from racedata.statements import Bounds, Rows, StatementError, too_large
+from racedata.statements import Bounds, StatementError, run_apart, too_large
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 LONGEST = 8190  # characters of an address, as over HTTP
-BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
+BOUNDS = Bounds(rows=200, size=100_000, seconds=2)  # of a statement
 SHOWN = 5  # races that are named as provisional, or as without results
 # Without records, they say that nothing is disputed, corrected or changed.
 MAY_BE_EMPTY = ("changes", "corrections", "discrepancies", "discrepancycounts")
@@ -98,24 +97,11 @@ def written(answer: Json) -> str:
 
 
 class OpenedDatabase(Answering):
-    """A database in memory, and the processes for statements that have none at the moment."""
+    """A database in memory, its file, and when its sources were asked."""
 
     def __init__(self, data: Snapshot, current: CurrentFile) -> None:
         super().__init__(data)
-        self.path, self.current_file = data.path, current
-        self.refresh_times = RefreshTimes(data.path)
-        self.idle: list[StatementProcess] = []
-
-    def run(self, sql: str, check: Callable[[], object]) -> Rows:
-        """The rows of a statement, in a process that has no other one. Raises StatementError."""
-        try:
-            process = self.idle.pop()
-        except IndexError:
-            process = StatementProcess(self.path, BOUNDS, SECONDS)
-        try:
-            return process.run(sql, self.current_file.file.state, check)
-        finally:
-            self.idle.append(process)
+        self.current_file, self.refresh_times = current, RefreshTimes(data.path)
 
 
 class Assistant:
@@ -126,11 +112,6 @@ class Assistant:
 
     def __init__(self, path: str) -> None:
         self.file = Reloading(path, OpenedDatabase)
-        self.is_stopping = False
-
-    def stop(self) -> None:
-        """Ends all statements, and refuses further ones."""
-        self.is_stopping = True
 
     def current(self) -> OpenedDatabase:
         """The database, opened again if its file has been replaced with a good one.
@@ -172,21 +153,12 @@ class Assistant:
             }
         )
 
-    def sql(self, select: str, check: Callable[[], object] = lambda: None) -> str:
-        """The rows of one statement that only reads, within bounds.
-
-        Meanwhile, it calls `check` again and again. An error of `check` ends the statement.
-        """
+    def sql(self, select: str) -> str:
+        """The rows of one statement that only reads, within bounds."""
         db = self.current()
-
-        def check_both() -> None:
-            check()
-            if self.is_stopping:
-                raise Refused("the server is stopping; ask again")
-
-        check_both()
         try:
-            rows, is_all, tables = db.run(select, check_both)
+            state = db.current_file.file.state
+            rows, is_all, tables = run_apart(self.file.path, state, select, BOUNDS)
         except StatementError as error:
             raise Refused(str(error)) from None
         data, kinds = db.served.data, tables & {*KINDS}

@@ -9,12 +9,11 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from racedata import __version__
-from racedata.assistants import BOUNDS, INSTRUCTIONS, RESOURCES, SECONDS, Assistant, Refused
+from racedata.assistants import BOUNDS, INSTRUCTIONS, RESOURCES, Assistant, Refused
 from racedata.database import DatabaseError
 from racedata.service.endpoints import BY_NAME
 from racedata.settings import (
@@ -32,12 +31,10 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.transport_security import TransportSecuritySettings
 
-Receive = Callable[[], Awaitable[Any]]
-Asgi = Callable[[Any, Receive, Any], Awaitable[None]]  # an application: its scope, receive, send
-
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
 RUNNING, WAITING = 2, 8  # statements at the same time; a further one is refused
+STOPPING = 10  # seconds for answers at a signal: enough for all of these statements
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
 
 # What assistants read about each tool and its argument. Every conversation pays for these.
@@ -75,7 +72,7 @@ SINCE = "A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z."
 
 
 def server_of(assistant: Assistant) -> "MCPServer":
-    from anyio import CapacityLimiter, from_thread, to_thread
+    from anyio import CapacityLimiter, to_thread
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.resources import TextResource
@@ -104,8 +101,7 @@ def server_of(assistant: Assistant) -> "MCPServer":
         if limiter.statistics().tasks_waiting >= WAITING:
             raise ToolError(f"{WAITING} statements wait already; ask again in some seconds")
         async with limiter:
-            check = from_thread.check_cancelled  # such as when stdin is closed
-            return await to_thread.run_sync(answer, assistant.sql, select, check)
+            return await to_thread.run_sync(answer, assistant.sql, select)
 
     def coverage() -> str:
         return answer(assistant.coverage)
@@ -115,7 +111,7 @@ def server_of(assistant: Assistant) -> "MCPServer":
 
     for function, description in (
         (ask, ASK),
-        (sql, SQL.format(rows=BOUNDS.rows, seconds=SECONDS, views="; ".join(views()))),
+        (sql, SQL.format(rows=BOUNDS.rows, seconds=BOUNDS.seconds, views="; ".join(views()))),
         (coverage, COVERAGE),
         (changes, CHANGES),
     ):
@@ -146,9 +142,7 @@ def security_of(names: Sequence[str], port: int) -> "TransportSecuritySettings":
     )
 
 
-def serve_http(
-    server: "MCPServer", assistant: Assistant, host: str, port: int, names: Sequence[str]
-) -> None:
+def serve_http(server: "MCPServer", host: str, port: int, names: Sequence[str]) -> None:
     """Serves on a port until a signal. Exits with one line if that is not possible."""
     import uvicorn
 
@@ -170,37 +164,8 @@ def serve_http(
     )
     print(f"racedata mcp: http://{in_url(host)}:{port}{PATH}", file=sys.stderr, flush=True)
 
-    class Server(uvicorn.Server):
-        def handle_exit(self, number: int, frame: FrameType | None) -> None:
-            assistant.stop()  # uvicorn waits for all answers
-            super().handle_exit(number, frame)
-
-    config = uvicorn.Config(ended_with_client(app), log_level="warning")
-    Server(config).run(sockets=[listening])
-
-
-def ended_with_client(app: Asgi) -> Asgi:
-    """The same application, which no longer answers a request once its client has left: so the
-    statement ends, and makes room for another one.
-    """
-    from anyio import create_memory_object_stream, create_task_group
-
-    async def until_disconnect(scope: Any, receive: Receive, send: Any) -> None:
-        if scope["type"] != "http":
-            return await app(scope, receive, send)
-        passed, received = create_memory_object_stream[Any]()
-
-        async def pass_on() -> None:
-            while (message := await receive())["type"] != "http.disconnect":
-                await passed.send(message)
-            group.cancel_scope.cancel()
-
-        async with passed, received, create_task_group() as group:
-            group.start_soon(pass_on)
-            await app(scope, received.receive, send)
-            group.cancel_scope.cancel()
-
-    return until_disconnect
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=STOPPING)
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -253,8 +218,7 @@ def main(arguments: Sequence[str]) -> None:
     try:
         import anyio
 
-        assistant = Assistant(parsed.database)
-        server = server_of(assistant)
+        server = server_of(Assistant(parsed.database))
     except ImportError:
         sys.exit(
             "racedata mcp: the package mcp is not installed: "
@@ -263,6 +227,6 @@ def main(arguments: Sequence[str]) -> None:
     except DatabaseError as error:
         sys.exit(f"racedata mcp: {error}")
     if parsed.http:
-        serve_http(server, assistant, parsed.host, parsed.port, parsed.name)
+        serve_http(server, parsed.host, parsed.port, parsed.name)
     else:
         anyio.run(server.run_stdio_async)

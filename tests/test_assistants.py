@@ -56,18 +56,10 @@ DISPUTES += [
 DISPUTES += ["INSERT INTO discrepancy_values SELECT record, 1, 'sample', 'x' FROM discrepancies"]
 
 
-class Left(Exception):
-    """A client that leaves does not wait for its statement."""
-
-
-ENDLESS = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-    SELECT count(*) AS n FROM n"""
-
-
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """No statement of a test is stopped because the machine is busy."""
-    monkeypatch.setattr(assistants, "SECONDS", 60)
+    monkeypatch.setattr(assistants, "BOUNDS", assistants.BOUNDS._replace(seconds=60))
 
 
 @pytest.fixture(scope="module")
@@ -254,37 +246,6 @@ def test_the_next_race_may_be_past_and_then_the_answer_says_so(assistant):
     note = ask(assistant, "/current/next")["note"]
     assert note == "This race was on 2023-10-29. Its results are not loaded."
     assert "note" not in ask(assistant, "/current/last")
-
-
-def test_other_questions_and_a_second_statement_do_not_wait_for_a_statement(assistant):
-    answers = []
-
-    def ask_meanwhile():
-        answers.append(assistant.coverage())
-        answers.append(assistant.ask("/2023/18"))
-        answers.append(assistant.changes("2020-01-01"))
-        answers.append(assistant.sql("SELECT 1 AS one"))
-        raise Left
-
-    with pytest.raises(Left):
-        assistant.sql(ENDLESS, ask_meanwhile)
-    assert json.loads(answers[-1])["rows"] == [{"one": 1}]
-
-
-def test_a_new_file_counts_even_while_a_statement_reads_the_old_one(database, other_database):
-    assistant = Assistant(str(database))
-    name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
-    found = []
-
-    def replace():
-        shutil.move(shutil.copy(other_database, f"{database}.new"), database)
-        found.append(json.loads(assistant.sql(name))["rows"])
-        raise Left
-
-    assert json.loads(assistant.sql(name))["rows"] == [{"surname": "Leclerc"}]
-    with pytest.raises(Left):
-        assistant.sql(ENDLESS, replace)
-    assert found == [[{"surname": "Leclercq"}]]
 
 
 @pytest.mark.parametrize("kind", ["another database", "junk"])

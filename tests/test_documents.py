@@ -14,7 +14,7 @@ import pytest
 from support import EMPTY, PACKAGE, ROOT
 from support.answers import is_part, routes_of_programs
 
-from racedata.assistants import BOUNDS, RESOURCES, SECONDS, SIZE
+from racedata.assistants import BOUNDS, RESOURCES, SIZE
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
 from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, source_at
@@ -29,7 +29,7 @@ from racedata.service.reload import CurrentFile
 from racedata.service.request import FORMATS, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
 from racedata.settings import LoaderSettings, Settings, option, settings_in, variable_of
-from racedata.statement_process import MAX_HEAP
+from racedata.statements import MAX_HEAP
 
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
@@ -388,7 +388,7 @@ def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_star
         command = [servers["racedata"]["command"], *servers["racedata"]["args"]]
         assert f" -- {shlex.join(command)}\n" in ASSISTANTS
     numbers = (f"{BOUNDS.rows} rows", f"{BOUNDS.size:,} characters", f"{SIZE:,} characters")
-    for text in (*numbers, f"{SECONDS} seconds", f"{MAX_HEAP >> 20} MB"):
+    for text in (*numbers, f"{BOUNDS.seconds} seconds", f"{MAX_HEAP >> 20} MB"):
         assert text in ASSISTANTS
 
 

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import anyio.lowlevel
@@ -279,7 +279,9 @@ def test_a_new_file_is_noticed_between_two_calls(database, other_database):
         damaged = database.with_name("damaged")
         damaged.write_bytes(b"no database")
         damaged.replace(database)
-        assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
+        assert "Leclercq" in str(asked(running.url, "ask", address="/drivers/leclerc"))
+        said = refusal(running.url, "sql", select=name)
+        assert said.endswith("has been replaced since it was read; ask again")
         said = asked(running.url, "coverage")["refused"]
         assert said == "The database file is not an SQLite database."
 
@@ -408,15 +410,14 @@ def test_no_question_waits_for_the_statements_of_other_clients(sample_database):
                 while len(statements_of(process)) < RUNNING:
                     await anyio.lowlevel.checkpoint()
                 answers.append(text_of(await asking.call_tool("coverage", {})))
-            for statement in statements_of(process):
-                os.kill(statement, signal.SIGKILL)
+            end_statements_of(process)
         return answers
 
     with over_http(sample_database, command=patient) as running:
         first, *others = anyio.run(ask_meanwhile, running.url, running.process)
     assert json.loads(first)["seasons"]["count"] == 5
     assert [other.partition(": ")[2] for other in others] == [
-        "the process for statements has ended; ask again"
+        "the process of the statement has ended; ask again, or start racedata mcp again"
     ] * RUNNING
 
 
@@ -430,39 +431,10 @@ def statements_of(process):
     return found
 
 
-def start_statement(port):
-    """A connection on which an endless statement was sent."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    call = message("tools/call", {"name": "sql", "arguments": {"select": ENDLESS}}, id=1)
-    accepted = "application/json, text/event-stream"
-    headers = {"Content-Type": "application/json", "Accept": accepted}
-    connection.request("POST", "/mcp", call, {**headers, "MCP-Protocol-Version": "2025-06-18"})
-    return connection
-
-
-def test_a_signal_ends_statements_that_run_or_wait_with_an_answer(sample_database):
-    with over_http(sample_database, command=patient) as running, ExitStack() as stack:
-        connections = [
-            stack.enter_context(closing(start_statement(running.port))) for _ in range(RUNNING + 3)
-        ]
-        until(lambda: len(statements_of(running.process)) == RUNNING)
-        asked(running.url, "coverage")  # so all requests that were sent before have arrived
-        os.kill(running.process, signal.SIGTERM)
-        for connection in connections:
-            assert b"the server is stopping; ask again" in connection.getresponse().read()
-
-
-def test_the_statement_of_a_client_that_has_left_makes_room_for_another_one(sample_database):
-    with over_http(sample_database, command=patient) as running:
-        first = [start_statement(running.port) for _ in range(RUNNING)]
-        until(lambda: len(statements_of(running.process)) == RUNNING)
-        before = {*statements_of(running.process)}
-        for connection in first:
-            connection.close()
-        until(lambda: not before.intersection(statements_of(running.process)))
-        second = start_statement(running.port)
-        until(lambda: len(statements_of(running.process)) > 0)
-        second.close()
+def end_statements_of(process):
+    for statement in statements_of(process):
+        with suppress(ProcessLookupError):
+            os.kill(statement, signal.SIGKILL)
 
 
 def test_too_many_statements_are_refused_and_the_others_end_with_stdin(sample_database):
@@ -483,7 +455,8 @@ def test_too_many_statements_are_refused_and_the_others_end_with_stdin(sample_da
         refused = answers[10 + RUNNING + WAITING]
         assert "8 statements wait already; ask again in some seconds" in refused
         process.stdin.close()
-        assert process.wait() == 0
+        until(lambda: process.poll() is not None or end_statements_of(process.pid))
+        assert process.returncode == 0
         assert process.stderr.read() == ""
 
 

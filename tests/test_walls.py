@@ -33,10 +33,7 @@ COMMAND = {"racedata.cli", "racedata.follower", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
 ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
 # The data without HTTP: in Python, and for assistants.
-DIRECT = {
-    f"racedata.{name}"
-    for name in ("assistants", "direct", "mcp_server", "statement_process", "statements")
-}
+DIRECT = {f"racedata.{name}" for name in ("assistants", "direct", "mcp_server", "statements")}
 
 
 def text_of(module):
