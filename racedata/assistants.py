@@ -1,11 +1,13 @@
-"""What AI assistants can ask of a database: the tools of `racedata mcp`, their texts and bounds.
+"""What AI assistants can ask of a database: the tools of `racedata mcp`, and their bounds.
 
 Every answer also says where its records are from, and which are provisional, corrected or disputed.
-The protocol is in mcp_server.py.
+The texts about the tools are in assistants.toml, the protocol is in mcp_server.py.
 """
 
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from sqlite3 import Row
 from typing import Any
 from urllib.parse import urlencode
@@ -35,54 +37,10 @@ SHOWN = 5  # races that are named as provisional, or as without results
 # Without records, they say that nothing is disputed, corrected or changed.
 MAY_BE_EMPTY = ("changes", "corrections", "discrepancies", "discrepancycounts")
 
-INSTRUCTIONS = """\
-Formula One data since 1950 from one local database: results, qualifying, sprints, practice, lap
-times, pit stops, standings and calendars. Use `sql` to count and compare, `ask` for one race,
-season or driver, `coverage` before you say that something is missing or that a number is complete,
-`changes` for what was corrected after a race. Say so if an answer is provisional or disputed."""
-
-WORDS = """\
-# The words that count
-
-- **Views first.** They have names, stable ids (`driverRef`, `constructorRef`, `circuitRef`),
-  numbers, and the race (`year`, `round`, `race`, `date`) in each row. In the tables, `points` is
-  text: `'9' > '20'` is true there.
-- **Start**: a row of `race_results` with `isStart = 1`. A driver may have two rows in one race
-  (shared cars, until 1978): count races with `count(DISTINCT date)`, not rows.
-- **Win**: `isWinner = 1` in `race_results`. Two drivers who shared the car both won; their
-  constructor won once, so count its wins with `count(DISTINCT date)`.
-- **Podium**: `position <= 3` in `race_results`; count races, as there may be shared cars.
-- **Pole**: a row of `poles`, the first place on the grid. A penalty may move the fastest qualifier
-  back: `position = 1` in `qualifying_results` is the fastest of qualifying. Say which one you
-  counted.
-- **Grid**: `grid` in `race_results`; 0 is the pit lane, or no start. So count places gained only
-  where `grid > 0`, and say that starts from the pit lane are left out.
-- **Retirement**: `positionText = 'R'`. Others: `D` disqualified, `E` excluded, `F` not qualified,
-  `N` not classified, `W` withdrawn. The texts of `status` differ between sources.
-- **Fastest lap**: `rank = 1` in `race_results`.
-- **Champion**: `isChampion = 1` in `driver_championship`, `constructor_championship`. These have a
-  row after each race; `isFinal = 1` is the end of the season.
-- **Points of a season**: `driver_championship`. The sum over races may differ, because in some
-  seasons only the best results counted.
-- **Sprint weekend**: a race with a row in `sprint_race_results`, or in `sessions` with `session =
-  'sprint'` if it was not run yet. A sprint win is not a win.
-- **Pit stop**: `seconds` in `stops` is the time in the pit lane, not the time at rest, which no
-  source has: say so if somebody asks for the fastest stop. Drives through the pit lane (penalties)
-  are rows too, and the shortest. Pit lanes differ in length: compare stops of one race. Under a red
-  flag, cars wait there: leave out `seconds >= 120`.
-- **Last race**: the latest date in `race_results`. A season goes on until `isFinal`.
-- **Age**: `drivers` has `dob`; join `drivers USING (driverRef)`.
-- **Provisional**: from a source whose records count only until another source has them.
-- **Corrected**: the table `corrections` has the source's value, the right one, and how we know.
-- **Disputed**: sources disagree, and no evidence has settled it. The table `discrepancies` has the
-  value here and its `state`: `open` if disputed; `discrepancy_values` has what each source says.
-- **Changed**: the table `changes` has the values that a later build altered, such as penalties.
-- **Not covered**: `coverage` has the first and the last season of each kind of records, and how
-  many of the races have some. No row does not mean that it did not happen.
-"""
+TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 VIEWS = SCHEMA.partition("\n-- Views for analysts")
 RESOURCES: Mapping[str, tuple[str, str]] = {
-    "racedata://words": ("What a start, a win, a pole … is here", WORDS),
+    "racedata://words": ("What a start, a win, a pole … is here", TEXTS["words"]),
     "racedata://views": ("The views, with comments: for sql", (VIEWS[1] + VIEWS[2]).lstrip()),
     "racedata://tables": ("The tables, with comments: for sql", VIEWS[0]),
 }

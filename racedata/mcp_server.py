@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from racedata import __version__
-from racedata.assistants import BOUNDS, INSTRUCTIONS, RESOURCES, Assistant, Refused
+from racedata.assistants import BOUNDS, RESOURCES, TEXTS, Assistant, Refused
 from racedata.database import DatabaseError
 from racedata.service.endpoints import BY_NAME
 from racedata.settings import (
@@ -37,39 +37,6 @@ RUNNING, WAITING = 2, 8  # statements at the same time; a further one is refused
 STOPPING = 10  # seconds for answers at a signal: enough for all of these statements
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
 
-# What assistants read about each tool and its argument. Every conversation pays for these.
-ASK = f"""\
-The answer at an address: [/season[/round]][/filter/value …]/endpoint[?limit=…&offset=…].
-
-Endpoints: {", ".join(BY_NAME)}. changes takes ?since=2026-09-01, discrepancies ?state=open (what is
-disputed, and what each source says); ids are those of drivers, constructors and circuits in each
-source. ?provenance=1 adds the source of each race. season: a year or current; round: a number, last
-or next (the first race without results here, which may be past). Large answers are shortened, with
-a note."""
-ADDRESS = (
-    "Such as /2023/18/results, /2023/drivers/alonso/qualifying, /current/last/results, "
-    "/current/next, /2023/driverstandings, /2023/18/laps?limit=20&offset=40, "
-    "/circuits/monza/results/1."
-)
-SQL = """\
-The rows of one SELECT: at most {rows} rows and {seconds} seconds. Best for counting and comparing.
-seconds are seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a start isStart =
-1, a pole a row of poles, the fastest in qualifying position = 1 in qualifying_results; the
-resources have the comments of each column, and the tables. Find ids first, with LIKE on driverRef
-or circuitRef: verstappen is Jos, max_verstappen is Max, and names of races have changed. Season
-points are in driver_championship. disputed and corrected are about all rows of the tables, not only
-yours. Views: {views}. Also the tables drivers (driverRef, forename, surname, dob, nationality),
-races (year, round, name, date), sessions, corrections, changes, coverage, discrepancies,
-discrepancy_values."""
-SELECT = "One SELECT in the dialect of SQLite."
-COVERAGE = """\
-What is loaded: seasons, the last and the next race, how complete each kind of records is, sources
-with licences and times, what is provisional, and what is not here at all."""
-CHANGES = """\
-The values that later builds altered, such as after penalties and corrections: old and new value,
-sources, reason; the newest first."""
-SINCE = "A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z."
-
 
 def server_of(assistant: Assistant) -> "MCPServer":
     from anyio import CapacityLimiter, to_thread
@@ -80,11 +47,11 @@ def server_of(assistant: Assistant) -> "MCPServer":
     from pydantic import Field
 
     server = MCPServer(
-        "racedata", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+        "racedata", version=__version__, instructions=TEXTS["instructions"], log_level="WARNING"
     )
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
-    limiter = CapacityLimiter(RUNNING)
+    limiter, arguments = CapacityLimiter(RUNNING), TEXTS["arguments"]
 
     def answer(function: Callable[..., str], *arguments: object) -> str:
         try:
@@ -94,10 +61,10 @@ def server_of(assistant: Assistant) -> "MCPServer":
 
     # MCP's SDK calls a `def` in a thread, so that no other client waits for it. `sql` is `async`:
     # it waits for its turn without a thread.
-    def ask(address: Annotated[str, Field(description=ADDRESS)]) -> str:
+    def ask(address: Annotated[str, Field(description=arguments["address"])]) -> str:
         return answer(assistant.ask, address)
 
-    async def sql(select: Annotated[str, Field(description=SELECT)]) -> str:
+    async def sql(select: Annotated[str, Field(description=arguments["select"])]) -> str:
         if limiter.statistics().tasks_waiting >= WAITING:
             raise ToolError(f"{WAITING} statements wait already; ask again in some seconds")
         async with limiter:
@@ -106,15 +73,12 @@ def server_of(assistant: Assistant) -> "MCPServer":
     def coverage() -> str:
         return answer(assistant.coverage)
 
-    def changes(since: Annotated[str, Field(description=SINCE)]) -> str:
+    def changes(since: Annotated[str, Field(description=arguments["since"])]) -> str:
         return answer(assistant.changes, since)
 
-    for function, description in (
-        (ask, ASK),
-        (sql, SQL.format(rows=BOUNDS.rows, seconds=BOUNDS.seconds, views="; ".join(views()))),
-        (coverage, COVERAGE),
-        (changes, CHANGES),
-    ):
+    facts = dict(endpoints=", ".join(BY_NAME), views="; ".join(views()), **BOUNDS._asdict())
+    for function in (ask, sql, coverage, changes):
+        description = TEXTS["tools"][function.__name__].format_map(facts)
         server.tool(description=description, annotations=reads, structured_output=False)(function)
 
     for uri, (description, text) in RESOURCES.items():

@@ -12,7 +12,7 @@ import pytest
 from support.loads import changed
 
 from racedata import assistants
-from racedata.assistants import RESOURCES, SIZE, WORDS, Assistant, Refused
+from racedata.assistants import RESOURCES, SIZE, TEXTS, Assistant, Refused
 from racedata.database import SCHEMA
 from racedata.statements import views
 
@@ -338,7 +338,7 @@ def test_without_changes_the_note_says_so(assistant):
 
 def test_the_words_name_only_what_the_schema_has():
     names = {*re.findall(r"\w+", SCHEMA)}
-    for text in re.findall("`([^`]+)`", WORDS):
+    for text in re.findall("`([^`]+)`", TEXTS["words"]):
         for word in re.findall(r"(?<!')\b[a-z]\w+\b(?!')", re.sub(r"'[^']*'", "", text)):
             assert word in names or word in {"count", "date"}, word
 
