@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from racedata import __version__
 from racedata.assistants import BOUNDS, RESOURCES, TEXTS, Assistant, Refused
-from racedata.database import DatabaseError
 from racedata.service.endpoints import BY_NAME
-from racedata.settings import (
-    FILE,
-    SettingError,
-    SharedSettings,
-    argument,
-    host_name,
-    in_url,
-    whole_number,
-)
+from racedata.settings import add_database_argument, argument, host_name, in_url, whole_number
 from racedata.statements import views
 
 if TYPE_CHECKING:
@@ -133,23 +124,13 @@ def serve_http(server: "MCPServer", host: str, port: int, names: Sequence[str]) 
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    try:
-        database = SharedSettings.read(os.environ).database
-    except SettingError as error:
-        sys.exit(f"racedata mcp: {error}")
     parser = argparse.ArgumentParser(
         prog="racedata mcp",
         description="Answer AI assistants from the database, over the Model Context Protocol: on "
         "stdin and stdout, or with --http at http://HOST:PORT/mcp.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--database",
-        type=argument(FILE),
-        default=database,
-        metavar="FILE",
-        help="the database file (RACEDATA_DATABASE; default: %(default)s)",
-    )
+    add_database_argument(parser)
     parser.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
     parser.add_argument(
         "--host",
@@ -188,8 +169,6 @@ def main(arguments: Sequence[str]) -> None:
             "racedata mcp: the package mcp is not installed: "
             f"run {shlex.quote(sys.executable)} -m pip install 'racedata-f1[mcp]'"
         )
-    except DatabaseError as error:
-        sys.exit(f"racedata mcp: {error}")
     if parsed.http:
         serve_http(server, parsed.host, parsed.port, parsed.name)
     else:

@@ -322,6 +322,17 @@ def value_of(declared: "Field[Any]", name: str, text: str) -> Any:
         raise SettingError(f"{given}: expected {expected}") from None
 
 
+def add_database_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--database`, for commands that need a file that exists. Raises SettingError."""
+    parser.add_argument(
+        "--database",
+        type=argument(FILE),
+        default=LoaderSettings.read(os.environ).database,
+        metavar="FILE",
+        help="the database file (RACEDATA_DATABASE; default: %(default)s)",
+    )
+
+
 class Arguments(NamedTuple):
     """The command line of `racedata serve`, and the environment."""
 

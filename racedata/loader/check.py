@@ -27,7 +27,7 @@ from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.files.csvfile import csv_line
 from racedata.loader.matching import letters_of
-from racedata.loader.program import add_database_argument, run
+from racedata.loader.program import run
 from racedata.loader.reading import ReadSources, put_all_read, read
 from racedata.loader.rebuild import store_of
 from racedata.loader.sources import second_opinion
@@ -35,7 +35,7 @@ from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
 from racedata.model import TABLE_OF
-from racedata.settings import LoaderSettings
+from racedata.settings import LoaderSettings, add_database_argument
 
 ROWS_SHOWN = 10
 

@@ -15,11 +15,11 @@ from racedata import database
 from racedata.hints import MOVE
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import first_line, unzipped
-from racedata.loader.program import add_database_argument, run
+from racedata.loader.program import run
 from racedata.loader.replacement import replace_file
 from racedata.loader.sources import EXPORT_LAYOUT, EXPORT_TITLES, Add, write_dump
 from racedata.loader.temporary import temporary_folder
-from racedata.settings import FILE, argument
+from racedata.settings import FILE, add_database_argument, argument
 
 SUFFIX = ".zip"
 

@@ -9,9 +9,9 @@ from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import Progress
 from racedata.loader.load import load, make_default_folder
 from racedata.loader.memory import copied_from
-from racedata.loader.program import add_database_argument, run, settings_of, unwanted_option
+from racedata.loader.program import run, settings_of, unwanted_option
 from racedata.loader.sources import PUBLISHED, each_once, sources_named, whole_database
-from racedata.settings import argument
+from racedata.settings import add_database_argument, argument
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -15,14 +15,14 @@ from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.follow import Follower
-from racedata.loader.program import add_database_argument, run, say, settings_of, unwanted_option
+from racedata.loader.program import run, say, settings_of, unwanted_option
 from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.source_list import check_licences, configured, wanted_list
 from racedata.loader.sources import DEFAULT_LIST, NAMES, each_once, sources_named, whole_database
 from racedata.loader.threads import Threads
-from racedata.settings import LoaderSettings, argument
+from racedata.settings import LoaderSettings, add_database_argument, argument
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:

@@ -15,7 +15,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.files.csvfile import csv_line
 from racedata.loader.parts import PARTS
-from racedata.loader.program import add_database_argument, run, settings_of
+from racedata.loader.program import run, settings_of
 from racedata.loader.rebuild import new_database, replace_from_store, store_of
 from racedata.loader.source_list import (
     configured,
@@ -25,7 +25,7 @@ from racedata.loader.source_list import (
     wanted_list,
 )
 from racedata.loader.store import Store, StoredPart
-from racedata.settings import LoaderSettings
+from racedata.settings import LoaderSettings, add_database_argument
 
 
 def source_lines(database: str) -> Iterator[str]:
