@@ -89,141 +89,86 @@ def only(answer):
     return [*row.values()]
 
 
-# As an assistant would answer them: the question, the calls, and what the answers say.
-def who_won_most_at_a_circuit(ask):
-    rows = ask(
-        "sql",
-        select="""SELECT driver, count(DISTINCT date) AS wins FROM race_results
-            WHERE isWinner AND circuitRef = 'americas' GROUP BY driverRef ORDER BY wins DESC LIMIT 5
-            """,
-    )["rows"]
-    return [tuple(row.values()) for row in rows], [("Max Verstappen", 1)]
+# Questions that people ask, and the statement with which an assistant would answer each.
+COUNTED = {
+    "who won most often at a circuit": (
+        """SELECT driver, count(DISTINCT date) AS wins FROM race_results
+        WHERE isWinner AND circuitRef = 'americas' GROUP BY driverRef ORDER BY wins DESC LIMIT 5""",
+        [["Max Verstappen", 1]],
+    ),
+    "how many poles a driver had in a season": (
+        """SELECT count(DISTINCT date) AS poles FROM poles
+        WHERE driverRef = 'max_verstappen' AND year = 2023""",
+        [[1]],
+    ),
+    "and how often he was the fastest in qualifying": (
+        """SELECT count(*) AS fastest FROM qualifying_results
+        WHERE driverRef = 'max_verstappen' AND year = 2023 AND position = 1""",
+        [[1]],
+    ),
+    "which weekends of a season have a sprint": (
+        """SELECT group_concat(round, ' ') AS rounds FROM sessions JOIN races USING (raceId)
+        WHERE year = 2023 AND session = 'sprint'""",
+        [["4 9 12 17 18 20"]],
+    ),
+    "how often a driver was ahead of his team mate": (
+        """SELECT sum(a.positionOrder < b.positionOrder) AS ahead, count(*) AS races
+        FROM race_results AS a JOIN race_results AS b USING (year, round, constructorRef)
+        WHERE year = 2023 AND a.driverRef = 'max_verstappen' AND b.driverRef = 'perez'""",
+        [[2, 2]],
+    ),
+    "the fastest pit stop": (
+        """SELECT driver, year, race, seconds FROM stops
+        WHERE seconds < 120 ORDER BY seconds LIMIT 1""",
+        [["Yuki Tsunoda", 2023, "Austrian Grand Prix", 16.246]],
+    ),
+    "the youngest winner": (
+        """SELECT driver, date, dob, CAST((julianday(date) - julianday(dob)) / 365.25 AS INT) AS age
+        FROM race_results JOIN drivers USING (driverRef) WHERE isWinner ORDER BY age LIMIT 1""",
+        [["Fernando Alonso", "2005-05-29", "1981-07-29", 23]],
+    ),
+}
 
 
-def poles_of_a_driver_in_a_season(ask):
-    words = """SELECT count(DISTINCT date) AS poles FROM poles
-        WHERE driverRef = 'max_verstappen' AND year = 2023"""
-    fastest = """SELECT count(*) AS fastest FROM qualifying_results
-        WHERE driverRef = 'max_verstappen' AND year = 2023 AND position = 1"""
-    return only(ask("sql", select=words)) + only(ask("sql", select=fastest)), [1, 1]
+@pytest.mark.parametrize("question", COUNTED)
+def test_a_question_that_people_ask_is_answered_by_a_statement(url, question):
+    select, rows = COUNTED[question]
+    answer = asked(url, "sql", select=select)
+    assert [[*row.values()] for row in answer["rows"]] == rows
+    assert [source["name"] for source in answer["sources"]] == ["sample"]
+    assert "builtAt" in answer
 
 
-def was_there_a_penalty_after_a_race_and_what_changed(ask):
-    found = ask("changes", since="2020-01-01")["MRData"]["ChangeTable"]["Changes"]
+def test_was_there_a_penalty_after_a_race_and_what_changed(url):
+    found = asked(url, "changes", since="2020-01-01")["MRData"]["ChangeTable"]["Changes"]
     about = {
         each["column"]: (each["oldValue"], each["value"])
         for each in found
         if each["key"].startswith("2023/18/hamilton")
     }
-    result = ask("ask", address="/2023/18/drivers/hamilton/results")
+    assert (about["positionText"], about["points"]) == (("2", "D"), ("18", "0"))
+    result = asked(url, "ask", address="/2023/18/drivers/hamilton/results")
     (race,) = result["MRData"]["RaceTable"]["Races"]
-    status = race["Results"][0]["status"]
-    expected = ("2", "D"), ("18", "0"), "Disqualified"
-    return (about["positionText"], about["points"], status), expected
+    assert race["Results"][0]["status"] == "Disqualified"
 
 
-def the_grid_of_the_last_race(ask):
-    coverage = ask("coverage")
-    answer = ask("ask", address="/current/last/results")
-    (race,) = answer["MRData"]["RaceTable"]["Races"]
+def test_the_grid_of_the_last_race(url):
+    last = asked(url, "coverage")["lastRaceWithResults"]
+    assert last == "2023-10-22: 2023/18 United States Grand Prix"
+    (race,) = asked(url, "ask", address="/current/last/results")["MRData"]["RaceTable"]["Races"]
     grid = sorted((int(each["grid"]), each["Driver"]["code"]) for each in race["Results"])
-    first = [code for place, code in grid if place][:3]
-    expected = "2023-10-22: 2023/18 United States Grand Prix", ["LEC", "NOR", "HAM"]
-    return (coverage["lastRaceWithResults"], first), expected
+    assert [code for place, code in grid if place][:3] == ["LEC", "NOR", "HAM"]
 
 
-def sprint_weekends_of_a_season(ask):
-    rows = ask(
-        "sql",
-        select="""SELECT round, name FROM sessions JOIN races USING (raceId)
-            WHERE year = 2023 AND session = 'sprint' ORDER BY round""",
-    )["rows"]
-    return [row["round"] for row in rows], [4, 9, 12, 17, 18, 20]
-
-
-def head_to_head_of_team_mates(ask):
-    rows = ask(
-        "sql",
-        select="""SELECT sum(a.positionOrder < b.positionOrder) AS ahead, count(*) AS races
-            FROM race_results AS a JOIN race_results AS b USING (year, round, constructorRef)
-            WHERE year = 2023 AND a.driverRef = 'max_verstappen' AND b.driverRef = 'perez'""",
-    )
-    return only(rows), [2, 2]
-
-
-def the_fastest_pit_stop(ask):
-    answer = ask(
-        "sql",
-        select="""SELECT driver, year, race, seconds FROM stops
-            WHERE seconds < 120 ORDER BY seconds LIMIT 1""",
-    )
-    words = ask("resource", uri="racedata://words")
-    assert "time in the pit lane, not the time at rest" in " ".join(words.split())
-    return only(answer), ["Yuki Tsunoda", 2023, "Austrian Grand Prix", 16.246]
-
-
-def the_youngest_winner(ask):
-    answer = ask(
-        "sql",
-        select="""SELECT driver, date, dob,
-                (julianday(date) - julianday(dob)) / 365.25 AS age
-            FROM race_results JOIN drivers USING (driverRef) WHERE isWinner ORDER BY age LIMIT 1""",
-    )
-    driver, date, dob, age = only(answer)
-    return (driver, date, dob, int(age)), ("Fernando Alonso", "2005-05-29", "1981-07-29", 23)
-
-
-def does_it_have_lap_times_before_1996(ask):
-    laps = ask("coverage")["coverage"]["lap_times"]
-    answer = ask("ask", address="/1957/2/laps")
-    return (laps["first"], answer["MRData"]["total"], answer["note"]), (
-        2021,
-        "0",
-        "No records match. The database has lap times of 2 of 4 races from 2021 to 2023.",
-    )
-
-
-def how_fresh_is_it(ask):
-    answer = ask("coverage")
-    (source,) = answer["sources"]
-    assert answer["now"] >= answer["builtAt"] >= source["readAt"]
-    waiting, *_ = answer["sinceThenWithoutResults"]
-    return (source["name"], answer["seasons"]["last"], waiting), (
-        "sample",
-        2023,
-        "2023-10-29: 2023/19 Mexico City Grand Prix",
-    )
-
-
-QUESTIONS = [
-    who_won_most_at_a_circuit,
-    poles_of_a_driver_in_a_season,
-    was_there_a_penalty_after_a_race_and_what_changed,
-    the_grid_of_the_last_race,
-    sprint_weekends_of_a_season,
-    head_to_head_of_team_mates,
-    the_fastest_pit_stop,
-    the_youngest_winner,
-    does_it_have_lap_times_before_1996,
-    how_fresh_is_it,
-]
-
-
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
-def test_the_tools_answer_a_question_that_people_ask(url, described, question):
-    _, texts = described
-    answers = []
-
-    def ask(tool, **arguments):
-        if tool == "resource":
-            return texts[arguments["uri"]]
-        answers.append(asked(url, tool, **arguments))
-        return answers[-1]
-
-    answer, expected = question(ask)
-    assert answer == expected
-    assert all("builtAt" in each for each in answers)
-    assert {source["name"] for each in answers for source in each.get("sources", [])} <= {"sample"}
+def test_does_it_have_lap_times_before_1996_and_how_fresh_is_it(url):
+    coverage = asked(url, "coverage")
+    assert coverage["coverage"]["lap_times"]["first"] == 2021
+    answer = asked(url, "ask", address="/1957/2/laps")
+    assert answer["note"].endswith(" has lap times of 2 of 4 races from 2021 to 2023.")
+    (source,) = coverage["sources"]
+    assert coverage["now"] >= coverage["builtAt"] >= source["readAt"]
+    waiting, *_ = coverage["sinceThenWithoutResults"]
+    assert waiting == "2023-10-29: 2023/19 Mexico City Grand Prix"
 
 
 CALLS = [
@@ -236,6 +181,10 @@ CALLS = [
 ]
 
 
+async def version(client):
+    return client.server_info.name, client.server_info.version
+
+
 def test_both_transports_give_the_same_answers_tools_and_resources(url, changed_database):
     both = []
     for server in (url, over_stdio(changed_database)):
@@ -245,13 +194,7 @@ def test_both_transports_give_the_same_answers_tools_and_resources(url, changed_
     answers, _ = both[0]
     assert [is_error for is_error, _ in answers] == [False, True, False, True, False, False]
     assert "disputed" in json.loads(answers[-1][1])
-
-
-def test_the_tool_for_addresses_names_every_endpoint_and_parameter(described):
-    tools, _ = described
-    words = re.findall(r"\w+", tools["ask"])
-    assert {endpoint.name for endpoint in ENDPOINTS} <= {*words}
-    assert {*OWN_PARAMETERS} <= {*words}
+    assert talked(url, version) == [("racedata", __version__)]
 
 
 def test_there_are_four_tools_and_the_resources_that_they_name(described):
@@ -260,6 +203,8 @@ def test_there_are_four_tools_and_the_resources_that_they_name(described):
     assert texts == {uri: text for uri, (_, text) in RESOURCES.items()}
     assert "race_results(year, round, date, race, " in tools["sql"]
     assert sum(map(len, tools.values())) < 4000  # each conversation pays for them
+    words = re.findall(r"\w+", tools["ask"])
+    assert {endpoint.name for endpoint in ENDPOINTS} | {*OWN_PARAMETERS} <= {*words}
 
 
 def test_a_new_file_is_noticed_between_two_calls(database, other_database):
@@ -470,13 +415,6 @@ def test_without_the_package_it_says_how_to_install_it(sample_database):
         "racedata mcp: the package mcp is not installed: "
         f"run {sys.executable} -m pip install 'racedata-f1[mcp]'\n"
     )
-
-
-def test_the_server_names_its_version(url):
-    async def version(client):
-        return client.server_info.name, client.server_info.version
-
-    assert talked(url, version) == [("racedata", __version__)]
 
 
 def test_questions_about_the_whole_history(dump, tmp_path):
