@@ -167,14 +167,7 @@ def setting(
     `default` is a text for `parse`. `affects` says which ETags depend on it. Messages do not show
     the value of a secret.
     """
-    metadata = dict(
-        default=default,
-        parse=parse,
-        help=help,
-        affects=affects,
-        variable=variable,
-        is_secret=is_secret,
-    )
+    metadata = {**locals()}  # all arguments, by name
     return field(default=parse(default), metadata=metadata)
 
 
