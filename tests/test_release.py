@@ -9,8 +9,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import zipfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -125,49 +123,23 @@ def test_the_command_checks_the_checkout_and_says_in_one_line_why_it_refuses():
 # The packages.
 
 
-def a_wheel(path, names, hour):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name in names:
-            archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, hour, 0, 0)), f"of {name}")
-
-
-def a_tar(path, names, seconds):
-    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
-        for name in names:
-            info = tarfile.TarInfo(name)
-            info.mtime, info.uname, info.mode, info.size = seconds, f"user{seconds}", 0o600, 3
-            archive.addfile(info, io.BytesIO(b"abc"))
-
-
-def in_wheel(path):
-    with zipfile.ZipFile(path) as archive:
-        assert archive.read("a") == b"of a"
-        return [
-            (info.filename, datetime(*info.date_time, tzinfo=UTC)) for info in archive.infolist()
-        ]
-
-
-def in_tar(path):
-    with tarfile.open(path) as archive:
-        assert archive.extractfile("a").read() == b"abc"
-        return [(info.name, datetime.fromtimestamp(info.mtime, UTC)) for info in archive]
-
-
-@pytest.mark.parametrize(
-    ("make", "name", "content"),
-    [(a_wheel, "x.whl", in_wheel), (a_tar, "x.tar.gz", in_tar), (a_tar, "x.oci.tar", in_tar)],
-)
-def test_archives_of_the_same_files_get_the_same_bytes(tmp_path, make, name, content):
-    found = []
-    for number, names in enumerate([["b", "a", "d/RECORD"], ["a", "d/RECORD", "b"]]):
-        path = tmp_path / name
-        make(path, names, number)
-        release.normalise(path, SECONDS)
+@pytest.mark.parametrize("name", ["x.tar.gz", "x.oci.tar"])
+def test_archives_of_the_same_files_get_the_same_bytes(tmp_path, name):
+    path, found = tmp_path / name, []
+    for number, names in enumerate([["b", "a", "d/c"], ["a", "d/c", "b"]]):
+        with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
+            for member in names:
+                info = tarfile.TarInfo(member)
+                info.mtime, info.uname, info.mode, info.size = number, f"x{number}", 0o600, 3
+                archive.addfile(info, io.BytesIO(b"abc"))
+        release.normalise_tar(path, SECONDS)
         found.append(path.read_bytes())
     assert found[0] == found[1]
-    assert [(name, at.timestamp()) for name, at in content(path)] == [
-        (name, SECONDS) for name in ("a", "b", "d/RECORD")
-    ]
+    with tarfile.open(path) as archive:
+        assert archive.extractfile("a").read() == b"abc"
+        assert [(info.name, info.mtime) for info in archive] == [
+            (name, SECONDS) for name in ("a", "b", "d/c")
+        ]
 
 
 # The data.
