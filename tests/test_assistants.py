@@ -248,24 +248,16 @@ def test_the_next_race_may_be_past_and_then_the_answer_says_so(assistant):
     assert "note" not in ask(assistant, "/current/last")
 
 
-@pytest.mark.parametrize("kind", ["another database", "junk"])
-def test_no_statement_reads_a_file_that_was_refused(database, tmp_path, kind):
+def test_no_statement_reads_a_file_that_was_refused(database, tmp_path):
     assistant = Assistant(str(database))
     count = "SELECT count(*) AS n FROM races"
-    refused = tmp_path / "refused.db"
-    if kind == "junk":
-        refused.write_bytes(b"x" * 100_000)
-    else:
-        with closing(sqlite3.connect(refused)) as db, db:
-            db.execute("CREATE TABLE races (raceId)")
     shutil.copy(database, good := tmp_path / "good.db")
-
+    with closing(sqlite3.connect(refused := tmp_path / "refused.db")) as db, db:
+        db.execute("CREATE TABLE races (raceId)")
     refused.rename(database)
-    for _ in range(2):
-        with pytest.raises(Refused, match="has been replaced since it was read; ask again"):
-            assistant.sql(count)
+    with pytest.raises(Refused, match="has been replaced since it was read; ask again"):
+        assistant.sql(count)
     assert ask(assistant, "/races?limit=0")["MRData"]["total"] == "88"
-
     good.rename(database)
     assert json.loads(assistant.sql(count))["rows"] == [{"n": 88}]
 
