@@ -20,16 +20,6 @@ from racedata.settings import (
 VARIABLES = {variable_of(each): each.name for each in settings_in(Settings)}
 
 
-def test_every_default_is_a_value_its_own_setting_accepts():
-    for variable, name in VARIABLES.items():
-        (default,) = (
-            each.metadata["default"] for each in settings_in(Settings) if each.name == name
-        )
-        assert repr(getattr(Settings.read({variable: default}), name)) == repr(
-            getattr(Settings(), name)
-        )
-
-
 # A container has its own address and file, and nginx.conf knows the base address.
 NOT_OF_CONTAINERS = {
     *("HOST", "PORT", "RACEDATA_DATABASE"),
