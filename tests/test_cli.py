@@ -94,32 +94,26 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
     assert b'"series":"f2"' in answer
 
 
-@pytest.mark.parametrize("option", ["args", "--config=x.py", "--worker-class=gthread"])
-def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option, sample_database):
-    ended = run_racedata("serve", "--database", str(sample_database), "--", option)
-    name = option.strip("-").partition("=")[0].replace("-", "_")
-    said = (
-        f"racedata serve --: error: {name}: not supported by racedata serve; expected other "
-        "gunicorn options"
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr.splitlines()[-1]) == (2, "", said)
+OTHERS = "not supported by racedata serve; expected other gunicorn options"
 
 
 @pytest.mark.parametrize(
-    ("options", "environ", "said"),
+    ("options", "environ", "status", "said"),
     [
-        (["--timeout", "-5"], {"WEB_CONCURRENCY": ""}, "Value must be positive: -5"),
-        (["--chdir", "/none"], {"WEB_CONCURRENCY": "many"}, "can't chdir to '/none'"),
-        ([], {"GUNICORN_CMD_ARGS": "'"}, "No closing quotation"),
+        (["args"], {}, 2, f"racedata serve --: error: args: {OTHERS}"),
+        (["--config=x.py"], {}, 2, f"racedata serve --: error: config: {OTHERS}"),
+        (["--timeout", "-5"], {}, 3, "racedata: option of gunicorn: Value must be positive: -5"),
+        # gunicorn reads these two itself
+        (["--chdir", "/none"], {"WEB_CONCURRENCY": "many"}, 3, "can't chdir to '/none'"),
+        ([], {"GUNICORN_CMD_ARGS": "'"}, 3, "racedata: option of gunicorn: No closing quotation"),
     ],
 )
-def test_a_wrong_option_of_gunicorn_is_one_line_whatever_gunicorn_reads_itself(
-    sample_database, options, environ, said
-):
+def test_a_wrong_option_of_gunicorn_is_named(sample_database, options, environ, status, said):
     words = ["--workers", "1", "--database", str(sample_database), "--", *options]
     ended = run_racedata("serve", *words, **environ)
-    line = f"racedata: option of gunicorn: {said}\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert ended.stderr.endswith(f"{said}\n")
+    assert status == 2 or ended.stderr.count("\n") == 1  # argparse also shows the usage
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ import pytest
 from support.loads import changed
 
 from racedata import open_database
-from racedata.service.addresses import FILTERS
-from racedata.service.request import PARAMETERS
 
 PAGE = ("limit", "offset")
 HOST = {"Host": "127.0.0.1:8000"}
@@ -115,24 +113,6 @@ def test_a_frame_takes_filters_even_of_its_own_name(db):
     assert len(db.frame("results", drivers=None)) == len(db.frame("results"))
 
 
-DISPUTES = (
-    """INSERT INTO discrepancies (kind, key, columnName, year, driverId, state,
-        explanation, doubt)
-    SELECT 'drivers', driverRef, 'dob', year, driverId, state, '', 1
-    FROM drivers, (SELECT 2022 AS year UNION SELECT 2023),
-        (SELECT 'open' AS state UNION SELECT 'resolved')
-    WHERE driverRef IN ('alonso', 'norris')""",
-    "INSERT INTO discrepancy_values SELECT record, 1, 'sample', '' FROM discrepancies",
-)
-
-
-def test_a_frame_takes_the_parameters_of_the_endpoint_beside_its_filters(database):
-    with open_database(changed(database, *DISPUTES)) as db:
-        assert len(db.frame("discrepancies", state=None)) == 8
-        found = db.frame("discrepancies", 2023, drivers="alonso", state="open")
-    assert found[["season", "driverId", "state"]].values.tolist() == [[2023, "alonso", "open"]]
-
-
 PLACES = (
     """INSERT INTO discrepancies (kind, key, columnName, year, value, state, explanation, doubt)
     VALUES ('results', '2023/18/alonso', 'position', 2023, '3', 'open', '', 1)""",
@@ -157,10 +137,6 @@ def test_values_of_many_kinds_are_texts_in_a_frame_even_if_all_are_numbers(datab
 @pytest.mark.parametrize(
     ("endpoint", "given", "said"),
     [
-        ("discrepancies", {"state": 1}, "state is '1'; expected open, explained or resolved"),
-        ("discrepancies", {"since": 1}, "discrepancies does not accept since; expected only state"),
-        ("results", {"state": 1}, "results does not accept state; expected only filters"),
-        ("results", {"provenance": 1}, "results does not accept provenance; expected only filters"),
         ("results", {"season": 2023, "limit": 1}, "'limit' is not a filter"),
         ("results", {"season": 1.5}, "'1.5' is not an endpoint"),
         ("results", {"round": 2023}, "round=2023: expected a season too"),
@@ -173,10 +149,6 @@ def test_values_of_many_kinds_are_texts_in_a_frame_even_if_all_are_numbers(datab
 def test_a_frame_of_what_the_service_refuses_is_a_value_error(db, endpoint, given, said):
     with pytest.raises(ValueError, match=f"^{said}"):
         db.frame(endpoint, **given)
-
-
-def test_no_filter_has_the_name_of_a_parameter():
-    assert not FILTERS.keys() & PARAMETERS.keys()
 
 
 def test_sql_has_rows_as_dicts_and_takes_values(db):
