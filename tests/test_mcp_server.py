@@ -13,9 +13,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import anyio.lowlevel
 import pytest
-from mcp import Client
 from support import SAMPLE
 from support.assistants import (
     asked,
@@ -309,31 +307,6 @@ def test_at_port_80_clients_may_leave_it_out():
     assert security.allowed_origins == ["http://localhost:80", "http://localhost"]
 
 
-def test_no_question_waits_for_the_statements_of_other_clients(sample_database):
-    async def ask_meanwhile(url, process):
-        answers = []
-        async with Client(url) as other, Client(url) as asking, anyio.create_task_group() as group:
-
-            async def count():
-                answers.append(text_of(await other.call_tool("sql", {"select": ENDLESS})))
-
-            for _ in range(RUNNING):
-                group.start_soon(count)
-            with anyio.fail_after(60):
-                while len(statements_of(process)) < RUNNING:
-                    await anyio.lowlevel.checkpoint()
-                answers.append(text_of(await asking.call_tool("coverage", {})))
-            end_statements_of(process)
-        return answers
-
-    with over_http(sample_database, command=patient) as running:
-        first, *others = anyio.run(ask_meanwhile, running.url, running.process)
-    assert json.loads(first)["seasons"]["count"] == 5
-    assert [other.partition(": ")[2] for other in others] == [
-        "the process of the statement has ended; ask again, or start racedata mcp again"
-    ] * RUNNING
-
-
 def statements_of(process):
     """The processes for statements of a server."""
     found = []
@@ -350,7 +323,7 @@ def end_statements_of(process):
             os.kill(statement, signal.SIGKILL)
 
 
-def test_too_many_statements_are_refused_and_the_others_end_with_stdin(sample_database):
+def test_other_questions_do_not_wait_for_statements_of_which_too_many_are_refused(sample_database):
     command = [sys.executable, *patient(sample_database)]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     endless = {"name": "sql", "arguments": {"select": ENDLESS}}
@@ -377,20 +350,15 @@ def test_a_large_request_is_refused(server):
     assert post(server.port, b" " * (1 << 20)) == 413
 
 
-def test_other_names_of_this_machine_may_be_given(sample_database):
-    with over_http(sample_database, "--name", "racedata.lan") as running:
-        named = f"racedata.lan:{running.port}"
-        assert post(running.port, HELLO, Host=named, Origin=f"http://{named}") == 200
-        assert post(running.port, HELLO, Host=f"other.lan:{running.port}") == 421
-
-
-def test_it_says_on_stderr_where_it_listens_and_ends_with_a_signal(sample_database):
+def test_it_says_where_it_listens_has_the_given_names_and_ends_with_a_signal(sample_database):
     port = str(free_port())
-    command = [sys.executable, "-m", "racedata", "mcp", "--http", "--port", port]
-    options = ["--database", sample_database]
-    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+    options = ["mcp", "--http", "--port", port, "--database", str(sample_database)]
+    command = [sys.executable, "-m", "racedata", *options, "--name", "racedata.lan"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         first = process.stderr.readline()
-        taken = run_racedata("mcp", "--http", "--port", port, "--database", str(sample_database))
+        named = f"racedata.lan:{port}"
+        assert post(port, HELLO, Host=named, Origin=f"http://{named}") == 200
+        taken = run_racedata(*options)
         process.terminate()
         assert process.communicate(timeout=20) == (None, "")
     assert (process.returncode, first) == (0, f"racedata mcp: http://127.0.0.1:{port}/mcp\n")
