@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Literal, NamedTuple, Never, Self, TypeVar
 
 from racedata.database import default_path
@@ -91,18 +91,16 @@ def on_or_off(text: str) -> bool:
     return text == "on"
 
 
-def proxies(text: str) -> str:
-    """Checks comma-separated addresses and networks; ratelimit/clients.py parses them."""
+def proxies(text: str) -> tuple[IPv4Network | IPv6Network | None, ...]:
+    """Parses comma-separated addresses and networks. `unix` is None: its peers have no address."""
+    names = [name.strip() for name in text.split(",")] if text else []
     try:
-        for name in text.split(",") if text else ():
-            if name.strip() != "unix":
-                ip_network(name.strip())
+        return tuple(None if name == "unix" else ip_network(name) for name in names)
     except ValueError:
         raise ValueError(
             "IP addresses, networks or the word unix, separated by commas, "
             "such as 127.0.0.1,10.0.0.0/8"
         ) from None
-    return text
 
 
 def rate(name: str) -> Parse:
@@ -231,7 +229,7 @@ class Settings(SharedSettings):
     burst_limit: Rate | None = setting("4/second", rate("burst"), "requests per client in a second, minute, hour or day; or off", "the HTML pages")
     sustained_limit: Rate | None = setting("500/hour", rate("sustained"), "a second limit per client, usually over a longer period", "the HTML pages")
     limit_store: str = setting("local", STORE, "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0")
-    trusted_proxies: str = setting("", proxies, "proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a unix socket, separated by commas")
+    trusted_proxies: Sequence[IPv4Network | IPv6Network | None] = setting("", proxies, "proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a unix socket, separated by commas")
     download: bool = setting("off", on_or_off, "whether clients may download the database, from /racedata.db", "the description")
     contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", "the HTML pages")
     # fmt: on

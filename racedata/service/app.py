@@ -94,7 +94,7 @@ def create_app(
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, RULES)
     parser = RequestParser(settings, grammar)
-    proxies = TrustedProxies.parse(settings.trusted_proxies)
+    proxies = TrustedProxies(settings.trusted_proxies)
     limits = [RateLimits(limit_store, proxies, settings.base_address)] if limit_store else []
     # Requests pass these in order. The parser is behind the limits: what it refuses counts too.
     app = App([OneSlash(settings.base_address), *limits, Cors(), parser])

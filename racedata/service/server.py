@@ -26,7 +26,6 @@ from racedata.service.process_memory import (
     keep_what_exists,
     return_large_blocks,
 )
-from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.reload import ReloadingApp
 from racedata.service.worker import STOP_SIGNALS, Worker
@@ -173,9 +172,7 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "graceful_timeout": 30,
         # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is
         # trusted. gunicorn always trusts a unix socket.
-        "forwarded_allow_ips": ",".join(
-            map(str, TrustedProxies.parse(settings.trusted_proxies).networks)
-        ),
+        "forwarded_allow_ips": ",".join(map(str, filter(None, settings.trusted_proxies))),
         "secure_scheme_headers": {"X-FORWARDED-PROTO": "https"},
         "forwarder_headers": "",  # no header may change the path
         # Not used, and two services of one user would use the same path.
