@@ -188,17 +188,9 @@ def test_one_record_is_never_shortened(assistant, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/2023/18/results",
-        "2023/18/results.json",
-        " http://127.0.0.1:8000/ergast/f1/2023/18/results.json ",
-        "/ergast/f1/2023/18/results?limit=100",
-    ],
-)
-def test_an_address_may_be_written_as_a_url(assistant, address):
-    assert ask(assistant, address)["MRData"] == ask(assistant, "/2023/18/results")["MRData"]
+def test_an_address_may_be_written_as_a_url(assistant):
+    url = " http://127.0.0.1:8000/ergast/f1/2023/18/results.json "
+    assert ask(assistant, url)["MRData"] == ask(assistant, "/2023/18/results")["MRData"]
 
 
 @pytest.mark.parametrize(

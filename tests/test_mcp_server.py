@@ -26,7 +26,7 @@ from support.assistants import (
     talked,
     text_of,
 )
-from support.loads import built, changed, edited, select
+from support.loads import built, changed, edited
 from support.processes import children_of, free_port, own_memory, run_racedata, until
 
 from racedata import __version__
@@ -383,17 +383,3 @@ def test_without_the_package_it_says_how_to_install_it(sample_database):
         "racedata mcp: the package mcp is not installed: "
         f"run {sys.executable} -m pip install 'racedata-f1[mcp]'\n"
     )
-
-
-def test_questions_about_the_whole_history(dump, tmp_path):
-    database = built(dump, tmp_path / "racedata.db")
-    with over_http(database, command=patient) as running:
-        sql = """SELECT driver, count(DISTINCT date) AS wins FROM race_results
-            WHERE isWinner AND circuitRef = 'monza' GROUP BY driverRef ORDER BY wins DESC LIMIT 2"""
-        rows = asked(running.url, "sql", select=sql)["rows"]
-        assert {row["driver"] for row in rows} == {"Michael Schumacher", "Lewis Hamilton"}
-        assert {row["wins"] for row in rows} == {5}
-        sql = """SELECT driver, year FROM race_results JOIN drivers USING (driverRef)
-            WHERE isWinner ORDER BY julianday(date) - julianday(dob) LIMIT 1"""
-        assert only(asked(running.url, "sql", select=sql)) == ["Max Verstappen", 2016]
-    assert select(database, "SELECT count(*) FROM races")[0][0] > 1000
