@@ -207,7 +207,7 @@ def test_a_process_that_cannot_start_is_named(sample_database, monkeypatch, tmp_
 
 
 def test_a_statement_ends_in_time_even_if_the_process_that_asked_is_killed(sample_database):
-    asked = json.dumps([str(sample_database), ENDLESS, 1])
+    asked = json.dumps([str(sample_database), ENDLESS, 3])
     with subprocess.Popen([sys.executable, "-c", RUN], stdin=subprocess.PIPE, text=True) as process:
         process.stdin.write(asked)
         process.stdin.close()
