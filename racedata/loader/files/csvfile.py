@@ -73,9 +73,7 @@ class Field(NamedTuple):
 
     def values_of_many(self) -> Callable[[Sequence[str]], Sequence[Value]]:
         """The function that returns the values of many fields at once."""
-        value_of: Callable[[str], Value] = self.value_of
-        if self.parse.repeats:
-            value_of = Remembered(self.value_of).__getitem__
+        value_of = Remembered(self.value_of).__getitem__
         return lambda texts: list(map(value_of, texts))
 
 

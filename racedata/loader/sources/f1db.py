@@ -33,8 +33,8 @@ from racedata.values import (
     points,
     position_or_reason,
     round_number,
-    row_id,
     short_lap_time,
+    whole_number,
     year,
 )
 
@@ -53,7 +53,7 @@ PARSERS: dict[str, Parser] = {
     "positionText": position_or_reason,
     "sharedCar": one_of(("true", "false")),
     "points": points,
-    "timeMillis": row_id,  # like ids, the values seldom repeat
+    "timeMillis": whole_number,
     "stop": from_one,
     "dateOfBirth": day,
     "latitude": number,

@@ -28,9 +28,9 @@ from racedata.values import (
     points,
     reference,
     round_number,
-    row_id,
     speed,
     time_with_fraction,
+    whole_number,
     year,
 )
 
@@ -55,7 +55,7 @@ PARSERS: dict[str, dict[str, Parser]] = {
     "session": {"timestamp": moment, "has_time_data": flag},
     "sessionentry": {"is_classified": flag, "points": points, "time": clock_duration},
     "lap": {
-        "id": row_id,
+        "id": whole_number,
         "time": clock_lap_time,
         "average_speed": speed,
         "is_entry_fastest_lap": flag,
