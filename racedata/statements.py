@@ -15,8 +15,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, NamedTuple
 
-from racedata.database import SCHEMA, DatabaseError, FileState, file_state, is_missing
-from racedata.hints import BUILD
+from racedata.database import SCHEMA, DatabaseError, FileState, file_state
 
 # The only actions that a statement may need.
 READING = {
@@ -63,8 +62,6 @@ class Statements:
         try:
             self.db = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except sqlite3.Error as error:
-            if is_missing(Path(path)):
-                raise DatabaseError(path, "is missing", BUILD) from None
             raise DatabaseError(path, f"cannot be read ({error})", transient=True) from None
         if file_state(path) != state:
             raise DatabaseError(
