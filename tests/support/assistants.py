@@ -33,10 +33,8 @@ def command(database: Path | str, *options: str) -> list[str]:
 
 def patient(database: Path | str, *options: str) -> list[str]:
     """The command, with so much time for a statement that a busy machine stops none."""
-    code = """from racedata import assistants, cli
-if __name__ == "__main__":
-    assistants.BOUNDS = assistants.BOUNDS._replace(seconds=60)
-    cli.main()"""
+    longer = "assistants.BOUNDS = assistants.BOUNDS._replace(seconds=60)"
+    code = f"from racedata import assistants, cli; {longer}; cli.main()"
     return ["-c", code, *command(database, *options)[2:]]
 
 
