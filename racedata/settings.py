@@ -15,7 +15,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Literal, NamedTuple, Never, Self, TypeVar
 
 from racedata.database import default_path
-from racedata.values import SEASON
+from racedata.values import SEASON, Parser
 
 # The exit status of a process that cannot start. It tells gunicorn that no other worker can start
 # either, so gunicorn stops.
@@ -52,43 +52,25 @@ def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     return parsed
 
 
-def matching(pattern: str, expected: str) -> Parse:
-    """Parses text that matches all of `pattern`; `expected` says so in words."""
-
-    def parse(text: str) -> str:
-        if not re.fullmatch(pattern, text, re.ASCII):
-            raise ValueError(expected)
-        return text
-
-    return parse
-
-
-def whole_number(least: int, most: int) -> Parse:
-    def parse(text: str) -> int:
-        if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise ValueError(f"a whole number from {least} to {most}")
+def whole_number(least: int, most: int) -> Parser:
+    def in_range(text: str) -> int:
+        if not least <= int(text) <= most:
+            raise ValueError
         return int(text)
 
-    return parse
+    return Parser(f"a whole number from {least} to {most}", "[0-9]{1,9}", in_range)
 
 
-def host_name(text: str) -> str:
+def host_name(text: str) -> int | str:
     try:
         return str(ip_address(text))
     except ValueError:
-        name: str = matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
-        return name
+        return HOST(text)
 
 
 def in_url(host: str) -> str:
     """A host as URLs have it: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
-
-
-def on_or_off(text: str) -> bool:
-    if text not in ("on", "off"):
-        raise ValueError("on or off")
-    return text == "on"
 
 
 def proxies(text: str) -> tuple[IPv4Network | IPv6Network | None, ...]:
@@ -118,35 +100,37 @@ def rate(name: str) -> Parse:
     return parse
 
 
-FILE = matching(r"/*[^/].*", "the path of a file")
+HOST = Parser("a host name or an IP address", r"[\w-]+(\.[\w-]+)*")
+ON_OR_OFF = Parser("on or off", "on|off", lambda text: text == "on")
+FILE = Parser("the path of a file", r"/*[^/].*")
 # Addresses that begin with a year or with one of these words are pages.
 START_OF_PAGES = (
     f"{SEASON}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
     "healthz|records|seasons)"
 )
-PATH = matching(
-    rf"(?!/({START_OF_PAGES})(/|$))(/[\w.~-]+)*",
+PATH = Parser(
     "nothing, or a path such as /ergast, without a slash at the end, and in front neither a year "
     "nor the address of a page, such as /drivers",
+    rf"(?!/({START_OF_PAGES})(/|$))(/[\w.~-]+)*",
 )
-NAME = matching(
-    rf"(?!({START_OF_PAGES})$)[\w-]+",
+NAME = Parser(
     "letters, digits, - and _, such as f1, and neither only a year nor the address of a page, "
     "such as drivers",
+    rf"(?!({START_OF_PAGES})$)[\w-]+",
 )
-URL = matching(
-    r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
+URL = Parser(
     "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a trailing "
     "slash",
+    r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
 )
 LICENCES = ("any", "open")
-LICENCE = matching("|".join(LICENCES), "any or open")
-TIMES = matching("total|gap", "total or gap")
-STORE = matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0")
-CONTACT = matching(
-    r"[^\x00-\x1f\x7f]{0,200}", "at most 200 characters in one line: a text, a URL, or mailto:…"
+LICENCE = Parser("any or open", "|".join(LICENCES))
+TIMES = Parser("total or gap", "total|gap")
+STORE = Parser("local, or a URL such as redis://127.0.0.1:6379/0", r"local|(rediss?|unix)://\S+")
+CONTACT = Parser(
+    "at most 200 characters in one line: a text, a URL, or mailto:…", r"[^\x00-\x1f\x7f]{0,200}"
 )
-TOKEN = matching("[!-~]*", "letters, digits and punctuation")
+TOKEN = Parser("letters, digits and punctuation", "[!-~]*")
 
 # What a setting affects.
 Affected = Literal["every answer", "the HTML pages", "the description", "no answer"]
@@ -230,7 +214,7 @@ class Settings(SharedSettings):
     sustained_limit: Rate | None = setting("500/hour", rate("sustained"), "a second limit per client, usually over a longer period", "the HTML pages")
     limit_store: str = setting("local", STORE, "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0")
     trusted_proxies: Sequence[IPv4Network | IPv6Network | None] = setting("", proxies, "proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a unix socket, separated by commas")
-    download: bool = setting("off", on_or_off, "whether clients may download the database, from /racedata.db", "the description")
+    download: bool = setting("off", ON_OR_OFF, "whether clients may download the database, from /racedata.db", "the description")
     contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", "the HTML pages")
     # fmt: on
 

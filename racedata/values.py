@@ -14,22 +14,24 @@ Value = int | str | None
 
 
 class Parser:
-    """A function from a text to the value that is stored. Raises ValueError for a wrong text."""
+    """A function from a text to its value. For a wrong text, raises a ValueError that says what is
+    expected.
+    """
 
     def __init__(
-        self,
-        expected: str,
-        pattern: str,
-        convert: Callable[[str], int | str] = str,
+        self, expected: str, pattern: str, convert: Callable[[str], int | str] = str
     ) -> None:
         self.expected = expected  # for messages: `expected …`
-        self.pattern, self.fullmatch = pattern, re.compile(pattern).fullmatch
+        self.pattern, self.fullmatch = pattern, re.compile(pattern, re.ASCII).fullmatch
         self.convert = convert  # turns a text that matches into the value; may raise ValueError too
 
     def __call__(self, text: str) -> int | str:
-        if not self.fullmatch(text):
-            raise ValueError
-        return self.convert(text)
+        try:
+            if self.fullmatch(text):
+                return self.convert(text)
+        except ValueError:
+            pass
+        raise ValueError(self.expected)
 
 
 def without_last_zeros(text: str) -> str:

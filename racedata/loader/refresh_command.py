@@ -49,13 +49,6 @@ def listed_at(database: str) -> list[str]:
     return [address for address in addresses if address != SAMPLE_NAME]
 
 
-def season(text: str) -> int:
-    """The value of `--season`. Raises a ValueError that says what was expected."""
-    if not values.year.fullmatch(text):
-        raise ValueError(values.year.expected)
-    return int(text)
-
-
 def main(arguments: Sequence[str]) -> None:
     parsed = parse(arguments)
     settings = settings_of(parsed)
@@ -112,7 +105,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--season",
-        type=argument(season),
+        type=argument(values.year),
         metavar="YEAR",
         help="fetch only this season, with all details",
     )

@@ -64,7 +64,7 @@ def health_line(arguments: Sequence[str]) -> str:
 
 
 def days(text: str) -> timedelta:
-    return timedelta(whole_number(1, 999)(text))
+    return timedelta(int(whole_number(1, 999)(text)))
 
 
 def described(health: Any) -> str:

@@ -30,7 +30,8 @@ from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.process_memory import collect_seldom, keep_what_exists
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
-from racedata.settings import SettingError, Settings, argument, matching
+from racedata.settings import SettingError, Settings, argument
+from racedata.values import Parser
 
 LIMIT = 2000  # records; a longer list has no file
 # Of each driver, constructor and circuit: the list with this one, and another.
@@ -274,7 +275,7 @@ def report(arguments: Sequence[str]) -> str:
     )
     parser.add_argument(
         "folder",
-        type=argument(matching(".+", "the path of a folder")),
+        type=argument(Parser("the path of a folder", ".+")),
         metavar="FOLDER",
         help="a new or empty folder, or an earlier copy",
     )
