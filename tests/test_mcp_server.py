@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -248,6 +249,14 @@ def test_a_client_that_means_harm_gets_one_line_and_the_server_goes_on(server, s
             assert text.startswith(said) and "\n" not in text
             until(lambda running=running: goes_on(running.url))
             assert own_memory(running.process) - before < 20
+
+
+def test_a_question_from_before_a_signal_is_answered(sample_database):
+    with over_http(sample_database) as running, ThreadPoolExecutor() as pool:
+        answer = pool.submit(refusal, running.url, "sql", select=ENDLESS)
+        until(lambda: statements_of(running.process))
+        os.kill(running.process, signal.SIGTERM)
+        assert answer.result() == STOPPED
 
 
 def post(port, body=b"{}", **headers):
