@@ -6,7 +6,6 @@ import configparser
 import json
 import os
 import re
-import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import jsonschema_rs
 import pytest
 import yaml
 from support import EXPECTED, ROOT, SAMPLE
-from support.processes import OFF, free_port, listens, until
+from support.processes import OFF, free_port, started, until
 
 FOLDER, LISTING = ROOT / "deploy" / "home-assistant", ROOT / "deploy" / "listing"
 CONFIG = yaml.safe_load((FOLDER / "config.yaml").read_text())
@@ -78,7 +77,7 @@ def test_the_image_is_made_of_files_that_exist():
 
 
 @contextmanager
-def started(folder, **options):
+def served(folder, **options):
     """The answer of /healthz once the service that the script has started says that it is loaded;
     and the file of options.
     """
@@ -86,21 +85,15 @@ def started(folder, **options):
     file.write_text(json.dumps(CONFIG["options"] | options))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environ = {**os.environ, **OFF, "PATH": path, "PORT": str(port), "WEB_CONCURRENCY": "1"}
-    process = subprocess.Popen(
-        [sys.executable, FOLDER / "run.py", file], cwd=folder, env=environ, start_new_session=True
-    )
+    command = [sys.executable, FOLDER / "run.py", file]
 
     def health():
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as answer:
             return json.load(answer)
 
-    try:
-        until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
+    with started(command, ("127.0.0.1", port), cwd=folder, env=environ):
         until(lambda: "sample" not in health())
         yield health()
-    finally:
-        process.terminate()
-        process.wait(timeout=40)
 
 
 @pytest.mark.parametrize("follow", [True, False])
@@ -111,7 +104,7 @@ def started(folder, **options):
 def test_the_script_starts_a_service_with_these_options(tmp_path, source, follow, licence, name):
     copy = tmp_path / "source"
     copy.symlink_to(source)
-    with started(tmp_path, sources=str(copy), follow=follow, licence=licence) as health:
+    with served(tmp_path, sources=str(copy), follow=follow, licence=licence) as health:
         assert [each["name"] for each in health["sources"]] == [name]
         assert ("CC BY 4.0" in health["licence"]) == (licence == "open")
     database = "open" if licence == "open" else "racedata"

@@ -193,8 +193,8 @@ def test_slow_downloads_take_no_space_on_the_disk_of_nginx(front, large, tmp_pat
         workers = children_of(int((tmp_path / "nginx.pid").read_text()))
         opened = [name for worker in workers for name in open_files(worker)]
         # nginx deletes its temporary files while they are still open
-        assert [name for name in opened if name.startswith(f"{tmp_path}/proxy")] == []
-        assert not any(path.is_file() for path in (tmp_path / "proxy").rglob("*"))
+        assert [name for name in opened if name.startswith(f"{tmp_path}/nginx-proxy")] == []
+        assert [path for path in (tmp_path / "nginx-proxy").rglob("*") if path.is_file()] == []
         assert opened.count(str(large)) == (24 if front == "nginx" else 0)
 
 
@@ -221,7 +221,7 @@ def test_nginx_hands_out_the_files_in_its_folder_and_nothing_else(handed_out, la
     response, body = get(handed_out, path="/ergast.zip")
     assert (response.status, body) == (200, b"PK")
     assert response.headers["Content-Type"] == "application/zip"
-    for path in ("/notes.txt", "/racedata.sources.db", "/../site.conf", "/none.db", "/a/none.db"):
+    for path in ("/notes.txt", "/racedata.sources.db", "/../nginx.conf", "/none.db", "/a/none.db"):
         assert get(handed_out, path=path)[0].status in (400, 404)
     for method in ("OPTIONS", "POST"):
         assert get(handed_out, method)[0].status == 405

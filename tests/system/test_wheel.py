@@ -3,7 +3,6 @@ checkout.
 """
 
 import email
-import fcntl
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 import pytest
 from support import ROOT, SAMPLE
 from support.loads import rows_of, without
-from support.processes import free_port, listens, until
+from support.processes import free_port, started, until
 
 from racedata import __version__
 
@@ -46,34 +45,23 @@ def run(*command, folder, **environ):
     ).stdout
 
 
-def environment(folder, wheel):
-    """Makes a virtual environment in which the wheel is installed."""
-    run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder.parent)
-    options = ["--python", folder / "bin" / "python", "--disable-pip-version-check", "--quiet"]
-    run(sys.executable, "-m", "pip", *options, "install", wheel, folder=folder, **SETTINGS)
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dist(tmp_path_factory):
     """A folder with the wheel, the source distribution, and an environment `venv` that has the
     wheel.
     """
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    folder /= "dist"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:  # tests that run in parallel build it once
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "venv").exists():
-            run("make", "-C", ROOT, "dist", f"PYTHON={sys.executable}", folder=folder, **SETTINGS)
-            for path in (ROOT / "dist").iterdir():
-                shutil.copy(path, folder)
-            environment(folder / "venv", *folder.glob("*.whl"))
+    folder = tmp_path_factory.mktemp("dist")
+    run("make", "-C", ROOT, "dist", f"PYTHON={sys.executable}", folder=folder, **SETTINGS)
+    for path in (ROOT / "dist").iterdir():
+        shutil.copy(path, folder)
+    (wheel,) = folder.glob("*.whl")
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
+    options = ["--python", folder / "venv/bin/python", "--disable-pip-version-check", "--quiet"]
+    run(sys.executable, "-m", "pip", *options, "install", wheel, folder=folder, **SETTINGS)
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def wheel(dist):
     (path,) = dist.glob("*.whl")
     return path
@@ -134,13 +122,9 @@ def serving(command, folder, *options, **environ):
     port = free_port()
     arguments = f"serve --port {port} --workers 1 --burst-limit off".split()
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), **environ}
-    process = subprocess.Popen([command, *arguments, *options], cwd=folder, env=environ)
-    try:
-        until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
+    command = [command, *arguments, *options]
+    with started(command, ("127.0.0.1", port), cwd=folder, env=environ):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(timeout=40)
 
 
 def total(address):
