@@ -28,6 +28,11 @@ Site = tuple[str, int]  # host and port
 Address = Site | str  # or the path of a unix socket
 
 
+def serve_with(code: str) -> list[str]:
+    """`racedata serve`, after code that changes something in that process."""
+    return [sys.executable, "-c", f"{code}\nfrom racedata import cli\ncli.main()", "serve"]
+
+
 @contextmanager
 def following(database: Path, *arguments: str, **environ: str) -> Iterator["subprocess.Popen[str]"]:
     """`racedata refresh --follow` as a process of its own, until the end of the block."""

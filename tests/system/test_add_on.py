@@ -11,7 +11,6 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
-import jsonschema_rs
 import pytest
 import yaml
 from support import EXPECTED, ROOT, SAMPLE
@@ -20,43 +19,16 @@ from support.processes import OFF, free_port, started, until
 FOLDER, LISTING = ROOT / "deploy" / "home-assistant", ROOT / "deploy" / "listing"
 CONFIG = yaml.safe_load((FOLDER / "config.yaml").read_text())
 
-# From developers.home-assistant.io, "Add-on configuration": the required keys, those that this
-# add-on uses, and the words for the types of options. SCHEMA_APP_CONFIG and AppOptions of the
-# Supervisor (supervisor/apps, commit 090ef31ec) accept this configuration and its options too.
-TYPE = r"(str|bool|int|float|email|url|password|port|list\([^)]+\)|match\(.+\))\??"
-ARCHITECTURES = ["aarch64", "amd64"]
-URL = r"^http://\[HOST\]:\[PORT:8000\]/"
-SCHEMA = {
-    "type": "object",
-    "required": ["name", "version", "slug", "description", "arch"],
-    "additionalProperties": False,
-    "properties": {
-        "name": {"type": "string"},
-        "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
-        "slug": {"type": "string", "pattern": "^[-_.A-Za-z0-9]+$"},
-        "description": {"type": "string"},
-        "arch": {"type": "array", "minItems": 1, "items": {"enum": ARCHITECTURES}},
-        "startup": {"enum": ["initialize", "system", "services", "application", "once"]},
-        "boot": {"enum": ["auto", "manual", "manual_only"]},
-        "ports": {
-            "type": "object",
-            "patternProperties": {r"^\d+/(tcp|udp)$": {"type": ["integer", "null"]}},
-            "additionalProperties": False,
-        },
-        "ports_description": {"type": "object", "additionalProperties": {"type": "string"}},
-        "webui": {"type": "string", "pattern": URL},
-        "watchdog": {"type": "string", "pattern": URL},
-        "map": {"type": "array", "items": {"pattern": "^(share|media|ssl|backup)(:r[ow])?$"}},
-        "options": {"type": "object"},
-        "schema": {"type": "object", "additionalProperties": {"pattern": f"^{TYPE}$"}},
-    },
-}
+# From developers.home-assistant.io, "Add-on configuration".
+REQUIRED = {"name", "version", "slug", "description", "arch"}
 
 
-def test_the_configuration_has_the_keys_and_types_of_an_add_on():
-    jsonschema_rs.Draft202012Validator(SCHEMA).validate(CONFIG)
+def test_the_configuration_has_the_required_keys_and_describes_its_port():
+    assert {*CONFIG} >= REQUIRED
     assert {*CONFIG["ports_description"]} == {*CONFIG["ports"]} == {"8000/tcp"}
-    assert sorted(CONFIG["arch"]) == ARCHITECTURES
+    assert sorted(CONFIG["arch"]) == ["aarch64", "amd64"]
+    for name in ("webui", "watchdog"):
+        assert CONFIG[name].startswith("http://[HOST]:[PORT:8000]/")
 
 
 def test_each_option_has_a_type_and_a_description_and_a_default_that_fits():
