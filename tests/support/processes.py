@@ -344,16 +344,16 @@ def nginx_with_copy(folder: Path, copy: Path) -> Iterator[Site]:
 
 @contextmanager
 def site_with_nginx(
-    database: Path, folder: Path, **settings: str
+    database: Path, folder: Path, *changes: tuple[str, str], **settings: str
 ) -> Iterator[tuple[Site, Gunicorn]]:
-    """The service behind nginx with deploy/nginx.conf.
+    """The service behind nginx with deploy/nginx.conf, in which these texts are replaced.
 
     The folder has its logs: `log`, `access.log`, `nginx.log`.
     """
     settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **settings}
     with (
         service(database, folder / "log", nginx_sockets(folder), **settings) as running,
-        nginx(folder) as site,
+        nginx(folder, *changes) as site,
     ):
         yield site, running
 
