@@ -19,7 +19,7 @@ from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
 from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, source_at
 from racedata.model import KINDS
-from racedata.service.addresses import ENDINGS, FILTERS, JSON
+from racedata.service.addresses import FILTERS
 from racedata.service.endpoints import ENDPOINTS as SERVED
 from racedata.service.health import report
 from racedata.service.openapi import PARAMETERS
@@ -31,7 +31,6 @@ from racedata.service.snapshot import Snapshot
 from racedata.settings import LoaderSettings, Settings, option, settings_in, variable_of
 from racedata.statement_process import MAX_HEAP
 
-VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
 PAGES = ["analysts", "assistants", "clients", "data", "interface", "run", "settings", "static"]
@@ -90,30 +89,21 @@ def test_the_table_of_endpoints_has_a_row_for_every_route(sample):
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(sample, endpoint):
-    addresses = {
-        name: f"{BASE}/2023/18/{name}/{value}/{endpoint}" for name, value in VALUES.items()
-    }
-    taken = {
-        name
-        for name, address in addresses.items()
-        if sample.get(address, status=[200, 400]).status_int == 200
-    }
-    assert listed(endpoint) == {"season", "round", *taken}
+def test_an_endpoint_takes_what_its_row_says_and_refuses_the_rest(sample, endpoint):
+    def is_taken(path):
+        return sample.get(f"{BASE}/{path}", status=[200, 400]).status_int == 200
 
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(sample, endpoint):
-    status = sample.get(f"{BASE}/2023/{endpoint}", status=[200, 400]).status_int
-    assert (ENDPOINTS[endpoint][3] == "required") == (status == 400)
-
-
-@pytest.mark.parametrize("endpoint", [name for name in ENDPOINTS if "circuits" in listed(name)])
-def test_a_place_in_a_championship_refuses_a_circuit_and_other_filters_do_not(sample, endpoint):
-    for name in listed(endpoint) - {"season", "round"}:
-        address = f"{BASE}/2023/18/{name}/{VALUES[name]}/circuits/americas/{endpoint}"
-        status = sample.get(address, status=[200, 400]).status_int
-        assert (status == 400) == (f"`{name}`¹" in ENDPOINTS[endpoint][-1])
+    with_value = {name: f"{name}/{value}" for name, value in VALUES.items()}
+    taken = {name for name, each in with_value.items() if is_taken(f"2023/18/{each}/{endpoint}")}
+    filters = listed(endpoint)
+    assert filters == {"season", "round", *taken}
+    needs_race = ENDPOINTS[endpoint][3] == "required"
+    assert needs_race != is_taken(f"2023/{endpoint}")
+    for name in taken if "circuits" in filters else ():
+        # a place in a championship, which is marked, refuses a circuit
+        is_place = f"`{name}`¹" in ENDPOINTS[endpoint][-1]
+        path = f"2023/18/{with_value[name]}/circuits/americas/{endpoint}"
+        assert is_place != is_taken(path), name
 
 
 def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
@@ -134,11 +124,6 @@ def test_the_table_of_parameters_has_each_with_the_endpoints_that_accept_it():
         name: {each.name for each in SERVED if name in each.rules.parameters}
         for name in OWN_PARAMETERS
     }
-
-
-def test_the_difference_in_formats_names_every_ending():
-    (row,) = [row for row in table("No.")[1:] if row[0] == "D2"]
-    assert {*ENDINGS} - {JSON} <= {*in_code(row[2])}
 
 
 def test_the_table_of_addresses_has_every_field_of_healthz(several_sources):
@@ -212,30 +197,15 @@ def test_a_shortened_answer_is_part_of_the_real_one(sample, document):
     assert is_part(json.loads(shown), answer)
 
 
-def compared():
-    """What the table of the README says of racedata, by the first cell of a row."""
-    return {row[0]: row[1] for row in table("| racedata", README)[1:]}
-
-
-def test_the_comparison_says_what_the_service_answers():
-    cells = compared()
+def test_the_comparison_says_what_the_service_answers_and_the_recommended_sources_have():
+    cells = {row[0]: row[1] for row in table("| racedata", README)[1:]}
     assert cells["Records per request"] == f"up to {Settings().max_limit:,}"
     assert in_code(cells["Calendars and tables"]) == [".ics", ".csv"]
-    assert {*in_code(cells["Calendars and tables"])} < {*ENDINGS}
-
-
-def test_the_comparison_has_the_first_season_of_the_recommended_sources():
-    cells = compared()
-    for label, head in {
-        "First season with results": "results, standings",
-        "First season with qualifying": "qualifying",
-        "First season with lap times": "lap timings",
-        "First season with pit stops": "pit stops",
-        "First season with practice": "practice",
-    }.items():
-        column = HEADS_OF_SOURCES.index(head)
-        rows = [SOURCE_ROWS[name] for name in ("tracinginsights", "f1db")]
-        assert cells[label] == min(row[column] for row in rows if row[column].isdigit())
+    heads = {"results": "results, standings", "lap times": "lap timings"}
+    for label in ("results", "qualifying", "lap times", "pit stops", "practice"):
+        column = HEADS_OF_SOURCES.index(heads.get(label, label))
+        years = [SOURCE_ROWS[name][column] for name in ("tracinginsights", "f1db")]
+        assert cells[f"First season with {label}"] == min(filter(str.isdigit, years))
 
 
 COMMAND = re.compile(r"^ +(?:sudo (?:--\S+ )?)?(?:\.venv/bin/)?racedata (\w+)([^#\n]*)", re.M)
@@ -272,13 +242,10 @@ def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(do
             assert re.search(rf"\b{name}\b" if has_value else rf"^{name}:", makefile, re.M), word
 
 
-def test_the_table_of_folders_has_every_folder_with_code():
+def test_the_tables_for_contributors_have_every_folder_with_code_and_module_of_the_loader():
     documented = {name for row in table("Folder", CONTRIBUTING)[1:] for name in in_code(row[0])}
     folders = {path.parent.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py")}
     assert documented == {f"{folder}/" for folder in folders} | {"scripts/", "tests/"}
-
-
-def test_the_table_of_the_loaders_steps_has_each_of_its_modules_once():
     rows = table("Step of the loader", CONTRIBUTING)[1:]
     documented = [name for row in rows for name in in_code(row[1]) if name.endswith(".py")]
     modules = {path.name for path in (PACKAGE / "loader").glob("*.py")} - {"__init__.py"}
@@ -288,15 +255,9 @@ def test_the_table_of_the_loaders_steps_has_each_of_its_modules_once():
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_file_that_a_document_names_exists(document):
     text = DOCUMENTS[document]
-    named = {
-        name
-        for name in re.findall(r"`((?:racedata|scripts|data|docs|tests|deploy)/[\w./-]+)`", text)
-    }
-    linked = {
-        (ROOT / document).parent / name
-        for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)
-    }
-    paths = linked | {
+    named = re.findall(r"`((?:racedata|scripts|data|docs|tests|deploy)/[\w./-]+)`", text)
+    linked = re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)
+    paths = {(ROOT / document).parent / name for name in linked} | {
         (PACKAGE.parent if name.startswith("racedata/") else ROOT) / name for name in named
     }
     made = {ROOT / "data/racedata.db", PACKAGE / "racedata.db", ROOT / "deploy/.env"}
@@ -338,40 +299,34 @@ def test_the_table_of_sources_says_which_kinds_of_records_a_refresh_gets_from_ea
         assert described == {kind for kind in source.kinds if "standings" not in kind}
 
 
-def test_the_page_for_analysts_says_what_a_row_of_every_table_is():
-    described = {name for row in table("Table", ANALYSTS)[1:] for name in in_code(row[0])}
-    schema = (PACKAGE / "schema.sql").read_text(encoding="utf-8")
-    assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
-
-
-def test_the_page_for_analysts_names_every_view_once():
+def test_the_page_for_analysts_says_what_a_row_of_every_table_is_and_names_every_view_once():
     _, *rows = table("Table", ANALYSTS)
-    assert [name for row in rows for name in in_code(row[1])] == VIEW.findall(SCHEMA)
+    described = {name for row in rows for name in in_code(row[0])}
+    assert described == {*re.findall(r"^CREATE TABLE (\w+)", SCHEMA, re.M)}
+    views = re.findall(r"^CREATE VIEW (\w+)", SCHEMA, re.M)
+    assert [name for row in rows for name in in_code(row[1])] == views
+
+
+def anchors(text):
+    """The anchors of the headings of a document, in their order."""
+    headings = re.findall(r"^#+ (.*)", text, re.M)
+    return [re.sub(r"[^\w -]", "", line).lower().replace(" ", "-") for line in headings]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_heading_that_a_document_links_to_exists(document):
     for name, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", DOCUMENTS[document]):
-        text = ((ROOT / document).parent / name if name else ROOT / document).read_text(
-            encoding="utf-8"
-        )
-        headings = [
-            re.sub(r"[^\w -]", "", line).strip().lower()
-            for line in text.splitlines()
-            if line[:1] == "#"
-        ]
-        assert anchor in [heading.replace(" ", "-") for heading in headings]
+        path = (ROOT / document).parent / name if name else ROOT / document
+        assert anchor in anchors(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
     "document", ["CONTRIBUTING.md", *(f"docs/{page}.md" for page in PAGES if page != "settings")]
 )
 def test_the_contents_of_a_document_name_every_heading_of_the_second_level(document):
-    before, *sections = re.split("^## ", DOCUMENTS[document], flags=re.M)
+    before, *sections = re.split("^(?=## )", DOCUMENTS[document], flags=re.M)
     contents = re.findall(r"\]\(#([\w-]+)\)", before)
-    headings = [section.partition("\n")[0].lower() for section in sections]
-    anchors = [re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in headings]
-    assert {*anchors} - {*contents} <= {"where-to-go-next"}
+    assert {anchors(section)[0] for section in sections} - {*contents} <= {"where-to-go-next"}
 
 
 def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_start_it():

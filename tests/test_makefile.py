@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 from packaging.requirements import Requirement
 from support import ROOT, SAMPLE
-from support.processes import free_port, listens, until
+from support.processes import free_port, started, until
 
 from racedata import __version__
 
@@ -68,15 +68,9 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project):
     ("arguments", "line"),
     [
         (["load-data", f"SOURCE={WORD}.zip f1db"], f"/{WORD}.zip: not found; "),
-        (
-            ["load-data", f"SOURCE={NAME}", f"CORRECTIONS={NAME}.csv"],
-            f"racedata load: {NAME}.csv: ",
-        ),
+        (["load-data", f"SOURCE={NAME}", f"CORRECTIONS={NAME}.csv"], f" load: {NAME}.csv: "),
         (["serve", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
-        (
-            ["serve", "WEB_CONCURRENCY=many"],
-            "racedata: WEB_CONCURRENCY='many': expected a whole number ",
-        ),
+        (["serve", "WEB_CONCURRENCY=many"], "racedata: WEB_CONCURRENCY='many': expected a whole "),
     ],
 )
 def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(project, arguments, line):
@@ -91,10 +85,8 @@ def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(project, a
 def test_the_lock_and_the_image_have_this_version_and_its_licences():
     lock = (ROOT / "deploy" / "requirements.lock").read_text()
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)", lock, re.M))
-    metadata, build = (
-        configparser.ConfigParser(),
-        tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"],
-    )
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    metadata = configparser.ConfigParser()
     metadata.read(ROOT / "setup.cfg")
     installed = (
         metadata["options"]["install_requires"] + metadata["options.extras_require"]["redis"]
@@ -110,40 +102,22 @@ def test_the_lock_and_the_image_have_this_version_and_its_licences():
 
 
 def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project):
-    port = free_port()
-    environ = {
-        "PATH": os.environ["PATH"],
-        "PORT": str(port),
-        "RACEDATA_BASE_PATH": "/api",
-        "WEB_CONCURRENCY": "1",
-    }
+    site = ("127.0.0.1", free_port())
+    environ = {"PATH": os.environ["PATH"], "PORT": str(site[1]), "WEB_CONCURRENCY": "1"}
+    environ["RACEDATA_BASE_PATH"] = "/api"
 
     def serve():
-        """The output of `make serve`, read until the two example requests that it prints have been
-        made.
-        """
-        with subprocess.Popen(
-            make("serve"),
-            cwd=project,
-            env=environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            try:
-                until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
-                assert process.stdout
-                lines = []
-                for line in process.stdout:
-                    lines.append(line)
-                    if "Try: curl" in line:
-                        with urllib.request.urlopen(line.split("'")[1]) as answer:
-                            assert b'"Races":[{' in answer.read()
-                        break
-            finally:
-                process.terminate()
-                process.communicate(timeout=40)
-        return "".join(lines)
+        """What `make serve` prints until it answers the example request in that."""
+        output = project / "output"
+        with (
+            output.open("w") as out,
+            started(make("serve"), site, cwd=project, env=environ, stdout=out, stderr=out),
+        ):
+            until(lambda: "Try: curl" in output.read_text())
+            said = output.read_text()
+            with urllib.request.urlopen(said.partition("Try: curl")[2].split("'")[1]) as answer:
+                assert b'"Races":[{' in answer.read()
+        return said
 
     first = serve()
     assert "building one from the sample" in first
