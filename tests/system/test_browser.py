@@ -13,11 +13,11 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.expected_conditions import url_contains, url_to_be
+from selenium.webdriver.support.expected_conditions import url_to_be
 from selenium.webdriver.support.ui import WebDriverWait
 from support import ROOT
 from support.apis import served
-from support.processes import OFF, nginx_with_copy, run_racedata, service
+from support.processes import OFF, service
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +193,9 @@ def test_long_tables_are_folded_on_a_phone_until_a_link_leads_to_them(browser, s
     browser.get("about:blank")
     browser.get(site + "2023/18#fastest")
     assert browser.find_element(By.CSS_SELECTOR, "#fastest + .fold table").is_displayed()
+    browser.get(site + "records#drivers-oldest-winners")
+    assert browser.find_element(By.ID, "drivers-oldest-winners").get_attribute("open")
+    assert not browser.find_element(By.ID, "drivers-youngest-winners").get_attribute("open")
     with opened(browser, site + "2023/18", zone=""):
         assert shown() == [True] * 5
 
@@ -365,20 +368,6 @@ def test_a_keyboard_skips_to_the_content_follows_links_and_unfolds_the_champions
     wait_for(browser, lambda _: browser.execute_script(top, stops) < 800)
 
 
-def test_on_a_phone_a_link_to_a_list_of_records_opens_it(browser, site):
-    emulate(browser, 390)
-
-    def opened():
-        lists = browser.find_elements(By.CSS_SELECTOR, "#drivers ~ .tiles details[open]")
-        return [each.get_attribute("id") for each in lists]
-
-    browser.get(site + "records")
-    assert opened()[0] == "drivers-most-wins" and "drivers-oldest-winners" not in opened()
-    browser.get("about:blank")
-    browser.get(site + "records#drivers-oldest-winners")
-    assert "drivers-oldest-winners" in opened() and "drivers-youngest-winners" not in opened()
-
-
 def test_the_browser_may_load_the_icon_and_the_manifest(browser, site):
     messages(browser)
     for address in ("manifest.webmanifest", "icon.svg", ""):
@@ -443,22 +432,6 @@ def test_a_driver_is_found_with_the_keyboard_alone_and_without_scripts(browser, 
         browser.switch_to.active_element.send_keys(Keys.ENTER)
         wait_for(browser, url_to_be(site + "drivers/perez"))
         assert browser.find_element(By.TAG_NAME, "h1").text == "Sergio Pérez"
-
-
-def test_the_field_of_a_static_copy_leads_to_all_names(browser, sample_database, tmp_path):
-    copy = tmp_path / "copy"
-    assert run_racedata("export", "site", copy, "--database", sample_database).returncode == 0
-    emulate(browser, 390)
-    with nginx_with_copy(tmp_path, copy) as (host, port):
-        browser.get(f"http://{host}:{port}/")
-        browser.find_element(By.NAME, "q").send_keys("alonso", Keys.ENTER)
-        wait_for(browser, url_contains("/find?q=alonso"))
-        assert "cannot search" in browser.find_element(By.TAG_NAME, "main").text
-        browser.find_element(By.CSS_SELECTOR, "main").find_element(By.LINK_TEXT, "drivers").click()
-        wait_for(browser, url_contains("/drivers"))
-        browser.find_element(By.LINK_TEXT, "F. Alonso").click()
-        wait_for(browser, url_contains("/alonso"))
-        assert browser.find_element(By.TAG_NAME, "h1").text == "Fernando Alonso"
 
 
 def test_the_outline_of_a_circuit_and_the_colour_of_a_team_are_drawn(browser, site):

@@ -240,26 +240,6 @@ def test_ergast_py_reads_the_same_as_from_the_oracle(
         assert read_with_ergast_py(method, filters)[0] == whole
 
 
-def test_fastf1_makes_the_schedule_of_a_season_and_fetches_results(
-    fastf1_at, live_and_copy, oracle
-):
-    found = []
-    for url in (oracle.url, live_and_copy[0]):
-        fastf1_at(url)
-        schedules = [
-            fastf1.get_event_schedule(1957),
-            fastf1.get_event_schedule(2023, backend="ergast"),
-        ]
-        results = [
-            fastf1.ergast.fetch_results(2023, 18, session)
-            for session in ("Race", "Qualifying", "Sprint")
-        ]
-        found.append([[schedule.to_csv() for schedule in schedules], results])
-        assert [len(schedule) for schedule in schedules] == [8, 22]
-        assert [len(each) for each in results] == [20] * 3
-    assert found[0] == found[1]
-
-
 def test_a_refused_request_is_reported(fastf1_at, ergast_py_at, live_and_copy):
     fastf1_at(live_and_copy[0])
     with pytest.raises(ErgastInvalidRequestError, match="Bad Request"):
