@@ -95,8 +95,14 @@ def output(*command, **options):
 # For each program: what runs SQL, the sign around a name, and what loads a file into a table.
 
 
+def needs(program, package):
+    if not shutil.which(program):
+        pytest.skip(f"apt install {package}")
+
+
 @contextmanager
 def sqlite(folder):
+    needs("sqlite3", "sqlite3")
     # It would say that a row has more or fewer fields than the table, or twice the same key. To it,
     # \N is a text.
     command = ["sqlite3", "-bail", "-separator", "\t", folder / "x.db"]
@@ -122,8 +128,7 @@ def duck(folder):
 
 @contextmanager
 def mariadb(folder):
-    if not shutil.which("mariadbd"):
-        pytest.skip("needs MariaDB: apt install mariadb-server")
+    needs("mariadbd", "mariadb-server")
     data, socket = f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}"
     own = ("--no-defaults", "--user=root")
     client = ["mariadb", *own, socket, "-N", "-B", "--default-character-set=utf8mb4"]
@@ -149,13 +154,12 @@ def mariadb(folder):
 
 @contextmanager
 def postgresql(folder):
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
-        pytest.skip("needs PostgreSQL: apt install postgresql")
+    needs("pg_ctlcluster", "postgresql")  # the others are not in the PATH
+    *_, initdb = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     shutil.chown(folder, "postgres")  # its programs refuse to run as root
 
     def program(name, *arguments, **options):
-        command = ["runuser", "-u", "postgres", "--", found[-1].with_name(name), *arguments]
+        command = ["runuser", "-u", "postgres", "--", initdb.with_name(name), *arguments]
         return output(*command, cwd="/", **options)
 
     data = ("-D", folder / "data")
