@@ -22,7 +22,7 @@ PARALLEL = -n 3 --dist worksteal
 # Without this mode, a folder named racedata, such as the checkout, hides the package if Python starts next to it.
 EDITABLE := --config-settings editable_mode=compat --editable
 
-.PHONY: help install load-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release release-check audit clean
+.PHONY: help install load-data serve python test test-system test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -55,12 +55,9 @@ python:
 test: .venv/installed-test  ## run the tests that need only Python, without the long ones
 	@.venv/bin/pytest $(PARALLEL) -m "not long"
 
-test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer tests with real traffic
+test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer tests with real traffic; also MariaDB, PostgreSQL if installed; f1dataR if F1DATAR is set
 	@.venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
 		--ignore tests/system/test_image.py tests/system
-
-test-real: .venv/installed-test .venv/installed-real  ## run the tests with other people's programs: Datasette, DuckDB; MariaDB, PostgreSQL if installed; f1dataR if F1DATAR is set
-	@.venv/bin/pytest tests/real
 
 # A copy of the checkout without the package, so that the tests import the wheel. test_makefile.py and test_release.py are
 # about the checkout itself.
@@ -141,7 +138,7 @@ build/lock/bin/uv: | python
 COMPILE = build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
 	--custom-compile-command "make lock" setup.cfg
 LOCK = $(COMPILE) --extra redis --generate-hashes build/lock/build.in --output-file
-LOCK_TESTS = $(COMPILE) --extra test --extra system --extra real --extra image --extra release --output-file
+LOCK_TESTS = $(COMPILE) --extra test --extra system --extra image --extra release --output-file
 
 build/lock/build.in: pyproject.toml build/lock/bin/uv
 	@build/lock/bin/python -c 'import tomllib; \

@@ -1,11 +1,13 @@
-"""What AI assistants can ask of a database: the tools of `racedata mcp`, their texts and bounds.
+"""What AI assistants can ask of a database: the tools of `racedata mcp`, and their bounds.
 
 Every answer also says where its records are from, and which are provisional, corrected or disputed.
-The protocol is in mcp_server.py.
+The texts about the tools are in assistants.toml, the protocol is in mcp_server.py.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from sqlite3 import Row
 from typing import Any
 from urllib.parse import urlencode
@@ -22,68 +24,23 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import report
 from racedata.service.refresh_times import RefreshTimes
-from racedata.service.reload import CurrentFile, Reloading
+from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import NOT_HERE
-from racedata.statement_process import StatementProcess
-from racedata.statements import Bounds, Rows, StatementError, too_large
+from racedata.statements import Bounds, StatementError, run_apart, too_large
 
 SIZE = 30_000  # characters of an answer: about 10,000 tokens of an assistant
 LONGEST = 8190  # characters of an address, as over HTTP
-BOUNDS, SECONDS = Bounds(rows=200, size=100_000), 2  # of a statement
+BOUNDS = Bounds(rows=200, size=100_000, seconds=2)  # of a statement
 SHOWN = 5  # races that are named as provisional, or as without results
 # Without records, they say that nothing is disputed, corrected or changed.
 MAY_BE_EMPTY = ("changes", "corrections", "discrepancies", "discrepancycounts")
 
-INSTRUCTIONS = """\
-Formula One data since 1950 from one local database: results, qualifying, sprints, practice, lap
-times, pit stops, standings and calendars. Use `sql` to count and compare, `ask` for one race,
-season or driver, `coverage` before you say that something is missing or that a number is complete,
-`changes` for what was corrected after a race. Say so if an answer is provisional or disputed."""
-
-WORDS = """\
-# The words that count
-
-- **Views first.** They have names, stable ids (`driverRef`, `constructorRef`, `circuitRef`),
-  numbers, and the race (`year`, `round`, `race`, `date`) in each row. In the tables, `points` is
-  text: `'9' > '20'` is true there.
-- **Start**: a row of `race_results` with `isStart = 1`. A driver may have two rows in one race
-  (shared cars, until 1978): count races with `count(DISTINCT date)`, not rows.
-- **Win**: `isWinner = 1` in `race_results`. Two drivers who shared the car both won; their
-  constructor won once, so count its wins with `count(DISTINCT date)`.
-- **Podium**: `position <= 3` in `race_results`; count races, as there may be shared cars.
-- **Pole**: a row of `poles`, the first place on the grid. A penalty may move the fastest qualifier
-  back: `position = 1` in `qualifying_results` is the fastest of qualifying. Say which one you
-  counted.
-- **Grid**: `grid` in `race_results`; 0 is the pit lane, or no start. So count places gained only
-  where `grid > 0`, and say that starts from the pit lane are left out.
-- **Retirement**: `positionText = 'R'`. Others: `D` disqualified, `E` excluded, `F` not qualified,
-  `N` not classified, `W` withdrawn. The texts of `status` differ between sources.
-- **Fastest lap**: `rank = 1` in `race_results`.
-- **Champion**: `isChampion = 1` in `driver_championship`, `constructor_championship`. These have a
-  row after each race; `isFinal = 1` is the end of the season.
-- **Points of a season**: `driver_championship`. The sum over races may differ, because in some
-  seasons only the best results counted.
-- **Sprint weekend**: a race with a row in `sprint_race_results`, or in `sessions` with `session =
-  'sprint'` if it was not run yet. A sprint win is not a win.
-- **Pit stop**: `seconds` in `stops` is the time in the pit lane, not the time at rest, which no
-  source has: say so if somebody asks for the fastest stop. Drives through the pit lane (penalties)
-  are rows too, and the shortest. Pit lanes differ in length: compare stops of one race. Under a red
-  flag, cars wait there: leave out `seconds >= 120`.
-- **Last race**: the latest date in `race_results`. A season goes on until `isFinal`.
-- **Age**: `drivers` has `dob`; join `drivers USING (driverRef)`.
-- **Provisional**: from a source whose records count only until another source has them.
-- **Corrected**: the table `corrections` has the source's value, the right one, and how we know.
-- **Disputed**: sources disagree, and no evidence has settled it. The table `discrepancies` has the
-  value here and its `state`: `open` if disputed; `discrepancy_values` has what each source says.
-- **Changed**: the table `changes` has the values that a later build altered, such as penalties.
-- **Not covered**: `coverage` has the first and the last season of each kind of records, and how
-  many of the races have some. No row does not mean that it did not happen.
-"""
+TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 VIEWS = SCHEMA.partition("\n-- Views for analysts")
 RESOURCES: Mapping[str, tuple[str, str]] = {
-    "racedata://words": ("What a start, a win, a pole … is here", WORDS),
+    "racedata://words": ("What a start, a win, a pole … is here", TEXTS["words"]),
     "racedata://views": ("The views, with comments: for sql", (VIEWS[1] + VIEWS[2]).lstrip()),
     "racedata://tables": ("The tables, with comments: for sql", VIEWS[0]),
 }
@@ -98,24 +55,11 @@ def written(answer: Json) -> str:
 
 
 class OpenedDatabase(Answering):
-    """A database in memory, and the processes for statements that have none at the moment."""
+    """A database in memory, its file, and when its sources were asked."""
 
-    def __init__(self, data: Snapshot, current: CurrentFile) -> None:
+    def __init__(self, data: Snapshot) -> None:
         super().__init__(data)
-        self.path, self.current_file = data.path, current
         self.refresh_times = RefreshTimes(data.path)
-        self.idle: list[StatementProcess] = []
-
-    def run(self, sql: str, check: Callable[[], object]) -> Rows:
-        """The rows of a statement, in a process that has no other one. Raises StatementError."""
-        try:
-            process = self.idle.pop()
-        except IndexError:
-            process = StatementProcess(self.path, BOUNDS, SECONDS)
-        try:
-            return process.run(sql, self.current_file.file.state, check)
-        finally:
-            self.idle.append(process)
 
 
 class Assistant:
@@ -126,11 +70,6 @@ class Assistant:
 
     def __init__(self, path: str) -> None:
         self.file = Reloading(path, OpenedDatabase)
-        self.is_stopping = False
-
-    def stop(self) -> None:
-        """Ends all statements, and refuses further ones."""
-        self.is_stopping = True
 
     def current(self) -> OpenedDatabase:
         """The database, opened again if its file has been replaced with a good one.
@@ -172,21 +111,12 @@ class Assistant:
             }
         )
 
-    def sql(self, select: str, check: Callable[[], object] = lambda: None) -> str:
-        """The rows of one statement that only reads, within bounds.
-
-        Meanwhile, it calls `check` again and again. An error of `check` ends the statement.
-        """
+    def sql(self, select: str) -> str:
+        """The rows of one statement that only reads, within bounds."""
         db = self.current()
-
-        def check_both() -> None:
-            check()
-            if self.is_stopping:
-                raise Refused("the server is stopping; ask again")
-
-        check_both()
         try:
-            rows, is_all, tables = db.run(select, check_both)
+            state = db.served.data.file.state
+            rows, is_all, tables = run_apart(self.file.path, state, select, BOUNDS)
         except StatementError as error:
             raise Refused(str(error)) from None
         data, kinds = db.served.data, tables & {*KINDS}
@@ -207,7 +137,7 @@ class Assistant:
         """What is loaded, how fresh, from where, and what the database does not have."""
         db = self.current()
         data, catalogue, settings = db.served
-        health = report(data, settings, db.current_file, db.refresh_times)
+        health = report(data, settings, db.refresh_times)
         del health["status"], health["rows"]
         seasons, now = catalogue.rounds.keys(), utc_now()
         latest, *later = (

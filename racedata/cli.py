@@ -15,8 +15,15 @@ from importlib import import_module
 from pathlib import Path
 
 from racedata import __version__
-from racedata.database import can_be_built_again, default_path, is_missing
+from racedata.database import (
+    DatabaseError,
+    can_be_built_again,
+    default_path,
+    is_missing,
+    store_path,
+)
 from racedata.follower import FollowerProcess
+from racedata.settings import CANNOT_START, LoaderSettings, SettingError, parse_arguments
 
 
 def serve(arguments: Sequence[str]) -> None:
@@ -29,8 +36,6 @@ def serve(arguments: Sequence[str]) -> None:
             "racedata serve: needs Linux; elsewhere, use `racedata mcp`, or open_database in Python"
         )
     end_at_signals()
-    from racedata.settings import CANNOT_START, parse_arguments
-
     settings, gunicorn_options = parse_arguments(arguments)
     may_build = settings.follows or settings.database == default_path(os.environ)
     try:
@@ -61,16 +66,15 @@ def serve(arguments: Sequence[str]) -> None:
 
 def needed_at(path: str) -> str:
     """Why the database must be built before serving; empty if it is usable."""
-    from racedata.settings import LoaderSettings
-
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
             # as provide() does
-            is_open = LoaderSettings.read(os.environ).is_only_open
-            return (
-                "the database does not exist yet: building one from "
-                f"{'its sources' if is_open else 'the sample'}"
-            )
+            source = "the sample"
+            if LoaderSettings.read(os.environ).is_only_open:
+                source = "its sources"
+            if store_path(Path(path)).exists():
+                source = f"its store, or else from {source}"
+            return f"the database does not exist yet: building one from {source}"
         if can_be_built_again(Path(path)):
             return "the database was built by an earlier version: rebuilding it"
     return ""
@@ -161,5 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = parser.parse_args(words[:1]).command
         module, name = COMMANDS[command][0].split(":")
         getattr(import_module(module), name)(words[1:])
+    except (DatabaseError, SettingError) as error:
+        sys.exit(f"racedata {command}: {error}")
     finally:
         write()

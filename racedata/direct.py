@@ -4,7 +4,6 @@ The service's endpoints make the answers. HTTP, limits and caches are not needed
 """
 
 import os
-from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -18,10 +17,7 @@ from racedata.service.content import Served
 from racedata.service.endpoints import BY_NAME, RULES
 from racedata.service.request import (
     ALL,
-    OWN_PARAMETERS,
-    PROVENANCE,
     Parameters,
-    ParsedRequest,
     accepted_parameters,
     with_parameters,
 )
@@ -78,18 +74,15 @@ class Answering:
                 f"{address[-50:]!r} is not JSON; expected an address without an ending"
             )
         endpoint = BY_NAME[parsed.endpoint]
-        request = self.request(parsed, given, accepted_parameters(endpoint.rules, JSON))
+        accepted = accepted_parameters(endpoint.rules, JSON)
+        for name in given:
+            if name not in accepted:
+                expected = f"expected only {', '.join(accepted)}"
+                raise ValueError(f"{parsed.endpoint} does not accept {name[:50]}; {expected}")
+        request = with_parameters(parsed, given, accepted, self.served.settings, self.base)
         answer = endpoint.answer(self.served, request)
         # The answer shares objects with others. This copy is the caller's own.
         return cast(Json, orjson.loads(serializers.written(answer)))
-
-    def request(self, parsed: Address, given: Parameters, accepted: Sequence[str]) -> ParsedRequest:
-        """The request with these parameters. Raises ValueError for one that is not accepted."""
-        for name in given:
-            if name not in accepted:
-                expected = f"expected only {', '.join(accepted) or 'filters'}"
-                raise ValueError(f"{parsed.endpoint} does not accept {name[:50]}; {expected}")
-        return with_parameters(parsed, given, accepted, self.served.settings, self.base)
 
     def parse(self, address: str) -> Address:
         """Parses an address, with or without the base address. Raises AddressError."""
@@ -124,9 +117,7 @@ class Database(Answering):
         """All records of an endpoint, with the columns of the service's CSV:
         `db.frame("results", season=2023, drivers="alonso")`.
 
-        `filters` may also have the parameters that select records, which only some endpoints have:
-        `db.frame("discrepancies", state="open")`. Raises ValueError if the service would refuse the
-        request, and for a parameter that the endpoint does not have; LookupError if a season has no
+        Raises ValueError if the service would refuse the request; LookupError if a season has no
         last round yet; ImportError without pandas.
         """
         if round is not None and season is None:
@@ -140,12 +131,11 @@ class Database(Answering):
         for name, value in given.items():
             if "/" in value:
                 raise ValueError(f"{name}={value!r}: expected one value, without a slash")
-        parameters = {name: given.pop(name) for name in OWN_PARAMETERS if name in given}
         words = [word for name_and_value in given.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
-        accepted = [name for name in found.rules.parameters if name != PROVENANCE]
-        request = self.request(parsed, parameters, accepted)._replace(limit=ALL)
+        request = with_parameters(parsed, {}, (), self.served.settings, self.base)
+        request = request._replace(limit=ALL)
         _, _, objects = found.find(self.served, request)
         text = BytesIO(spreadsheets.write(found, self.served.catalogue, objects))
         said = (f"Sources.{source}" for source in self.served.catalogue.sources_compared)

@@ -9,73 +9,28 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from racedata import __version__
-from racedata.assistants import BOUNDS, INSTRUCTIONS, RESOURCES, SECONDS, Assistant, Refused
-from racedata.database import DatabaseError
+from racedata.assistants import BOUNDS, RESOURCES, TEXTS, Assistant, Refused
 from racedata.service.endpoints import BY_NAME
-from racedata.settings import (
-    FILE,
-    SettingError,
-    SharedSettings,
-    argument,
-    host_name,
-    in_url,
-    whole_number,
-)
+from racedata.settings import add_database_argument, argument, host_name, in_url, whole_number
 from racedata.statements import views
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.transport_security import TransportSecuritySettings
 
-Receive = Callable[[], Awaitable[Any]]
-Asgi = Callable[[Any, Receive, Any], Awaitable[None]]  # an application: its scope, receive, send
-
 PATH = "/mcp"
 MAX_REQUEST = 1 << 18  # bytes
 RUNNING, WAITING = 2, 8  # statements at the same time; a further one is refused
+STOPPING = 10  # seconds for answers at a signal: enough for all of these statements
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names by which this machine reaches itself
-
-# What assistants read about each tool and its argument. Every conversation pays for these.
-ASK = f"""\
-The answer at an address: [/season[/round]][/filter/value …]/endpoint[?limit=…&offset=…].
-
-Endpoints: {", ".join(BY_NAME)}. changes takes ?since=2026-09-01, discrepancies ?state=open (what is
-disputed, and what each source says); ids are those of drivers, constructors and circuits in each
-source. ?provenance=1 adds the source of each race. season: a year or current; round: a number, last
-or next (the first race without results here, which may be past). Large answers are shortened, with
-a note."""
-ADDRESS = (
-    "Such as /2023/18/results, /2023/drivers/alonso/qualifying, /current/last/results, "
-    "/current/next, /2023/driverstandings, /2023/18/laps?limit=20&offset=40, "
-    "/circuits/monza/results/1."
-)
-SQL = """\
-The rows of one SELECT: at most {rows} rows and {seconds} seconds. Best for counting and comparing.
-seconds are seconds, columns that begin with is are 1 or 0, a win is isWinner = 1, a start isStart =
-1, a pole a row of poles, the fastest in qualifying position = 1 in qualifying_results; the
-resources have the comments of each column, and the tables. Find ids first, with LIKE on driverRef
-or circuitRef: verstappen is Jos, max_verstappen is Max, and names of races have changed. Season
-points are in driver_championship. disputed and corrected are about all rows of the tables, not only
-yours. Views: {views}. Also the tables drivers (driverRef, forename, surname, dob, nationality),
-races (year, round, name, date), sessions, corrections, changes, coverage, discrepancies,
-discrepancy_values."""
-SELECT = "One SELECT in the dialect of SQLite."
-COVERAGE = """\
-What is loaded: seasons, the last and the next race, how complete each kind of records is, sources
-with licences and times, what is provisional, and what is not here at all."""
-CHANGES = """\
-The values that later builds altered, such as after penalties and corrections: old and new value,
-sources, reason; the newest first."""
-SINCE = "A date or a time in UTC: 2026-11-20, 2026-11-20T14:00:00Z."
 
 
 def server_of(assistant: Assistant) -> "MCPServer":
-    from anyio import CapacityLimiter, from_thread, to_thread
+    from anyio import CapacityLimiter, to_thread
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.resources import TextResource
@@ -83,11 +38,11 @@ def server_of(assistant: Assistant) -> "MCPServer":
     from pydantic import Field
 
     server = MCPServer(
-        "racedata", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+        "racedata", version=__version__, instructions=TEXTS["instructions"], log_level="WARNING"
     )
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
-    limiter = CapacityLimiter(RUNNING)
+    limiter, arguments = CapacityLimiter(RUNNING), TEXTS["arguments"]
 
     def answer(function: Callable[..., str], *arguments: object) -> str:
         try:
@@ -97,28 +52,24 @@ def server_of(assistant: Assistant) -> "MCPServer":
 
     # MCP's SDK calls a `def` in a thread, so that no other client waits for it. `sql` is `async`:
     # it waits for its turn without a thread.
-    def ask(address: Annotated[str, Field(description=ADDRESS)]) -> str:
+    def ask(address: Annotated[str, Field(description=arguments["address"])]) -> str:
         return answer(assistant.ask, address)
 
-    async def sql(select: Annotated[str, Field(description=SELECT)]) -> str:
+    async def sql(select: Annotated[str, Field(description=arguments["select"])]) -> str:
         if limiter.statistics().tasks_waiting >= WAITING:
             raise ToolError(f"{WAITING} statements wait already; ask again in some seconds")
         async with limiter:
-            check = from_thread.check_cancelled  # such as when stdin is closed
-            return await to_thread.run_sync(answer, assistant.sql, select, check)
+            return await to_thread.run_sync(answer, assistant.sql, select)
 
     def coverage() -> str:
         return answer(assistant.coverage)
 
-    def changes(since: Annotated[str, Field(description=SINCE)]) -> str:
+    def changes(since: Annotated[str, Field(description=arguments["since"])]) -> str:
         return answer(assistant.changes, since)
 
-    for function, description in (
-        (ask, ASK),
-        (sql, SQL.format(rows=BOUNDS.rows, seconds=SECONDS, views="; ".join(views()))),
-        (coverage, COVERAGE),
-        (changes, CHANGES),
-    ):
+    facts = dict(endpoints=", ".join(BY_NAME), views="; ".join(views()), **BOUNDS._asdict())
+    for function in (ask, sql, coverage, changes):
+        description = TEXTS["tools"][function.__name__].format_map(facts)
         server.tool(description=description, annotations=reads, structured_output=False)(function)
 
     for uri, (description, text) in RESOURCES.items():
@@ -146,9 +97,7 @@ def security_of(names: Sequence[str], port: int) -> "TransportSecuritySettings":
     )
 
 
-def serve_http(
-    server: "MCPServer", assistant: Assistant, host: str, port: int, names: Sequence[str]
-) -> None:
+def serve_http(server: "MCPServer", host: str, port: int, names: Sequence[str]) -> None:
     """Serves on a port until a signal. Exits with one line if that is not possible."""
     import uvicorn
 
@@ -170,57 +119,18 @@ def serve_http(
     )
     print(f"racedata mcp: http://{in_url(host)}:{port}{PATH}", file=sys.stderr, flush=True)
 
-    class Server(uvicorn.Server):
-        def handle_exit(self, number: int, frame: FrameType | None) -> None:
-            assistant.stop()  # uvicorn waits for all answers
-            super().handle_exit(number, frame)
-
-    config = uvicorn.Config(ended_with_client(app), log_level="warning")
-    Server(config).run(sockets=[listening])
-
-
-def ended_with_client(app: Asgi) -> Asgi:
-    """The same application, which no longer answers a request once its client has left: so the
-    statement ends, and makes room for another one.
-    """
-    from anyio import create_memory_object_stream, create_task_group
-
-    async def until_disconnect(scope: Any, receive: Receive, send: Any) -> None:
-        if scope["type"] != "http":
-            return await app(scope, receive, send)
-        passed, received = create_memory_object_stream[Any]()
-
-        async def pass_on() -> None:
-            while (message := await receive())["type"] != "http.disconnect":
-                await passed.send(message)
-            group.cancel_scope.cancel()
-
-        async with passed, received, create_task_group() as group:
-            group.start_soon(pass_on)
-            await app(scope, received.receive, send)
-            group.cancel_scope.cancel()
-
-    return until_disconnect
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=STOPPING)
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    try:
-        database = SharedSettings.read(os.environ).database
-    except SettingError as error:
-        sys.exit(f"racedata mcp: {error}")
     parser = argparse.ArgumentParser(
         prog="racedata mcp",
         description="Answer AI assistants from the database, over the Model Context Protocol: on "
         "stdin and stdout, or with --http at http://HOST:PORT/mcp.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--database",
-        type=argument(FILE),
-        default=database,
-        metavar="FILE",
-        help="the database file (RACEDATA_DATABASE; default: %(default)s)",
-    )
+    add_database_argument(parser)
     parser.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
     parser.add_argument(
         "--host",
@@ -253,16 +163,13 @@ def main(arguments: Sequence[str]) -> None:
     try:
         import anyio
 
-        assistant = Assistant(parsed.database)
-        server = server_of(assistant)
+        server = server_of(Assistant(parsed.database))
     except ImportError:
         sys.exit(
             "racedata mcp: the package mcp is not installed: "
             f"run {shlex.quote(sys.executable)} -m pip install 'racedata-f1[mcp]'"
         )
-    except DatabaseError as error:
-        sys.exit(f"racedata mcp: {error}")
     if parsed.http:
-        serve_http(server, assistant, parsed.host, parsed.port, parsed.name)
+        serve_http(server, parsed.host, parsed.port, parsed.name)
     else:
         anyio.run(server.run_stdio_async)

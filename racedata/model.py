@@ -27,7 +27,6 @@ from racedata.values import (
     points,
     reference,
     round_number,
-    row_id,
     short_lap_time,
     status_text,
     time_of_day,
@@ -185,7 +184,7 @@ def columns_in(db: sqlite3.Connection, table: Table) -> Iterator[Column]:
     references = db.execute(f"PRAGMA foreign_key_list({table.name})")
     parents = {child: parent for _, _, parent, child, *_ in references}
     if table.id:
-        yield Column(table.id, row_id, required=True)
+        yield Column(table.id, whole_number, required=True)
     for _, name, type, not_null, _, primary in db.execute(f"PRAGMA table_info({table.name})"):
         if name not in COMPUTED and name not in ("record", table.id):
             usual = Column(name, whole_number if type == "INTEGER" else plain_text)

@@ -11,11 +11,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Literal, NamedTuple, Never, Self, TypeVar
 
 from racedata.database import default_path
-from racedata.values import SEASON
+from racedata.values import SEASON, Parser
 
 # The exit status of a process that cannot start. It tells gunicorn that no other worker can start
 # either, so gunicorn stops.
@@ -52,32 +52,20 @@ def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     return parsed
 
 
-def matching(pattern: str, expected: str) -> Parse:
-    """Parses text that matches all of `pattern`; `expected` says so in words."""
-
-    def parse(text: str) -> str:
-        if not re.fullmatch(pattern, text, re.ASCII):
-            raise ValueError(expected)
-        return text
-
-    return parse
-
-
-def whole_number(least: int, most: int) -> Parse:
-    def parse(text: str) -> int:
-        if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise ValueError(f"a whole number from {least} to {most}")
+def whole_number(least: int, most: int) -> Parser:
+    def in_range(text: str) -> int:
+        if not least <= int(text) <= most:
+            raise ValueError
         return int(text)
 
-    return parse
+    return Parser(f"a whole number from {least} to {most}", "[0-9]{1,9}", in_range)
 
 
-def host_name(text: str) -> str:
+def host_name(text: str) -> int | str:
     try:
         return str(ip_address(text))
     except ValueError:
-        name: str = matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
-        return name
+        return HOST(text)
 
 
 def in_url(host: str) -> str:
@@ -85,24 +73,16 @@ def in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def on_or_off(text: str) -> bool:
-    if text not in ("on", "off"):
-        raise ValueError("on or off")
-    return text == "on"
-
-
-def proxies(text: str) -> str:
-    """Checks comma-separated addresses and networks; ratelimit/clients.py parses them."""
+def proxies(text: str) -> tuple[IPv4Network | IPv6Network | None, ...]:
+    """Parses comma-separated addresses and networks. `unix` is None: its peers have no address."""
+    names = [name.strip() for name in text.split(",")] if text else []
     try:
-        for name in text.split(",") if text else ():
-            if name.strip() != "unix":
-                ip_network(name.strip())
+        return tuple(None if name == "unix" else ip_network(name) for name in names)
     except ValueError:
         raise ValueError(
             "IP addresses, networks or the word unix, separated by commas, "
             "such as 127.0.0.1,10.0.0.0/8"
         ) from None
-    return text
 
 
 def rate(name: str) -> Parse:
@@ -120,35 +100,37 @@ def rate(name: str) -> Parse:
     return parse
 
 
-FILE = matching(r"/*[^/].*", "the path of a file")
+HOST = Parser("a host name or an IP address", r"[\w-]+(\.[\w-]+)*")
+ON_OR_OFF = Parser("on or off", "on|off", lambda text: text == "on")
+FILE = Parser("the path of a file", r"/*[^/].*")
 # Addresses that begin with a year or with one of these words are pages.
 START_OF_PAGES = (
     f"{SEASON}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
     "healthz|records|seasons)"
 )
-PATH = matching(
-    rf"(?!/({START_OF_PAGES})(/|$))(/[\w.~-]+)*",
+PATH = Parser(
     "nothing, or a path such as /ergast, without a slash at the end, and in front neither a year "
     "nor the address of a page, such as /drivers",
+    rf"(?!/({START_OF_PAGES})(/|$))(/[\w.~-]+)*",
 )
-NAME = matching(
-    rf"(?!({START_OF_PAGES})$)[\w-]+",
+NAME = Parser(
     "letters, digits, - and _, such as f1, and neither only a year nor the address of a page, "
     "such as drivers",
+    rf"(?!({START_OF_PAGES})$)[\w-]+",
 )
-URL = matching(
-    r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
+URL = Parser(
     "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a trailing "
     "slash",
+    r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
 )
 LICENCES = ("any", "open")
-LICENCE = matching("|".join(LICENCES), "any or open")
-TIMES = matching("total|gap", "total or gap")
-STORE = matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0")
-CONTACT = matching(
-    r"[^\x00-\x1f\x7f]{0,200}", "at most 200 characters in one line: a text, a URL, or mailto:…"
+LICENCE = Parser("any or open", "|".join(LICENCES))
+TIMES = Parser("total or gap", "total|gap")
+STORE = Parser("local, or a URL such as redis://127.0.0.1:6379/0", r"local|(rediss?|unix)://\S+")
+CONTACT = Parser(
+    "at most 200 characters in one line: a text, a URL, or mailto:…", r"[^\x00-\x1f\x7f]{0,200}"
 )
-TOKEN = matching("[!-~]*", "letters, digits and punctuation")
+TOKEN = Parser("letters, digits and punctuation", "[!-~]*")
 
 # What a setting affects.
 Affected = Literal["every answer", "the HTML pages", "the description", "no answer"]
@@ -167,14 +149,7 @@ def setting(
     `default` is a text for `parse`. `affects` says which ETags depend on it. Messages do not show
     the value of a secret.
     """
-    metadata = dict(
-        default=default,
-        parse=parse,
-        help=help,
-        affects=affects,
-        variable=variable,
-        is_secret=is_secret,
-    )
+    metadata = {**locals()}  # all arguments, by name
     return field(default=parse(default), metadata=metadata)
 
 
@@ -210,7 +185,7 @@ class SharedSettings:
 class LoaderSettings(SharedSettings):
     """The settings of the loader. Its commands check all of them at the start."""
 
-    sources: str = setting("", str, "the sources to load and to follow, the most trusted first; empty for the default list")
+    sources: str = setting("", str, "the sources to load and to follow, the most trusted first; empty for the list that commands change")
     licence: str = setting("any", LICENCE, "which sources may be used: any, or open for only those under CC BY or CC0")
     corrections: str = setting("", str, "a file of corrections beside the project's, none or default; empty for the last choice", variable="CORRECTIONS")
     jolpica_token: str = setting("", TOKEN, "your token for Jolpica-F1's latest dump; it is sent only to the host of the index", variable="JOLPICA_TOKEN", is_secret=True)
@@ -238,8 +213,8 @@ class Settings(SharedSettings):
     burst_limit: Rate | None = setting("4/second", rate("burst"), "requests per client in a second, minute, hour or day; or off", "the HTML pages")
     sustained_limit: Rate | None = setting("500/hour", rate("sustained"), "a second limit per client, usually over a longer period", "the HTML pages")
     limit_store: str = setting("local", STORE, "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0")
-    trusted_proxies: str = setting("", proxies, "proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a unix socket, separated by commas")
-    download: bool = setting("off", on_or_off, "whether clients may download the database, from /racedata.db", "the description")
+    trusted_proxies: Sequence[IPv4Network | IPv6Network | None] = setting("", proxies, "proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a unix socket, separated by commas")
+    download: bool = setting("off", ON_OR_OFF, "whether clients may download the database, from /racedata.db", "the description")
     contact: str = setting("", CONTACT, "how to reach you, at the end of each HTML page: a text, a URL, or mailto: and an address", "the HTML pages")
     # fmt: on
 
@@ -320,6 +295,17 @@ def value_of(declared: "Field[Any]", name: str, text: str) -> Any:
     except ValueError as expected:
         given = name if declared.metadata["is_secret"] else f"{name}={text!r}"
         raise SettingError(f"{given}: expected {expected}") from None
+
+
+def add_database_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--database`, for commands that need a file that exists. Raises SettingError."""
+    parser.add_argument(
+        "--database",
+        type=argument(FILE),
+        default=LoaderSettings.read(os.environ).database,
+        metavar="FILE",
+        help="the database file (RACEDATA_DATABASE; default: %(default)s)",
+    )
 
 
 class Arguments(NamedTuple):

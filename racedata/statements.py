@@ -1,16 +1,21 @@
-"""Statements of users: SQL that only reads a database file, within bounds of size.
+"""Statements of users: SQL that only reads a database file. Those of strangers have bounds, and a
+process of their own.
 
-Not for the service, which has no statements of users. statement_process.py bounds their time.
+Not for the service, which has no statements of users.
 """
 
+import os
+import signal
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Timer
 from typing import Any, NamedTuple
 
-from racedata.database import SCHEMA, DatabaseError, FileState, file_state, is_missing
-from racedata.hints import BUILD
+from racedata.database import SCHEMA, DatabaseError, FileState, file_state
 
 # The only actions that a statement may need.
 READING = {
@@ -19,8 +24,8 @@ READING = {
     sqlite3.SQLITE_FUNCTION,
     sqlite3.SQLITE_RECURSIVE,
 }
-
-
+MAX_HEAP = 64 << 20  # bytes that SQLite may take in the process of a statement
+OUT_OF_TIME = 3  # the code with which such a process ends itself
 LONGEST_ERROR = 500  # characters: SQLite repeats a name, however long
 
 
@@ -29,10 +34,11 @@ class StatementError(ValueError):
 
 
 class Bounds(NamedTuple):
-    """How large a statement and its result may be."""
+    """How large a statement and its result may be, and how long it may take in its own process."""
 
     rows: int  # further rows are left out
     size: int  # characters of the whole result, of a value, and of the statement
+    seconds: float
 
 
 class Rows(NamedTuple):
@@ -56,8 +62,6 @@ class Statements:
         try:
             self.db = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except sqlite3.Error as error:
-            if is_missing(Path(path)):
-                raise DatabaseError(path, "is missing", BUILD) from None
             raise DatabaseError(path, f"cannot be read ({error})", transient=True) from None
         if file_state(path) != state:
             raise DatabaseError(
@@ -123,6 +127,56 @@ class Statements:
     def __del__(self) -> None:
         if hasattr(self, "db"):
             self.close()
+
+
+def run_apart(path: str, state: FileState, sql: str, bounds: Bounds) -> Rows:
+    """The rows of one statement that only reads, from a process that ends with it.
+
+    SQLite cannot stop a function that has begun. `LIKE` of two long texts takes seconds, and a
+    statement may have it hundreds of times. SQLite also expands a view at each place that names it,
+    so that a short statement may need gigabytes. Raises StatementError.
+    """
+    # `spawn` runs everywhere, and copies no threads and no open files
+    context = get_context("spawn")
+    try:
+        receiving, sending = context.Pipe(duplex=False)
+        with closing(sending):
+            arguments = sending, path, state, sql, bounds
+            process = context.Process(target=answer, args=arguments, daemon=True)
+            process.start()
+    except OSError as error:
+        fault = f"no process for statements can start ({error.strerror}); ask again later"
+        raise StatementError(fault) from None
+    with closing(receiving):
+        try:
+            found = receiving.recv()
+        except (EOFError, OSError):
+            process.join()
+            fault = "the process of the statement has ended; ask again, or start racedata mcp again"
+            if process.exitcode == OUT_OF_TIME:
+                limit = f"stopped after {bounds.seconds:g} seconds"
+                fault = f"{limit}; expected a statement that reads less"
+            raise StatementError(fault) from None
+    process.join()
+    if isinstance(found, Rows):
+        return found
+    raise StatementError(found)
+
+
+def answer(connection: Connection, path: str, state: FileState, sql: str, bounds: Bounds) -> None:
+    """Sends the rows of a statement, or why there are none. Ends this process if it takes long."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
+    timer = Timer(bounds.seconds, os._exit, [OUT_OF_TIME])
+    timer.daemon = True
+    timer.start()
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute(f"PRAGMA hard_heap_limit = {MAX_HEAP}")
+    found: Rows | str
+    try:
+        found = Statements(path, state, bounds).run(sql)
+    except (StatementError, DatabaseError) as error:
+        found = str(error)
+    connection.send(found)
 
 
 def too_large(size: int) -> str:

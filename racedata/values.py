@@ -14,25 +14,24 @@ Value = int | str | None
 
 
 class Parser:
-    """A function from a text to the value that is stored. Raises ValueError for a wrong text."""
+    """A function from a text to its value. For a wrong text, raises a ValueError that says what is
+    expected.
+    """
 
     def __init__(
-        self,
-        expected: str,
-        pattern: str,
-        convert: Callable[[str], int | str] = str,
-        repeats: bool = False,
+        self, expected: str, pattern: str, convert: Callable[[str], int | str] = str
     ) -> None:
         self.expected = expected  # for messages: `expected …`
-        self.pattern, self.fullmatch = pattern, re.compile(pattern).fullmatch
+        self.pattern, self.fullmatch = pattern, re.compile(pattern, re.ASCII).fullmatch
         self.convert = convert  # turns a text that matches into the value; may raise ValueError too
-        # whether to remember values, because the column has few distinct texts
-        self.repeats = repeats
 
     def __call__(self, text: str) -> int | str:
-        if not self.fullmatch(text):
-            raise ValueError
-        return self.convert(text)
+        try:
+            if self.fullmatch(text):
+                return self.convert(text)
+        except ValueError:
+            pass
+        raise ValueError(self.expected)
 
 
 def without_last_zeros(text: str) -> str:
@@ -78,15 +77,14 @@ CLOCK_DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 NO_SPACE = r"[^\x00-\x20\x7f\ud800-\udfff]"
 PLAIN_TEXT = rf"{NO_SPACE}([^\x00-\x1f\x7f\ud800-\udfff]{{0,998}}{NO_SPACE})?"
 
-whole_number = Parser("a whole number such as 25", DIGITS, int, repeats=True)
-from_one = Parser("a whole number, at least 1", f"(?!0+$){DIGITS}", int, repeats=True)
-round_number = Parser("a whole number from 1 to 99", "0{0,9}[1-9][0-9]?", int, repeats=True)
-row_id = Parser("a whole number such as 25", DIGITS, int)  # in long files, each appears once
+whole_number = Parser("a whole number such as 25", DIGITS, int)
+from_one = Parser("a whole number, at least 1", f"(?!0+$){DIGITS}", int)
+round_number = Parser("a whole number from 1 to 99", "0{0,9}[1-9][0-9]?", int)
 # Formula One began in 1950
-year = Parser("a year from 1950 to 2999", "19[5-9][0-9]|2[0-9]{3}", int, repeats=True)
+year = Parser("a year from 1950 to 2999", "19[5-9][0-9]|2[0-9]{3}", int)
 number = Parser("a number such as 25 or 8.14", NUMBER)
-points = Parser("points such as 25 or 12.5", NUMBER, without_last_zeros, repeats=True)
-day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", existing_day, repeats=True)
+points = Parser("points such as 25 or 12.5", NUMBER, without_last_zeros)
+day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", existing_day)
 time_of_day = Parser("a time of day such as 13:00:00", TIME_OF_DAY)
 lap_time = Parser("a time such as 1:07.012", LAP_TIME)
 plain_text = Parser("text of at most 1,000 characters, without control characters", PLAIN_TEXT)
@@ -94,8 +92,9 @@ plain_text = Parser("text of at most 1,000 characters, without control character
 reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 
 # In dumps of a database.
-flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
-moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", in_utc, repeats=True)
+score = points  # SQLite takes a type whose name contains `int` for a number
+flag = Parser("t or f", "[tf]", "ft".index)
+moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", in_utc)
 # written as the API of that database writes it
 degrees = Parser(
     "degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}"
@@ -108,15 +107,17 @@ speed = Parser("a number such as 25 or 8.14", NUMBER, lambda text: f"{float(text
 clock_duration = Parser("a duration such as 01:31:31.531", CLOCK_DURATION, milliseconds)
 clock_lap_time = Parser("a duration such as 00:01:31.531", CLOCK_DURATION, to_lap_time)
 
+
+def one_of(words: Collection[str]) -> Parser:
+    return Parser(f"one of {', '.join(words)}", "|".join(map(re.escape, words)))
+
+
 # In dumps with readable ids.
-hyphenated_id = Parser(
-    "an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*", repeats=True
-)
+hyphenated_id = Parser("an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*")
 position_or_reason = Parser(
-    "a number, DNF, DNP, DNPQ, DNQ, DNS, DSQ, EX or NC",
-    "[0-9]{1,4}|DNF|DNP|DNPQ|DNQ|DNS|DSQ|EX|NC",
-    repeats=True,
+    "a number, DNF, DNP, DNPQ, DNQ, DNS, DSQ, EX or NC", "[0-9]{1,4}|DNF|DNP|DNPQ|DNQ|DNS|DSQ|EX|NC"
 )
+true_or_false = one_of(("true", "false"))
 hour_and_minute = Parser(
     "a time of day such as 13:00", "([01][0-9]|2[0-3]):[0-5][0-9]", "{}:00".format
 )
@@ -144,10 +145,6 @@ def text(expected: str) -> Parser:
     return Parser(expected, PLAIN_TEXT)
 
 
-def one_of(words: Collection[str]) -> Parser:
-    return Parser(f"one of {', '.join(words)}", "|".join(map(re.escape, words)))
-
-
 def key_in(numbers: Mapping[str, int], expected: str) -> Parser:
     """A parser of texts that must be keys of `numbers`: their values are stored."""
 
@@ -156,7 +153,7 @@ def key_in(numbers: Mapping[str, int], expected: str) -> Parser:
             raise ValueError
         return numbers[text]
 
-    return Parser(expected, ".+", convert, repeats=True)
+    return Parser(expected, ".+", convert)
 
 
 def id_in(ids: Collection[int], expected: str) -> Parser:
@@ -166,4 +163,4 @@ def id_in(ids: Collection[int], expected: str) -> Parser:
             raise ValueError
         return number
 
-    return Parser(expected, DIGITS, convert, repeats=True)
+    return Parser(expected, DIGITS, convert)

@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from racedata.loader.sources.f1db import IDS, by_rule
-from racedata.service.outlines import SIZE, Layout
+from racedata.service.outlines import Layout
 
+IDS = Path(__file__).resolve().parent.parent / "racedata/loader/sources/f1db_ids.csv"
 SIZE_OF_F1DB = 500  # of its outlines, in both directions
+SIZE = 1000  # of ours
 # How many numbers each command of a path takes.
 NUMBERS = {"m": 2, "l": 2, "h": 1, "v": 1, "c": 6, "s": 4, "q": 4, "a": 7, "z": 0}
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
@@ -55,7 +56,7 @@ def rows(checkout: Path) -> Iterator[tuple[str, ...]]:
             if id in races:
                 newest = max(races[id])
                 yield (
-                    references.get(circuit, by_rule(circuit)),
+                    references.get(circuit, circuit.replace("-", "_")),
                     id,
                     periods({race.season for race in races[id]}),
                     value(layout, "length"),

@@ -18,8 +18,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import groupby
@@ -48,7 +46,6 @@ VERSIONS = {
 # The image for each architecture, and what the kernel calls it.
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 INTERPRETERS = Path("/proc/sys/fs/binfmt_misc")  # of programs for other machines
-LEAST_TIME = (1980, 1, 1, 0, 0, 0)  # that a zip can have
 
 
 class Refused(Exception):
@@ -126,31 +123,13 @@ def build_packages(root: Path, dist: Path, seconds: int) -> None:
         tools = root / "build" / "dist" / "bin"
         words = ("-m", "build", "--no-isolation", "--outdir", dist, folder / "source")
         run(tools / "python", *words, SOURCE_DATE_EPOCH=str(seconds))
-        for path in dist.iterdir():
-            normalise(path, seconds)
+        for path in dist.glob("*.tar.gz"):  # setuptools only makes wheels alike
+            normalise_tar(path, seconds)
         run(tools / "twine", "check", "--strict", *dist.iterdir())
 
 
-def normalise(path: Path, seconds: int) -> None:
-    """Gives an archive the same bytes for the same files: their order, times, modes and owners."""
-    if path.suffix == ".whl":
-        normalise_zip(path, seconds)
-    else:
-        normalise_tar(path, seconds)
-
-
-def normalise_zip(path: Path, seconds: int) -> None:
-    with zipfile.ZipFile(path) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        # pip wants the list of files last
-        for name in sorted(files, key=lambda name: (name.endswith("RECORD"), name)):
-            info = zipfile.ZipInfo(name, max(LEAST_TIME, time.gmtime(seconds)[:6]))
-            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
-            archive.writestr(info, files[name])
-
-
 def normalise_tar(path: Path, seconds: int) -> None:
+    """Gives an archive the same bytes for the same files: their order, times, modes and owners."""
     content = io.BytesIO()
     with tarfile.open(path) as old, tarfile.open(fileobj=content, mode="w") as new:
         for member in sorted(old, key=lambda member: member.name):
@@ -272,7 +251,7 @@ def build_images(root: Path, dist: Path, seconds: int, environ: Mapping[str, str
 
 def archive_image(image: str, file: Path, tag: str, seconds: int) -> None:
     run("buildah", "push", "--quiet", image, f"oci-archive:{file}:{tag}")
-    normalise(file, seconds)
+    normalise_tar(file, seconds)
 
 
 def lacks_for_image(name: str) -> str:
@@ -303,7 +282,12 @@ def run(*command: object, **environ: str) -> None:
     """Runs a command. Raises Refused with the last line that it has written if it fails."""
     words = [str(word) for word in command]
     ended = subprocess.run(
-        words, cwd=ROOT, env={**os.environ, **environ}, capture_output=True, text=True
+        words,
+        cwd=ROOT,
+        env={**os.environ, **environ},
+        umask=0o022,  # so that files have the same modes everywhere
+        capture_output=True,
+        text=True,
     )
     if ended.returncode:
         lines = (ended.stderr or ended.stdout).strip().splitlines() or ["no message"]

@@ -164,42 +164,23 @@ def sample(sample_database):
     return client(sample_database)
 
 
-def path_named_by(variable, what):
-    if variable not in os.environ:
-        pytest.skip(f"{variable} does not name {what}")
-    return Path(os.environ[variable])
+def named_by(variable):
+    """A fixture that returns the path in a variable of the environment (CONTRIBUTING.md)."""
+
+    @pytest.fixture(scope="session")
+    def path():
+        if variable not in os.environ:
+            pytest.skip(f"{variable} is not set")
+        return Path(os.environ[variable])
+
+    return path
 
 
-@pytest.fixture(scope="session")
-def dump():
-    """The folder of a full dump."""
-    return path_named_by("ERGAST_DUMP", "the folder of a full dump")
-
-
-@pytest.fixture(scope="session")
-def recorded():
-    """The folder of recorded answers of Ergast and Jolpica."""
-    return path_named_by("ERGAST_RECORDED", "a folder with recorded answers")
-
-
-@pytest.fixture(scope="session")
-def openf1_recorded():
-    """The folder of recorded answers of OpenF1: one folder for each season."""
-    return path_named_by("OPENF1_RECORDED", "a folder with recorded answers of OpenF1")
-
-
-@pytest.fixture(scope="session")
-def jolpica():
-    """The folder of a dump in Jolpica's layout, with a folder `answers` of what Jolpica answers
-    over it.
-    """
-    return path_named_by("JOLPICA_DUMP", "the folder of a dump of Jolpica's")
-
-
-@pytest.fixture(scope="session")
-def f1db():
-    """The zip of a whole release of f1db."""
-    return path_named_by("F1DB_DUMP", "a release of f1db")
+dump = named_by("ERGAST_DUMP")
+recorded = named_by("ERGAST_RECORDED")
+openf1_recorded = named_by("OPENF1_RECORDED")  # a folder for each season
+jolpica = named_by("JOLPICA_DUMP")  # with a folder `answers` of what Jolpica answers over it
+f1db = named_by("F1DB_DUMP")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 from support.loads import changed
 
 from racedata import assistants
-from racedata.assistants import RESOURCES, SIZE, WORDS, Assistant, Refused
+from racedata.assistants import RESOURCES, SIZE, TEXTS, Assistant, Refused
 from racedata.database import SCHEMA
 from racedata.statements import views
 
@@ -56,18 +56,10 @@ DISPUTES += [
 DISPUTES += ["INSERT INTO discrepancy_values SELECT record, 1, 'sample', 'x' FROM discrepancies"]
 
 
-class Left(Exception):
-    """A client that leaves does not wait for its statement."""
-
-
-ENDLESS = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-    SELECT count(*) AS n FROM n"""
-
-
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """No statement of a test is stopped because the machine is busy."""
-    monkeypatch.setattr(assistants, "SECONDS", 60)
+    monkeypatch.setattr(assistants, "BOUNDS", assistants.BOUNDS._replace(seconds=60))
 
 
 @pytest.fixture(scope="module")
@@ -196,17 +188,9 @@ def test_one_record_is_never_shortened(assistant, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/2023/18/results",
-        "2023/18/results.json",
-        " http://127.0.0.1:8000/ergast/f1/2023/18/results.json ",
-        "/ergast/f1/2023/18/results?limit=100",
-    ],
-)
-def test_an_address_may_be_written_as_a_url(assistant, address):
-    assert ask(assistant, address)["MRData"] == ask(assistant, "/2023/18/results")["MRData"]
+def test_an_address_may_be_written_as_a_url(assistant):
+    url = " http://127.0.0.1:8000/ergast/f1/2023/18/results.json "
+    assert ask(assistant, url)["MRData"] == ask(assistant, "/2023/18/results")["MRData"]
 
 
 @pytest.mark.parametrize(
@@ -215,8 +199,6 @@ def test_an_address_may_be_written_as_a_url(assistant, address):
         ("/2023/18/reslts", "did you mean results?"),
         ("/a" * 4096, "the address has more than 8,190 characters; expected fewer"),
         ("/2023?limit=many", "limit is 'many'; expected a whole number"),
-        ("/2023?offset=-1", "offset is '-1'; expected a whole number"),
-        ("/discrepancies?state=shut", "state is 'shut'; expected open, explained or resolved"),
         ("/discrepancies?sate=open", "does not accept sate; expected only limit, offset, state"),
         ("/2023.csv", "is not JSON"),
         ("/1949/last", "Season 1949 has no last round yet"),
@@ -228,83 +210,46 @@ def test_a_wrong_address_is_refused_with_what_was_expected(assistant, address, s
     assert said in str(refused.value)
 
 
-def test_an_empty_answer_says_what_is_covered(assistant):
-    said = "No records match. The database has lap times of 2 of 4 races from 2021 to 2023."
-    assert ask(assistant, "/1957/2/laps")["note"] == said
+NONE, HAS = "No records match.", "No records match. The database has"
+
+
+@pytest.mark.parametrize(
+    ("address", "note"),
+    [
+        ("/1957/2/laps", f"{HAS} lap times of 2 of 4 races from 2021 to 2023."),
+        (
+            "/1957/sprint",
+            f"{HAS} sprint results of 3 of 4 races from 2021 to 2023, of which not all had one.",
+        ),
+        ("/drivers/nobody", f"{NONE[:-1]}; coverage() says what is loaded."),
+        ("/1957/2/discrepancies?state=open", NONE),
+        ("/2023/18/results?offset=20", "Of 20 records, none is behind the offset."),
+        ("/2023/18/results?limit=0", None),
+        ("/current/next", "This race was on 2023-10-29. Its results are not loaded."),
+        ("/current/last", None),
+        ("/changes", "Changes are noted since the first build; there are none."),
+    ],
+)
+def test_a_note_says_why_an_answer_has_no_records_or_no_results(assistant, address, note):
+    assert ask(assistant, address).get("note") == note
+
+
+def test_a_result_without_rows_says_what_is_covered(assistant):
     note = json.loads(assistant.sql("SELECT lap FROM laps WHERE year = 1957"))["note"]
-    assert note == f"{said[:-1]}, results of 8 of 8 races from 1957 to 2023."
+    assert note.startswith(f"{HAS} lap times of 2 of 4 races from 2021 to 2023, results of 8 of 8 ")
     assert json.loads(assistant.sql("SELECT 1 AS a WHERE 0"))["note"] == "No row matches."
-    assert ask(assistant, "/drivers/nobody")["note"] == (
-        "No records match; coverage() says what is loaded."
-    )
-    assert ask(assistant, "/1957/2/discrepancies?state=open")["note"] == "No records match."
-    assert ask(assistant, "/1957/sprint")["note"] == (
-        "No records match. The database has sprint results of 3 of 4 races from 2021 to 2023, of "
-        "which not all had one."
-    )
 
 
-def test_a_page_behind_the_last_record_says_so_and_one_of_none_leads_nowhere(assistant):
-    note = ask(assistant, "/2023/18/results?offset=20")["note"]
-    assert note == "Of 20 records, none is behind the offset."
-    assert "note" not in ask(assistant, "/2023/18/results?limit=0")
-
-
-def test_the_next_race_may_be_past_and_then_the_answer_says_so(assistant):
-    note = ask(assistant, "/current/next")["note"]
-    assert note == "This race was on 2023-10-29. Its results are not loaded."
-    assert "note" not in ask(assistant, "/current/last")
-
-
-def test_other_questions_and_a_second_statement_do_not_wait_for_a_statement(assistant):
-    answers = []
-
-    def ask_meanwhile():
-        answers.append(assistant.coverage())
-        answers.append(assistant.ask("/2023/18"))
-        answers.append(assistant.changes("2020-01-01"))
-        answers.append(assistant.sql("SELECT 1 AS one"))
-        raise Left
-
-    with pytest.raises(Left):
-        assistant.sql(ENDLESS, ask_meanwhile)
-    assert json.loads(answers[-1])["rows"] == [{"one": 1}]
-
-
-def test_a_new_file_counts_even_while_a_statement_reads_the_old_one(database, other_database):
-    assistant = Assistant(str(database))
-    name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
-    found = []
-
-    def replace():
-        shutil.move(shutil.copy(other_database, f"{database}.new"), database)
-        found.append(json.loads(assistant.sql(name))["rows"])
-        raise Left
-
-    assert json.loads(assistant.sql(name))["rows"] == [{"surname": "Leclerc"}]
-    with pytest.raises(Left):
-        assistant.sql(ENDLESS, replace)
-    assert found == [[{"surname": "Leclercq"}]]
-
-
-@pytest.mark.parametrize("kind", ["another database", "junk"])
-def test_no_statement_reads_a_file_that_was_refused(database, tmp_path, kind):
+def test_no_statement_reads_a_file_that_was_refused(database, tmp_path):
     assistant = Assistant(str(database))
     count = "SELECT count(*) AS n FROM races"
-    refused = tmp_path / "refused.db"
-    if kind == "junk":
-        refused.write_bytes(b"x" * 100_000)
-    else:
-        with closing(sqlite3.connect(refused)) as db, db:
-            db.execute("CREATE TABLE races (raceId)")
     shutil.copy(database, good := tmp_path / "good.db")
-
+    with closing(sqlite3.connect(refused := tmp_path / "refused.db")) as db, db:
+        db.execute("CREATE TABLE races (raceId)")
     refused.rename(database)
-    for _ in range(2):
-        with pytest.raises(Refused, match="has been replaced since it was read; ask again"):
-            assistant.sql(count)
+    with pytest.raises(Refused, match="has been replaced since it was read; ask again"):
+        assistant.sql(count)
     assert ask(assistant, "/races?limit=0")["MRData"]["total"] == "88"
-
     good.rename(database)
     assert json.loads(assistant.sql(count))["rows"] == [{"n": 88}]
 
@@ -358,26 +303,15 @@ def test_coverage_names_the_races_up_to_today_that_have_no_results(database):
 
 def test_changes_are_the_answer_of_their_endpoint_with_the_first_time(database):
     assistant = Assistant(str(changed(database, CHANGE)))
-    for since in ("2026-11-21", "2026-11-21T10:00:00Z", "2000-01-01"):
+    for since in ("2026-11-21T10:00:00Z", "2026-11-22"):
         answer = json.loads(assistant.changes(since))
         assert answer["note"] == "Changes are noted since 2026-11-21T10:00:00Z."
         assert answer["MRData"] == assistant.current().ask("/changes", since=since)["MRData"]
-        (change,) = answer["MRData"]["ChangeTable"]["Changes"]
-        assert change["oldSource"] == "https://example.org/f1" and change["source"] == "dump"
-        assert (change["oldValue"], change["value"]) == ("3", "2")
-    none = json.loads(assistant.changes("2026-11-22"))
-    assert none["MRData"]["ChangeTable"]["Changes"] == []
-
-
-def test_without_changes_the_note_says_so(assistant):
-    assert json.loads(assistant.changes("2000-01-01"))["note"] == (
-        "Changes are noted since the first build; there are none."
-    )
 
 
 def test_the_words_name_only_what_the_schema_has():
     names = {*re.findall(r"\w+", SCHEMA)}
-    for text in re.findall("`([^`]+)`", WORDS):
+    for text in re.findall("`([^`]+)`", TEXTS["words"]):
         for word in re.findall(r"(?<!')\b[a-z]\w+\b(?!')", re.sub(r"'[^']*'", "", text)):
             assert word in names or word in {"count", "date"}, word
 

@@ -59,12 +59,6 @@ def test_the_rows_are_in_order_and_no_two_of_a_constructor_share_a_season():
             assert before.last < after.first
 
 
-def test_every_constructor_of_the_sample_since_2000_has_a_colour(sample_database):
-    found = select(sample_database, f"{SEASONS_OF_CONSTRUCTORS} WHERE year >= 2000")
-    assert len(found) == 30
-    assert [each for each in found if colour_in(*each) is None] == []
-
-
 def test_a_database_has_the_newest_colour_of_each_constructor(sample_database):
     found = dict(select(sample_database, "SELECT constructorRef, colour FROM constructors"))
     references = {row["constructorRef"] for row in csv_rows(SAMPLE, "constructors")}
@@ -73,8 +67,8 @@ def test_a_database_has_the_newest_colour_of_each_constructor(sample_database):
     assert None in found.values()
 
 
-def test_every_constructor_since_2000_has_a_colour_in_each_of_its_seasons(full_database):
-    found = select(full_database, f"{SEASONS_OF_CONSTRUCTORS} WHERE year >= 2000")
+def test_every_constructor_since_2000_has_a_colour_in_each_of_its_seasons(any_database):
+    found = select(any_database, f"{SEASONS_OF_CONSTRUCTORS} WHERE year >= 2000")
     assert [each for each in found if colour_in(*each) is None] == []
 
 

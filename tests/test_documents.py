@@ -14,24 +14,22 @@ import pytest
 from support import EMPTY, PACKAGE, ROOT
 from support.answers import is_part, routes_of_programs
 
-from racedata.assistants import BOUNDS, RESOURCES, SECONDS, SIZE
+from racedata.assistants import BOUNDS, RESOURCES, SIZE
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
-from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, f1db, jolpica, source_at
+from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, source_at
 from racedata.model import KINDS
-from racedata.service.addresses import ENDINGS, FILTERS, JSON
+from racedata.service.addresses import FILTERS
 from racedata.service.endpoints import ENDPOINTS as SERVED
 from racedata.service.health import report
 from racedata.service.openapi import PARAMETERS
 from racedata.service.pages.differing_values import DOUBTS, NEWS
 from racedata.service.refresh_times import RefreshTimes
-from racedata.service.reload import CurrentFile
 from racedata.service.request import FORMATS, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
 from racedata.settings import LoaderSettings, Settings, option, settings_in, variable_of
-from racedata.statement_process import MAX_HEAP
+from racedata.statements import MAX_HEAP
 
-VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
 PAGES = ["analysts", "assistants", "clients", "data", "interface", "run", "settings", "static"]
@@ -90,30 +88,21 @@ def test_the_table_of_endpoints_has_a_row_for_every_route(sample):
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(sample, endpoint):
-    addresses = {
-        name: f"{BASE}/2023/18/{name}/{value}/{endpoint}" for name, value in VALUES.items()
-    }
-    taken = {
-        name
-        for name, address in addresses.items()
-        if sample.get(address, status=[200, 400]).status_int == 200
-    }
-    assert listed(endpoint) == {"season", "round", *taken}
+def test_an_endpoint_takes_what_its_row_says_and_refuses_the_rest(sample, endpoint):
+    def is_taken(path):
+        return sample.get(f"{BASE}/{path}", status=[200, 400]).status_int == 200
 
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(sample, endpoint):
-    status = sample.get(f"{BASE}/2023/{endpoint}", status=[200, 400]).status_int
-    assert (ENDPOINTS[endpoint][3] == "required") == (status == 400)
-
-
-@pytest.mark.parametrize("endpoint", [name for name in ENDPOINTS if "circuits" in listed(name)])
-def test_a_place_in_a_championship_refuses_a_circuit_and_other_filters_do_not(sample, endpoint):
-    for name in listed(endpoint) - {"season", "round"}:
-        address = f"{BASE}/2023/18/{name}/{VALUES[name]}/circuits/americas/{endpoint}"
-        status = sample.get(address, status=[200, 400]).status_int
-        assert (status == 400) == (f"`{name}`¹" in ENDPOINTS[endpoint][-1])
+    with_value = {name: f"{name}/{value}" for name, value in VALUES.items()}
+    taken = {name for name, each in with_value.items() if is_taken(f"2023/18/{each}/{endpoint}")}
+    filters = listed(endpoint)
+    assert filters == {"season", "round", *taken}
+    needs_race = ENDPOINTS[endpoint][3] == "required"
+    assert needs_race != is_taken(f"2023/{endpoint}")
+    for name in taken if "circuits" in filters else ():
+        # a place in a championship, which is marked, refuses a circuit
+        is_place = f"`{name}`¹" in ENDPOINTS[endpoint][-1]
+        path = f"2023/18/{with_value[name]}/circuits/americas/{endpoint}"
+        assert is_place != is_taken(path), name
 
 
 def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
@@ -136,17 +125,11 @@ def test_the_table_of_parameters_has_each_with_the_endpoints_that_accept_it():
     }
 
 
-def test_the_difference_in_formats_names_every_ending():
-    (row,) = [row for row in table("No.")[1:] if row[0] == "D2"]
-    assert {*ENDINGS} - {JSON} <= {*in_code(row[2])}
-
-
 def test_the_table_of_addresses_has_every_field_of_healthz(several_sources):
     (row,) = [row for row in table("Address")[1:] if row[0] == "`/healthz`"]
     data = Snapshot.read(str(several_sources))
-    current = CurrentFile(data)
-    current.rejection = "is not a database"
-    found = report(data, Settings(download=True), current, RefreshTimes(data.path))
+    data.rejection = "is not a database"
+    found = report(data, Settings(download=True), RefreshTimes(data.path))
     assert "refused" in found and "download" in found
     assert {*found} <= {*in_code(row[1])}
 
@@ -212,30 +195,15 @@ def test_a_shortened_answer_is_part_of_the_real_one(sample, document):
     assert is_part(json.loads(shown), answer)
 
 
-def compared():
-    """What the table of the README says of racedata, by the first cell of a row."""
-    return {row[0]: row[1] for row in table("| racedata", README)[1:]}
-
-
-def test_the_comparison_says_what_the_service_answers():
-    cells = compared()
+def test_the_comparison_says_what_the_service_answers_and_the_recommended_sources_have():
+    cells = {row[0]: row[1] for row in table("| racedata", README)[1:]}
     assert cells["Records per request"] == f"up to {Settings().max_limit:,}"
     assert in_code(cells["Calendars and tables"]) == [".ics", ".csv"]
-    assert {*in_code(cells["Calendars and tables"])} < {*ENDINGS}
-
-
-def test_the_comparison_has_the_first_season_of_the_recommended_sources():
-    cells = compared()
-    for label, head in {
-        "First season with results": "results, standings",
-        "First season with qualifying": "qualifying",
-        "First season with lap times": "lap timings",
-        "First season with pit stops": "pit stops",
-        "First season with practice": "practice",
-    }.items():
-        column = HEADS_OF_SOURCES.index(head)
-        rows = [SOURCE_ROWS[name] for name in ("tracinginsights", "f1db")]
-        assert cells[label] == min(row[column] for row in rows if row[column].isdigit())
+    heads = {"results": "results, standings", "lap times": "lap timings"}
+    for label in ("results", "qualifying", "lap times", "pit stops", "practice"):
+        column = HEADS_OF_SOURCES.index(heads.get(label, label))
+        years = [SOURCE_ROWS[name][column] for name in ("tracinginsights", "f1db")]
+        assert cells[f"First season with {label}"] == min(filter(str.isdigit, years))
 
 
 COMMAND = re.compile(r"^ +(?:sudo (?:--\S+ )?)?(?:\.venv/bin/)?racedata (\w+)([^#\n]*)", re.M)
@@ -272,13 +240,10 @@ def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(do
             assert re.search(rf"\b{name}\b" if has_value else rf"^{name}:", makefile, re.M), word
 
 
-def test_the_table_of_folders_has_every_folder_with_code():
+def test_the_tables_for_contributors_have_every_folder_with_code_and_module_of_the_loader():
     documented = {name for row in table("Folder", CONTRIBUTING)[1:] for name in in_code(row[0])}
     folders = {path.parent.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py")}
     assert documented == {f"{folder}/" for folder in folders} | {"scripts/", "tests/"}
-
-
-def test_the_table_of_the_loaders_steps_has_each_of_its_modules_once():
     rows = table("Step of the loader", CONTRIBUTING)[1:]
     documented = [name for row in rows for name in in_code(row[1]) if name.endswith(".py")]
     modules = {path.name for path in (PACKAGE / "loader").glob("*.py")} - {"__init__.py"}
@@ -288,15 +253,9 @@ def test_the_table_of_the_loaders_steps_has_each_of_its_modules_once():
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_file_that_a_document_names_exists(document):
     text = DOCUMENTS[document]
-    named = {
-        name
-        for name in re.findall(r"`((?:racedata|scripts|data|docs|tests|deploy)/[\w./-]+)`", text)
-    }
-    linked = {
-        (ROOT / document).parent / name
-        for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)
-    }
-    paths = linked | {
+    named = re.findall(r"`((?:racedata|scripts|data|docs|tests|deploy)/[\w./-]+)`", text)
+    linked = re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)
+    paths = {(ROOT / document).parent / name for name in linked} | {
         (PACKAGE.parent if name.startswith("racedata/") else ROOT) / name for name in named
     }
     made = {ROOT / "data/racedata.db", PACKAGE / "racedata.db", ROOT / "deploy/.env"}
@@ -322,7 +281,7 @@ def test_the_tables_of_sources_have_the_published_ones_with_their_addresses_and_
         _, what, _ = PUBLISHED_ROWS[name]
         assert source_at(address).name == name
         assert address.startswith(tuple(re.findall(r"\]\((http.+?)\)", what)) or name)
-    licences = {module.__name__.rpartition(".")[2]: module.LICENCE for module in (f1db, jolpica)}
+    licences = {name: source_at(PUBLISHED[name]).licence for name in ("f1db", "jolpica")}
     assert {name: PUBLISHED_ROWS[name][-1] for name in licences} == licences
 
 
@@ -338,40 +297,34 @@ def test_the_table_of_sources_says_which_kinds_of_records_a_refresh_gets_from_ea
         assert described == {kind for kind in source.kinds if "standings" not in kind}
 
 
-def test_the_page_for_analysts_says_what_a_row_of_every_table_is():
-    described = {name for row in table("Table", ANALYSTS)[1:] for name in in_code(row[0])}
-    schema = (PACKAGE / "schema.sql").read_text(encoding="utf-8")
-    assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
-
-
-def test_the_page_for_analysts_names_every_view_once():
+def test_the_page_for_analysts_says_what_a_row_of_every_table_is_and_names_every_view_once():
     _, *rows = table("Table", ANALYSTS)
-    assert [name for row in rows for name in in_code(row[1])] == VIEW.findall(SCHEMA)
+    described = {name for row in rows for name in in_code(row[0])}
+    assert described == {*re.findall(r"^CREATE TABLE (\w+)", SCHEMA, re.M)}
+    views = re.findall(r"^CREATE VIEW (\w+)", SCHEMA, re.M)
+    assert [name for row in rows for name in in_code(row[1])] == views
+
+
+def anchors(text):
+    """The anchors of the headings of a document, in their order."""
+    headings = re.findall(r"^#+ (.*)", text, re.M)
+    return [re.sub(r"[^\w -]", "", line).lower().replace(" ", "-") for line in headings]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_heading_that_a_document_links_to_exists(document):
     for name, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", DOCUMENTS[document]):
-        text = ((ROOT / document).parent / name if name else ROOT / document).read_text(
-            encoding="utf-8"
-        )
-        headings = [
-            re.sub(r"[^\w -]", "", line).strip().lower()
-            for line in text.splitlines()
-            if line[:1] == "#"
-        ]
-        assert anchor in [heading.replace(" ", "-") for heading in headings]
+        path = (ROOT / document).parent / name if name else ROOT / document
+        assert anchor in anchors(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
     "document", ["CONTRIBUTING.md", *(f"docs/{page}.md" for page in PAGES if page != "settings")]
 )
 def test_the_contents_of_a_document_name_every_heading_of_the_second_level(document):
-    before, *sections = re.split("^## ", DOCUMENTS[document], flags=re.M)
+    before, *sections = re.split("^(?=## )", DOCUMENTS[document], flags=re.M)
     contents = re.findall(r"\]\(#([\w-]+)\)", before)
-    headings = [section.partition("\n")[0].lower() for section in sections]
-    anchors = [re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in headings]
-    assert {*anchors} - {*contents} <= {"where-to-go-next"}
+    assert {anchors(section)[0] for section in sections} - {*contents} <= {"where-to-go-next"}
 
 
 def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_start_it():
@@ -388,7 +341,7 @@ def test_the_page_for_assistants_has_every_tool_and_resource_and_lines_that_star
         command = [servers["racedata"]["command"], *servers["racedata"]["args"]]
         assert f" -- {shlex.join(command)}\n" in ASSISTANTS
     numbers = (f"{BOUNDS.rows} rows", f"{BOUNDS.size:,} characters", f"{SIZE:,} characters")
-    for text in (*numbers, f"{SECONDS} seconds", f"{MAX_HEAP >> 20} MB"):
+    for text in (*numbers, f"{BOUNDS.seconds} seconds", f"{MAX_HEAP >> 20} MB"):
         assert text in ASSISTANTS
 
 

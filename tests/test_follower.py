@@ -90,32 +90,27 @@ def test_a_service_with_only_open_licences_begins_with_its_sources_and_not_with_
         assert (served_source["name"], served_source["licence"]) == ("source", "CC BY 4.0")
 
 
-def test_a_service_that_may_not_begin_with_the_sample_says_what_it_needs(tmp_path):
-    database = tmp_path / "racedata.db"
-    ended = run_racedata("serve", "--database", database, "--follow", RACEDATA_LICENCE="open")
-    assert ended.returncode == 3
-    assert ended.stderr.splitlines()[-1] == (
-        "racedata serve: RACEDATA_LICENCE=open does not allow the sample; expected "
-        "RACEDATA_SOURCES with sources under CC BY or CC0"
-    )
-
-
-def test_a_service_does_not_start_with_a_wrong_setting_of_the_loader(database):
-    ended = run_racedata("serve", "--database", database, RACEDATA_LICENCE="free")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"RACEDATA_LICENCE": "open"},
+            "racedata serve: RACEDATA_LICENCE=open does not allow the sample; expected "
+            "RACEDATA_SOURCES with sources under CC BY or CC0",
+        ),
+        ({"RACEDATA_LICENCE": "free"}, "racedata: RACEDATA_LICENCE='free': expected any or open"),
+        (
+            {"RACEDATA_SOURCES": "http://127.0.0.1:9/racedata.db http://127.0.0.1:9/f1"},
+            "racedata serve --follow: http://127.0.0.1:9/racedata.db is a whole database, which "
+            "replaces the existing one; expected no other source",
+        ),
+    ],
+)
+def test_a_service_does_not_start_if_it_cannot_follow_its_sources(tmp_path, settings, said):
+    database, port = tmp_path / "racedata.db", str(free_port())
+    ended = run_racedata("serve", "--follow", "--database", database, PORT=port, **settings)
     assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr == "racedata: RACEDATA_LICENCE='free': expected any or open\n"
-
-
-def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database):
-    port, sources = str(free_port()), "http://127.0.0.1:9/racedata.db http://127.0.0.1:9/f1"
-    ended = run_racedata(
-        "serve", "--follow", "--database", database, RACEDATA_SOURCES=sources, PORT=port
-    )
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr == (
-        "racedata serve --follow: http://127.0.0.1:9/racedata.db is a whole database, which "
-        "replaces the existing one; expected no other source\n"
-    )
+    assert ended.stderr.splitlines()[-1] == said
 
 
 @pytest.mark.long(5)

@@ -20,16 +20,6 @@ from racedata.settings import (
 VARIABLES = {variable_of(each): each.name for each in settings_in(Settings)}
 
 
-def test_every_default_is_a_value_its_own_setting_accepts():
-    for variable, name in VARIABLES.items():
-        (default,) = (
-            each.metadata["default"] for each in settings_in(Settings) if each.name == name
-        )
-        assert repr(getattr(Settings.read({variable: default}), name)) == repr(
-            getattr(Settings(), name)
-        )
-
-
 # A container has its own address and file, and nginx.conf knows the base address.
 NOT_OF_CONTAINERS = {
     *("HOST", "PORT", "RACEDATA_DATABASE"),
@@ -173,17 +163,10 @@ def test_any_text_is_either_taken_or_refused_in_one_line(variable, value):
         ("javascript:alert(1)", "javascript:alert(1)"),
     ],
 )
-def test_the_contact_is_at_the_end_of_each_html_page_and_of_its_etag(
-    sample_database, contact, shown
-):
-    app, without = client(sample_database, contact=contact), client(sample_database)
-    for address in ("/", "/docs", "/2023", "/2023/18", "/none"):
-        headers = {"Accept": "text/html"}
+def test_the_contact_is_at_the_end_of_each_html_page(sample_database, contact, shown):
+    app, headers = client(sample_database, contact=contact), {"Accept": "text/html"}
+    for address in ("/", "/2023/18", "/none"):
         answer = app.get(address, headers=headers, expect_errors=True)
         end = answer.text.partition("</main>")[2]
-        assert (f"Contact: {shown}" in end) == bool(shown), address
-        assert ("Contact: " in end) == bool(shown)
+        assert (f"Contact: {shown}" in end) == ("Contact: " in end) == bool(shown), address
         assert "<b>" not in end and 'href="javascript' not in end
-        if address != "/none":
-            tags = {each.get(address, headers=headers).headers["ETag"] for each in (app, without)}
-            assert len(tags) == (2 if shown else 1)

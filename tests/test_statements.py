@@ -1,13 +1,25 @@
-"""racedata.statements: what a statement may do; what ends one is in test_statement_process.py."""
+"""racedata.statements: what a statement may do, and what ends one that takes too much."""
 
+import json
 import os
+import resource
+import subprocess
+import sys
 
 import pytest
+from support.processes import children_of, has_ended, limited, until
 
 from racedata.database import DatabaseError, file_state
-from racedata.statements import LONGEST_ERROR, Bounds, StatementError, Statements
+from racedata.statements import (
+    LONGEST_ERROR,
+    MAX_HEAP,
+    Bounds,
+    StatementError,
+    Statements,
+    run_apart,
+)
 
-BOUNDS = Bounds(rows=200, size=100_000)
+BOUNDS = Bounds(rows=200, size=100_000, seconds=60)
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +120,96 @@ def test_a_file_in_another_state_is_not_read(database):
     with pytest.raises(DatabaseError, match="has been replaced since it was read; ask again") as no:
         Statements(str(database), state)
     assert no.value.transient
+
+
+ENDLESS = f"{NUMBERS} SELECT count(*) FROM n"
+STOPPED, LARGE, BIG = (
+    "stopped after 0.2 seconds; ",
+    "the result has more than ",
+    "string or blob too big",
+)
+MEMORY = "the statement needs too much memory; expected one that joins less"
+DOUBLED = "WITH RECURSIVE n(t) AS (SELECT 'x' UNION ALL SELECT t || t FROM n)"
+PAIRS = "FROM lap_times AS a, lap_times AS b"
+# A short statement that names a view two to the power of 16 times.
+DOUBLED_VIEWS = ", ".join(
+    f"a{n} AS (SELECT x.* FROM a{n - 1} AS x JOIN a{n - 1} AS y)" for n in range(1, 17)
+)
+HUGE = {
+    ENDLESS: STOPPED,
+    f"{NUMBERS} SELECT group_concat(printf('%.100c', 'x')) FROM n": STOPPED,
+    f"{DOUBLED} SELECT max(length(t)) FROM n": BIG,
+    f"SELECT a.record {PAIRS}, lap_times AS c ORDER BY a.time || b.time || c.time": STOPPED,
+    "SELECT randomblob(1000000000)": BIG,
+    f"SELECT {', '.join(f'zeroblob(99999) AS a{n}' for n in range(150))}": LARGE,
+    f"{NUMBERS} SELECT hex(zeroblob(49999)) AS a, i FROM n": LARGE,
+    f"SELECT {', '.join(f'{n} AS a{n}' for n in range(300))}": "too many columns",
+    f"SELECT {'(' * 2000}1{')' * 2000}": "parser stack overflow",
+    f"SELECT '{'x' * 100_000}'": "query string is too large",
+    # In a function, SQLite looks at no clock.
+    "SELECT length(printf('%.*c', 2000000000, 'x'))": STOPPED,
+    "SELECT printf('%.90000c', 'a') LIKE '%' || printf('%.40000c', 'a') || 'b'": STOPPED,
+    f"WITH a0 AS (SELECT * FROM race_results), {DOUBLED_VIEWS} SELECT count(*) FROM a16": MEMORY,
+}
+RUN = """
+import json, resource, sys
+from racedata.database import file_state
+from racedata.statements import Bounds, StatementError, run_apart
+path, sql, seconds = json.load(sys.stdin)
+try:
+    run_apart(path, file_state(path), sql, Bounds(200, 100_000, seconds))
+except StatementError as error:
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(json.dumps([str(error), memory / 1024]))
+"""
+
+
+@pytest.mark.parametrize("sql", HUGE, ids=lambda sql: f"{sql[:60]}… {len(sql)}")
+def test_a_huge_statement_ends_with_one_line_and_little_memory(sample_database, sql):
+    seconds = 0.2 if HUGE[sql] == STOPPED else 60
+    asked = json.dumps([str(sample_database), sql, seconds])
+    ended = subprocess.run(
+        [sys.executable, "-c", RUN], input=asked, capture_output=True, text=True, check=True
+    )
+    said, memory = json.loads(ended.stdout)
+    assert said.startswith(HUGE[sql]) and "\n" not in said
+    assert memory < 40 + (MAX_HEAP >> 20)  # of Python, and of SQLite
+    assert ended.stderr == ""
+
+
+def test_a_statement_may_be_run_in_a_process_that_ends_with_it(sample_database):
+    state = file_state(sample_database)
+    found = run_apart(str(sample_database), state, "SELECT count(*) AS n FROM races", BOUNDS)
+    assert found == ([{"n": 88}], True, {"races"})
+
+
+def test_a_database_that_cannot_be_opened_is_named(tmp_path, capfd):
+    path = str(tmp_path / "none.db")
+    with pytest.raises(StatementError) as refused:
+        run_apart(path, file_state(path), "SELECT 1 AS one", BOUNDS)
+    assert str(refused.value) == f"{path} cannot be read (unable to open database file)"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_process_that_cannot_start_is_named(sample_database, monkeypatch, tmp_path):
+    state = file_state(sample_database)
+    with limited(resource.RLIMIT_NOFILE, 3), pytest.raises(StatementError) as refused:
+        run_apart(str(sample_database), state, "SELECT 1 AS one", BOUNDS)
+    assert str(refused.value) == (
+        "no process for statements can start (Too many open files); ask again later"
+    )
+    (tmp_path / "sqlite3.py").write_text("raise SystemExit(1)")  # such as after an update
+    monkeypatch.syspath_prepend(tmp_path)  # which the process gets
+    with pytest.raises(StatementError, match="has ended; ask again, or start racedata mcp again"):
+        run_apart(str(sample_database), state, "SELECT 1 AS one", BOUNDS)
+
+
+def test_a_statement_ends_in_time_even_if_the_process_that_asked_is_killed(sample_database):
+    asked = json.dumps([str(sample_database), ENDLESS, 3])
+    with subprocess.Popen([sys.executable, "-c", RUN], stdin=subprocess.PIPE, text=True) as process:
+        process.stdin.write(asked)
+        process.stdin.close()
+        until(lambda: len(children_of(process.pid)) == 2)  # one of multiprocessing's own
+        children = children_of(process.pid)
+        process.kill()
+    until(lambda: all(map(has_ended, children)))

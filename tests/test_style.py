@@ -55,31 +55,16 @@ def test_each_module_has_a_test_file_at_its_place_or_is_named_in_the_first_line_
     assert names - tested == {"racedata.__main__"}  # two lines, which every test of a command runs
 
 
-def test_the_test_files_that_a_text_mentions_exist():
+def test_the_test_files_that_a_text_mentions_and_the_modules_that_a_test_file_names_exist():
     folders = [ROOT / "docs", PACKAGE, ROOT / "scripts", ROOT / "tests"]
     texts = [file for folder in folders for file in folder.rglob("*.[mp][dy]")]
-    names = {path.name for path in TEST_FILES}
-    unknown = [
-        (file.name, name)
+    mentioned = [
+        name
         for file in [*ROOT.glob("*.md"), *texts]
         for name in re.findall(r"\btest_\w+\.py\b", file.read_text(encoding="utf-8"))
-        if name not in names
     ]
-    assert unknown == []
-
-
-MODULE = re.compile(r"racedata\.(?:service|loader)(?:\.[a-z_0-9]+)+")
-
-
-def test_the_modules_that_a_test_file_names_exist():
-    unknown = [
-        (file.name, name)
-        for file in TEST_FILES
-        for name in MODULE.findall(head_of(file))
-        if not exists(PACKAGE.parent.joinpath(*name.split(".")))
-    ]
-    assert unknown == []
-
-
-def exists(module):
-    return module.is_dir() or module.with_suffix(".py").exists()
+    assert {*mentioned} <= {path.name for path in TEST_FILES}
+    module = re.compile(r"racedata\.(?:service|loader)(?:\.[a-z_0-9]+)+")
+    for name in (name for file in TEST_FILES for name in module.findall(head_of(file))):
+        path = PACKAGE.parent.joinpath(*name.split("."))
+        assert path.is_dir() or path.with_suffix(".py").exists(), name

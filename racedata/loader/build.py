@@ -138,7 +138,7 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     # In any order. All of it comes before the corrections, which find rows by lists and races.
     filling.fill_sources()
     filling.fill_lists()
-    filling.lists.put_statuses()
+    store.put_statuses(filling.lists.merged["status"].rows.values())
     filling.fill_races()
     filling.fill_origins()
     filling.fill_kind("results")
@@ -153,11 +153,7 @@ def fill_and_correct(filling: Filling) -> list[Applied]:
     # What sources have corrected themselves is only noted, if the corrected rows still have it.
     for source in filling.sources:
         rows = store.list_rows(source.name, "corrections")
-        noted = [
-            Correction(*(row[name] for name in NOTED))  # type: ignore[arg-type]
-            for row in rows
-            if row["columnName"] != "driver"  # of an earlier version, which gave rows to others
-        ]
+        noted = [Correction(*(row[name] for name in NOTED)) for row in rows]  # type: ignore[arg-type]
         note_corrections(stage, [Line(source.name, each) for each in noted])
     return applied
 

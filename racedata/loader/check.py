@@ -22,20 +22,21 @@ from racedata.formats import counted, public_name
 from racedata.loader import checks
 from racedata.loader.build import build_database
 from racedata.loader.compare.differences import GROUPS, Group
-from racedata.loader.corrections import HEADER, Corrections, corrections_of
+from racedata.loader.corrections import HEADER, corrections_of
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.files.csvfile import csv_line
 from racedata.loader.matching import letters_of
-from racedata.loader.program import add_database_argument, run
+from racedata.loader.program import run
 from racedata.loader.reading import ReadSources, put_all_read, read
 from racedata.loader.rebuild import store_of
 from racedata.loader.sources import second_opinion
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
+from racedata.loader.update import check_calendars
 from racedata.model import TABLE_OF
-from racedata.settings import LoaderSettings
+from racedata.settings import LoaderSettings, add_database_argument
 
 ROWS_SHOWN = 10
 
@@ -140,14 +141,12 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     """
     source = second_opinion(address)
     ExistingDatabase(path).close()  # raises LoadError if it is missing, or of an earlier version
-    with (
-        store_of(path) as store,
-        temporary_folder("racedata-", path.name) as folder,
-    ):
+    with store_of(path) as store, temporary_folder() as folder:
         with read([source], progress) as group, store.transaction():
             settings = LoaderSettings.read(os.environ)
             corrections = corrections_of(store, settings.corrections)
-            names = put_last(store, group, corrections, progress)
+            names = put_last(store, group, progress)
+            check_calendars(store, corrections)
             new = folder / path.name
             built = build_database(new, store, corrections, progress)
         with closing(open_read_only(new)) as db:
@@ -155,19 +154,16 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     return found, built.remarks
 
 
-def put_last(
-    store: Store, group: ReadSources, corrections: Corrections, progress: Progress
-) -> list[str]:
+def put_last(store: Store, group: ReadSources, progress: Progress) -> list[str]:
     """Puts the source of a group into the store, behind all others. A source that is in the list
     keeps its place. Returns its name; of a database, the names of its sources.
     """
     assert group.stage
     names = [source.name for source in store.sources()]
-    with_ids = {source.name for source in store.known_sources() if source.has_ids}
+    # without ids, the first dump of the list stays the base
+    group.stage.has_ids &= any(source.ids for source in store.sources())
     added = [source.name for _, source in group.stage.stored_sources()]
-    put_all_read(store, [group], corrections, progress)
-    for name in {*added} - with_ids:
-        store.drop_ids(name)
+    put_all_read(store, [group], progress)
     store.order(list(dict.fromkeys([*names, *added])))
     return added
 

@@ -337,8 +337,8 @@ def dumps_among(sources: Sequence[StoredSource]) -> list[StoredSource]:
 
 
 def base_of(sources: Sequence[StoredSource]) -> StoredSource:
-    """The first source whose ids are kept; or else, the first dump."""
+    """The first dump that has ids; or else, the first dump."""
     dumps = dumps_among(sources)
     if not dumps:
         raise LoadError(f"no dump of the list was read; to read one, run: {COMMAND} load SOURCE")
-    return next((source for source in dumps if source.has_ids), dumps[0])
+    return next((source for source in dumps if source.ids), dumps[0])

@@ -158,17 +158,14 @@ class Target:
         line = self.line
         if line.step is Step.REMOVE and (rows := self.count()) > 1:
             return f"{rows} rows; expected a key that ends with the number of the car"
-        texts = [("constructor", (line.new or {}).get("constructor"))]
-        if line.step is Step.ADD:
-            texts += [
-                (name, line.key[id][0])
-                for name in ("driver", "constructor")
-                if (id := LIST_BY_SINGULAR[name].id_key) in line.key
-            ]
-        for name, text in texts:
-            if text is not None and self.id_of(name, str(text)) is None:
-                return f"{text!r}; expected a {name} of the source"
-        return ""
+        unknown = [(id, line.key[id][0]) for id, known in self.ids.items() if known is None]
+        constructor = (line.new or {}).get("constructor")
+        if constructor is not None and self.id_of("constructor", str(constructor)) is None:
+            unknown.append(("constructorId", constructor))
+        if not unknown:
+            return ""
+        id, text = unknown[0]
+        return f"{text!r}; expected a {id.removesuffix('Id')} of the source"
 
     # Changes. Each returns how many rows or values have changed.
 
@@ -197,12 +194,9 @@ class Target:
         return 1
 
     def add(self) -> int:
-        """Inserts the row. Its id comes after all others, so that theirs stay."""
+        """Inserts the row. SQLite gives it an id after all others, so that theirs stay."""
         facts = self.line.new or {}
         row = {self.line.columns[name].name: self.stored(name, facts[name]) for name in facts}
-        if id := self.line.table.id:
-            sql = f"SELECT max({id}) + 1 FROM stage.{self.name}"
-            (row[id],) = self.db.execute(sql).fetchone()
         if ORDER in self.line.columns and ORDER not in row:
             sql = f"SELECT max({ORDER}) + 1 FROM stage.{self.name} WHERE raceId = ?"
             (row[ORDER],) = self.db.execute(sql, (self.ids["raceId"],)).fetchone()

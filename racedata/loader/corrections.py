@@ -7,11 +7,9 @@ import os
 import re
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from racedata.database import FileState, file_state
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
@@ -84,10 +82,10 @@ def corrections_at(path: Path | None) -> Sequence[Line]:
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
         raise LoadError(f"{path}: {what}; expected a file of corrections, or default or none")
-    project = corrections_once(CORRECTIONS, file_state(str(CORRECTIONS)))
+    project = corrections_in(CORRECTIONS, lambda text: None)
     if path.resolve() == CORRECTIONS:
         return project
-    lines = corrections_once(path, file_state(str(path)))
+    lines = corrections_in(path, lambda text: None)
     own = {corrected_value(line.correction) for line in lines}
     return [*lines, *(line for line in project if corrected_value(line.correction) not in own)]
 
@@ -97,34 +95,34 @@ def corrected_value(written: Correction) -> tuple[str, str, str]:
     return written.table, written.key.casefold(), written.column
 
 
-@lru_cache(maxsize=2)
-def corrections_once(path: Path, state: FileState | None) -> Sequence[Line]:
-    """The corrections in a file in this state: a follower builds from the same file many times."""
-    return corrections_in(path, lambda text: None)
-
-
 def corrections_in(path: AnyPath, progress: Progress) -> list[Line]:
     """The corrections in a file, each with its own evidence or its rule's.
 
     Raises LoadError for a line that makes no sense, or if two correct the same value.
     """
     file = CsvFile(path, FIELDS, progress, needs_all_columns=True)
-    rows = [Correction(*row) for batch in file.batches() for row in zip(*batch)]
-    rules = {row.key: row.witnesses for row in rows if row.table == RULE}
+    rows = [
+        (line, Correction(*row))
+        for batch in file.batches()
+        for line, row in zip(file.lines, zip(*batch))
+    ]
+    rules = {row.key: row.witnesses for _, row in rows if row.table == RULE}
     seen, lines = set[tuple[str, ...]](), list[Line]()
-    for number, row in enumerate(rows, 1):
+    for line, row in rows:
         value = corrected_value(row)
         if value in seen:
-            raise file.duplicate(number, ["table", "key", "column"])
+            raise file.duplicate(
+                line, {"table": row.table, "key": row.key, "column": row.column or ""}
+            )
         seen.add(value)
         if row.table == RULE:
             continue
         if not row.column:
-            raise file.fault("''; expected the name of a column", "column", file.line_of(number))
+            raise file.fault("''; expected the name of a column", line, "column")
         if named := NAMED_RULE.fullmatch(row.witnesses):
             if named[1] not in rules:
                 what = f"{row.witnesses!r}; expected a sentence, or a rule that a line gives"
-                raise file.fault(what, "source", file.line_of(number))
+                raise file.fault(what, line, "source")
             row = row._replace(witnesses=rules[named[1]], is_by_rule=True)
         lines.append(Line(path.name, row, is_own=path != CORRECTIONS))
     return lines

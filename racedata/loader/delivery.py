@@ -37,6 +37,5 @@ def delivery_of(
         for row in tables.rows("ids", (*OWN_ID, "source"))
         if public_name(str(row[-1])) == name
     ]
-    return Delivery(
-        source, tables.calendars(number, years), tables.parts(number, years, source.has_ids), lists
-    )
+    parts = tables.parts(number, years, has_ids=source.ids is not None)
+    return Delivery(source, tables.calendars(number, years), parts, lists)

@@ -58,22 +58,20 @@ def fetch(
             left -= time.monotonic() - start
         if not answer.location:
             return answer
-        try:
-            url = target_of_redirect(url, answer.location)
-        except ValueError as error:
-            raise NotFetched(f"{request.place}: redirects {error}") from None
+        url = target_of_redirect(url, answer.location, request.place)
     what = f"more than {REDIRECTS} redirects; expected {request.expected}"
     raise NotFetched(f"{request.place}: {what}")
 
 
-def target_of_redirect(url: str, location: str) -> str:
-    """Raises ValueError, whose text has nothing of the target, because it may contain a key."""
+def target_of_redirect(url: str, location: str, place: str) -> str:
+    """Raises NotFetched, whose text has nothing of the target, because it may contain a key."""
     with suppress(ValueError):
         target = urljoin(url, location)
         is_less_safe = urlsplit(url).scheme == "https" != urlsplit(target).scheme
         if is_address(target) and not is_less_safe:
             return target
-    raise ValueError("to an unusable address; expected https, or http after http, and no password")
+    what = "redirects to an unusable address; expected https, or http after http, and no password"
+    raise NotFetched(f"{place}: {what}")
 
 
 class Exchange(Thread):

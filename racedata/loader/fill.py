@@ -27,9 +27,9 @@ Constructors = dict[tuple[int, int], int]
 class Filling:
     """What fills a Stage from the store. `build.fill_and_correct` calls its functions.
 
-    `base` is the source whose lists come first. `kept` has the sources whose ids are kept, in their
-    order: an export, and perhaps its rest; or all dumps of a database that was taken apart. It may
-    be empty.
+    `base` is the source whose ids are kept, and whose lists come first. `kept` has all sources with
+    these ids: an export, and perhaps its rest; or what a database had that was taken apart. If no
+    dump has ids, these are all, and only the races have ids of the base.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class Filling:
         # the APIs have the last numbers
         self.numbers = {source.name: n for n, source in enumerate(self.sources, 1)}
         self.base = base_of(self.sources)
-        self.kept = [source.name for source in self.sources if source.has_ids]
+        self.kept = [source.name for source in self.sources if source.ids == self.base.ids]
         self.lists = Lists(store, choice, self.sources, self.base, corrections)
         self.race_ids = self.ids_of_races()
         # What was looked up by `constructors_that_count`, by race and source.
         self.constructors: dict[tuple[ChosenRace, str], Constructors] = {}
 
     def ids_of_races(self) -> dict[ChosenRace, int]:
-        """The ids of the races. The first source in `kept` that has a race gives its id; without
-        `kept`, the base does. Other races get free ids.
+        """The ids of the races. The first source in `kept` that has a race gives its id. Other
+        races get free ids.
         """
-        kept = self.kept or [self.base.name]
+        kept = self.kept if self.base.ids else [self.base.name]
         own = {
             (*place, race["key"]): int(race["raceId"])
             for place, calendar in self.calendars.items()
@@ -92,7 +92,7 @@ class Filling:
     def fill_races(self) -> None:
         """Inserts the seasons, the races and their sessions."""
         for race, id in self.race_ids.items():
-            circuits = self.lists.ids[race.calendar.source]["circuits"]
+            circuits = self.lists.ids[race.calendar.source, "circuits"]
             circuit = circuits.of(race.facts["circuitId"])
             self.stage.insert_row("races", {**race.facts, "raceId": id, "circuitId": circuit})
             for session in race.sessions:
@@ -172,12 +172,10 @@ class Filling:
     def stored_values(self, part: StoredPart) -> Columns:
         """The values of a stored part, with ids instead of references."""
         columns, rows = self.store.rows(part)
-        values = dict(zip(columns, zip(*rows)))
-        ids = self.lists.ids[part.source]
-        return {
-            name: [*map(ids[LIST_OF[name]].of, column)] if name in LIST_OF else column
-            for name, column in values.items()
-        }
+        values: Columns = dict(zip(columns, zip(*rows)))
+        for name in values.keys() & LIST_OF.keys():
+            values[name] = [*map(self.lists.ids[part.source, LIST_OF[name]].of, values[name])]
+        return values
 
     def insert_part(self, race: ChosenRace, part: StoredPart, values: Columns) -> None:
         self.stage.progress(f"{part.season}: {part.kind}")
@@ -186,9 +184,8 @@ class Filling:
 
     def ids_of_base(self, race: ChosenRace, kind: str) -> list[int]:
         """The ids of the rows of the base, if another source's part was chosen."""
-        kept = self.kept or [self.base.name]
         for part in race.others[kind]:
-            if part.source in kept:
+            if part.source in self.kept:
                 columns, rows = self.store.rows(part)
                 id = TABLE_BY_NAME[kind].id
                 return [row[columns.index(id)] for row in rows] if id in columns else []

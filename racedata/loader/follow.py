@@ -18,8 +18,7 @@ from typing import Never
 from racedata.database import OLDEST_VERSION
 from racedata.loader.errors import FAULTS, LoadError, NotYet
 from racedata.loader.existing import ExistingDatabase, expected_records, open_read_only
-from racedata.loader.in_step import bring_into_step
-from racedata.loader.load import load
+from racedata.loader.load import bring_into_step, load
 from racedata.loader.memory import remember_followed
 from racedata.loader.program import fault_text, progress_of_terminal, say
 from racedata.loader.refresh import Refresh

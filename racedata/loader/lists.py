@@ -57,11 +57,11 @@ class MergedList:
 class IdsOf:
     """The ids in the database of what a source refers to."""
 
-    def __init__(self, ids: Mapping[Value, int], others: Mapping[object, int]) -> None:
-        """`ids` has the ids of rows in the source's list, by the source's references; `others` has
-        the ids of all rows in the database, by what identifies a row.
-        """
-        self.ids, self.others = ids, others
+    def __init__(self, merged: MergedList, rows: Iterable[Row]) -> None:
+        """`rows` has the list of the source."""
+        found = ((row[merged.reference], merged.find(row)) for row in rows)
+        self.ids = {reference: id for reference, id in found if id is not None}
+        self.others = merged.ids
 
     def of(self, reference: Value) -> int | None:
         """The id of what a reference means; None if the database lacks that."""
@@ -74,7 +74,7 @@ class IdsOf:
 class Lists:
     """All lists: the base's, and what the chosen parts of other sources refer to.
 
-    `merged` has them by name. `ids` has our ids, by source and list.
+    `merged` has them by name. `ids` has our ids, by source of the list of sources, and list.
     """
 
     def __init__(
@@ -90,14 +90,17 @@ class Lists:
         self.merged = {
             name: MergedList(name, store.list_rows(base.name, name), corrections) for name in LISTS
         }
-        self.ids: dict[str, dict[str, IdsOf]] = {}
         needed = self.needed(choice)
         for source in sorted(sources, key=self.precedence):
-            self.ids[source.name] = {
-                name: IdsOf(self.add(source, name, needed[source.name, name]), merged.ids)
-                for name, merged in self.merged.items()
-            }
+            if source is not base:
+                for merged in self.merged.values():
+                    self.add(source, merged, needed[source.name, merged.name])
         self.number_drivers(choice)
+        self.ids = {
+            (source.name, name): IdsOf(merged, store.list_rows(source.name, name))
+            for source in store.sources()
+            for name, merged in self.merged.items()
+        }
         # What was looked up by `source_of_fact`: the source of each fact, by list.
         self.sources_of_facts: dict[str, dict[tuple[str, Fact | None], str]] = {}
 
@@ -122,16 +125,13 @@ class Lists:
                         needed[part.source, LIST_OF[column]] |= {row[at] for row in rows}
         return needed
 
-    def add(self, source: StoredSource, name: str, needed: set[Value]) -> dict[Value, int]:
-        """Finds or adds the rows of a source that are needed. Returns their ids, by reference."""
-        merged = self.merged[name]
-        rows = self.store.list_rows(source.name, name)
-        if source is self.base:
-            return {row[merged.reference]: int(str(row[merged.id])) for row in rows}
-        if name == "status":  # an API lists only those that the database lacked
+    def add(self, source: StoredSource, merged: MergedList, needed: set[Value]) -> None:
+        """Adds the rows of a source that are needed, or their facts to those that they match."""
+        rows = self.store.list_rows(source.name, merged.name)
+        if merged.name == "status":  # an API lists only those that the database lacked
             missing = needed - {None, *(row["status"] for row in rows)}
             rows += [{"status": text} for text in sorted(map(str, missing))]
-        ids: dict[Value, int] = {}
+        references: dict[int, Value] = {}  # the source's, by our ids
         for row in rows:
             if row[merged.reference] not in needed:
                 continue
@@ -139,17 +139,15 @@ class Lists:
             if id is None:
                 id = self.new_id(merged, row)
                 merged.add(id, row)
-            elif source.is_api and name != "status":
+            elif source.is_api and merged.name != "status":
                 merged.update(id, row)
-            if name == "drivers" and id in ids.values():
-                other = next(reference for reference, known in ids.items() if known == id)
+            if merged.name == "drivers" and id in references:
                 raise LoadError(
-                    f"{source.name}: drivers {row['driverRef']!r} and {other!r} both match "
-                    f"{merged.rows[id]['driverRef']!r}, by reference or by birth date and surname; "
-                    "expected only one: correct that source, or leave it out"
+                    f"{source.name}: drivers {row['driverRef']!r} and {references[id]!r} both "
+                    f"match {merged.rows[id]['driverRef']!r}, by reference or by birth date and "
+                    "surname; expected only one: correct that source, or leave it out"
                 )
-            ids[row[merged.reference]] = id
-        return ids
+            references[id] = row[merged.reference]
 
     def new_id(self, merged: MergedList, row: Row) -> int:
         """The id of a new row. A status keeps its id if that is free, because addresses have it."""
@@ -176,20 +174,6 @@ class Lists:
                 id = drivers.find(row)  # even if no record that counts names the driver
                 if id and row.get("number") is not None:
                     drivers.rows[id]["number"] = row["number"]
-
-    def put_statuses(self) -> None:
-        """Puts the ids of statuses into the store. Ids of statuses that no record has any more
-        stay, because addresses have them.
-        """
-        rows = self.merged["status"].rows
-        ids = {str(row["status"]): id for id, row in rows.items()}
-        texts = {text.lower() for text in ids}
-        kept = {
-            text: id
-            for text, id in self.store.statuses().items()
-            if text.lower() not in texts and id not in rows
-        }
-        self.store.put_statuses({**kept, **ids})
 
     def reference(self, name: str, row: Row) -> Value:
         """Our reference for a row of a source's list; None if the database lacks it."""

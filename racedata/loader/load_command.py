@@ -2,16 +2,14 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import Progress
-from racedata.loader.load import load, make_default_folder
-from racedata.loader.memory import copied_from
-from racedata.loader.program import add_database_argument, run, settings_of, unwanted_option
-from racedata.loader.sources import PUBLISHED, each_once, sources_named, whole_database
-from racedata.settings import argument
+from racedata.loader.load import load
+from racedata.loader.program import run, settings_of
+from racedata.loader.sources import PUBLISHED, each_once, sources_named
+from racedata.settings import add_database_argument, argument
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -26,8 +24,8 @@ def main(arguments: Sequence[str]) -> None:
         help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
         f"{', '.join(PUBLISHED)}. Name the most trusted source first: for each race and kind of "
         "records, the first that has them counts. A file or URL that ends with .db is a database, "
-        "which is copied unchanged. By default, load reads the dumps of the list of sources, or "
-        "else the sample",
+        "which is copied unchanged. By default, load reads the sources in RACEDATA_SOURCES, those "
+        "of the last load, or else the sample",
     )
     parser.add_argument(
         "--only",
@@ -45,18 +43,12 @@ def main(arguments: Sequence[str]) -> None:
     add_corrections_argument(parser)
     add_licence_argument(parser)
     parsed = parser.parse_args(arguments)
-    settings = settings_of(parsed)
     sources = each_once(parsed.sources)
     if not sources and (parsed.only or parsed.replace):
         parser.error(f"--{'only' if parsed.only else 'replace'}: expected a SOURCE too")
 
     def work(progress: Progress) -> list[str]:
-        make_default_folder(settings.database)
-        has_options = parsed.only or parsed.corrections != parser.get_default("corrections")
-        addresses = sources or copied_from(Path(settings.database))
-        whole = whole_database(addresses)
-        if whole and has_options:
-            raise unwanted_option(whole.address, "neither --only nor --corrections")
-        return load(addresses, settings, progress, replace=parsed.replace, only=parsed.only)
+        settings = settings_of(parsed)
+        return load(sources, settings, progress, replace=parsed.replace, only=parsed.only)
 
     run("load", parsed.database, work)

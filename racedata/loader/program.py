@@ -1,32 +1,20 @@
-"""Shared by the loader's commands: `--database`, progress, and one line for each failure."""
+"""Shared by the loader's commands: settings, progress, and one line for each failure."""
 
 import errno
 import os
 import sqlite3
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from shutil import disk_usage
 from tempfile import gettempdir
 
-from racedata.formats import printable, without_query
-from racedata.loader.errors import FAULTS, LoadError, Progress, no_space_for_temporary_files
+from racedata.formats import printable
+from racedata.loader.errors import FAULTS, Progress, no_space_for_temporary_files
 from racedata.loader.replacement import identity_of_file
 from racedata.loader.signals import interrupted_by_end_signals
-from racedata.settings import FILE, LoaderSettings, SettingError, argument
-
-
-def add_database_argument(parser: ArgumentParser) -> None:
-    """Adds `--database`: the path of the file. Ends with one line if a setting is wrong."""
-    try:
-        default = LoaderSettings.read(os.environ).database
-    except SettingError as error:
-        sys.exit(f"{parser.prog}: {error}")
-    help = "the database file (RACEDATA_DATABASE; default: %(default)s)"
-    parser.add_argument(
-        "--database", type=argument(FILE), default=default, metavar="FILE", help=help
-    )
+from racedata.settings import LoaderSettings, SettingError
 
 
 def settings_of(parsed: Namespace) -> LoaderSettings:
@@ -34,12 +22,6 @@ def settings_of(parsed: Namespace) -> LoaderSettings:
     names = {"database", "corrections", "licence"} & {*vars(parsed)}
     settings = LoaderSettings.read(os.environ)
     return replace(settings, **{name: getattr(parsed, name) for name in names})
-
-
-def unwanted_option(whole: str, expected: str) -> LoadError:
-    """The error for the address of a whole database with an option that could only change it."""
-    what = f"a database is copied unchanged; expected {expected}"
-    return LoadError(f"{without_query(whole)}: {what}")
 
 
 def progress_of_terminal() -> Progress:

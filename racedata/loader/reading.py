@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from racedata.loader.corrections import Corrections
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.parts import Tables
@@ -57,34 +56,23 @@ def read(
         yield group
 
 
-def put_all_read(
-    store: Store, groups: Sequence[ReadSources], corrections: Corrections, progress: Progress
-) -> None:
+def put_all_read(store: Store, groups: Sequence[ReadSources], progress: Progress) -> None:
     """Puts all that was read into the store, and closes it: before a build, because the disk may
     not have room for the stages and the new database.
 
-    The database keeps the ids of one group: the first that has ids. If that group could not be
-    read, its stored parts count, and have them. Raises LoadError for two sources of one name: the
-    store has one place for them.
+    Raises LoadError for two sources of one name: the store has one place for them.
     """
-    are_ids_kept = False  # whether they are those of a group before
     addresses: dict[str, str] = {}  # by the names of sources
     is_sample = [source.address for group in groups for source in group.sources] == [SAMPLE_NAME]
-    for sources, stage, _, close, _ in groups:
-        if stage is None:
-            for known in store.known_sources():
-                if known.address == sources[0].address and known.has_ids:
-                    if are_ids_kept:
-                        store.drop_ids(known.name)
-                    are_ids_kept = True
+    for _, stage, _, close, _ in groups:
+        if stage is None:  # its stored parts count
             continue
-        for number, source in stage.stored_sources(is_sample, may_keep_ids=not are_ids_kept):
+        for number, source in stage.stored_sources(is_sample):
             if (other := addresses.setdefault(source.name, source.address)) != source.address:
                 raise LoadError(
                     f"{other} and {source.address} are both {source.name}; expected one of them"
                 )
             progress(f"storing {source.name}")
             delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-            put_whole(store, delivery, corrections)
-        are_ids_kept |= stage.has_ids
+            put_whole(store, delivery)
         close()

@@ -1,18 +1,18 @@
 """Builds a new database from the store, and replaces the old one: what every command does that
 changes what the store has.
 
-It also finds which of both is behind, and takes the database apart if the store is lost. in_step.py
-adds the list of sources.
+It also finds which of both is behind, and takes the database apart if the store is lost.
 """
 
 import gc
+import os
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from racedata.database import OLDEST_VERSION, is_missing, is_older, store_path
+from racedata.database import OLDEST_VERSION, default_path, is_missing, is_older, store_path
 from racedata.loader.build import Report, build_database
 from racedata.loader.compare.changes import take_changes
 from racedata.loader.compare.tables import differences
@@ -22,20 +22,25 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import replacement
-from racedata.loader.same_bytes import SAMPLE_NAME, fixed_state
-from racedata.loader.source_list import after_load, after_refresh, list_that_counts, put_source_list
-from racedata.loader.sources import DEFAULT_LIST
+from racedata.loader.same_bytes import put_next_state
+from racedata.loader.source_list import (
+    after_load,
+    after_refresh,
+    apply_list,
+    counting,
+    list_of,
+    remember_list,
+)
 from racedata.loader.stage import sources_in
 from racedata.loader.store import (
     IN_MEMORY,
     Store,
     UnknownStore,
     changed_store,
-    new_id,
     store_to_read,
 )
 from racedata.loader.threads import Sleep
-from racedata.loader.update import check_stored, put_whole
+from racedata.loader.update import check_calendars, put_whole
 from racedata.settings import LoaderSettings
 
 
@@ -51,10 +56,6 @@ class NewDatabase:
     path: Path  # of the new file
     settings: LoaderSettings  # with the path of the old one
     existing: ExistingDatabase | None
-
-    def stay(self) -> None:
-        """Leaves the old database, or none, in its place."""
-        self.path.unlink()
 
     @contextmanager
     def store(self) -> Iterator[tuple[Store, Corrections]]:
@@ -89,7 +90,8 @@ class NewDatabase:
         A table differs that sources fill, or one of the `others`: see compare/tables.py.
         """
         settings, old = self.settings, self.existing
-        check_stored(store, corrections)
+        apply_list(store)
+        check_calendars(store, corrections)
         remember_corrections(store, settings.corrections)
         put_next_state(store, corrections.written, old.state if old and not old.is_sample else None)
         report = build_database(self.path, store, corrections, progress, old, settings.is_only_open)
@@ -97,7 +99,7 @@ class NewDatabase:
             report = report._replace(differences=self.differences(progress, *others))
             if old and not report.differences:
                 store.state = old.state
-                self.stay()
+                self.path.unlink()
         return report
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
@@ -108,32 +110,18 @@ class NewDatabase:
             return differences(self.existing.db, new, progress, *others)
 
 
-def put_next_state(
-    store: Store, facts: Sequence[object] = (), before: tuple[str, int] | None = None
-) -> None:
-    """Counts a build: gives the store the state that the new database notes.
-
-    Its id stays, and its revision rises: programs that follow the database learn what has changed.
-    A store that has had only the sample, whose id is the same on all machines, gets its own when it
-    gets more. `fixed_state` has the exceptions. `before` is the state of the database that it
-    replaces, unless that is the sample.
-    """
-    id, revision = store.state
-    is_of_sample = id.startswith(SAMPLE_NAME)
-    next_state = new_id() if is_of_sample else id, revision + 1
-    store.state = fixed_state(store, facts, before) or next_state
-
-
 @contextmanager
 def new_database(
     settings: LoaderSettings, sleep: Sleep | None = None, may_replace: bool = False
 ) -> Iterator[NewDatabase]:
-    """A new database, which replaces the old one unless the block raises, or lets that `stay`.
+    """A new database, which replaces the old one unless the block raises, or deletes the new one.
 
     If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
     file. `sleep` is as in `replacement`.
     """
     path = Path(settings.database)
+    if settings.database == default_path(os.environ):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with replacement(settings.database, sleep) as new, ExitStack() as stack:
         existing = None
         if not is_missing(path):
@@ -144,9 +132,7 @@ def new_database(
 
 
 def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str]:
-    """Builds the database from its store, without a request, and replaces it if it differs. Returns
-    a report.
-    """
+    """Builds the database from its store, and replaces it if it differs. Returns a report."""
     database = settings.database
     with new_database(settings) as new, new.store() as (store, corrections):
         report = new.build(store, corrections, progress, may_stay=True, others=["corrections"])
@@ -159,8 +145,9 @@ def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str
 
 
 def is_behind(database: Path) -> bool:
-    """Whether a database lacks what its store has, because it was lost, an earlier version built
-    it, or a program was killed. Raises LoadError or sqlite3.Error if one of them cannot be used.
+    """Whether a database must be built again: it was lost, an earlier version built it, a program
+    was killed after it had changed the store, or the list of sources has changed. Raises LoadError
+    or sqlite3.Error if one of them cannot be used.
     """
     if is_older(database):
         return True
@@ -168,15 +155,16 @@ def is_behind(database: Path) -> bool:
         if is_missing(database):
             return bool(store.sources())
         with closing(ExistingDatabase(database)) as existing:
-            return is_behind_store(existing, store)
+            if is_apart(existing, store):
+                return False
+            listed = [source.name for source in store.sources()]
+            return existing.state != store.state or listed != counting(store, list_of(store))
 
 
-def is_behind_store(existing: ExistingDatabase, store: Store) -> bool:
+def is_apart(existing: ExistingDatabase, store: Store) -> bool:
+    """Whether a store is another one than the database's, or an older copy of its own."""
     (id, revision), (store_id, newest) = existing.state, store.state
-    if id == store_id:
-        return revision < newest
-    # The service builds the sample if the database is lost: it is not what the sources say.
-    return existing.is_sample and any(not source.is_sample for source in store.known_sources())
+    return id != store_id or revision > newest
 
 
 @contextmanager
@@ -206,8 +194,7 @@ def store_of(database: Path) -> Iterator[Store]:
 
 
 def put_if_apart(existing: ExistingDatabase, store: Store) -> None:
-    """Takes a database apart if the store is another one, or an older copy of its own."""
-    if existing.state != store.state and not is_behind_store(existing, store):
+    if is_apart(existing, store):
         take_apart(existing, store)
 
 
@@ -218,18 +205,18 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
     have.
     """
     tables = Tables(existing.db, "main")
-    is_own = store.state[0] == existing.state[0]
-    addresses = list_that_counts(store) if is_own else [*DEFAULT_LIST]
+    if store.state[0] != existing.state[0]:
+        remember_list(store, [])
     store.clear()
-    # The ids of all dumps are kept: they do not clash, because they are of one database.
+    # All sources have ids of the same database.
     sources = [
-        (number, source._replace(has_ids=source.is_loaded))
+        (number, source._replace(ids=existing.state[0]))
         for number, source in sources_in(existing.db, "main")
     ]
     if existing.is_sample:
         sources[0] = 1, sources[0][1]._replace(is_sample=True)
     for number, source in sources:
-        put_whole(store, delivery_of(source, tables, number), Corrections([]))
+        put_whole(store, delivery_of(source, tables, number))
     loaded = [source.address for _, source in sources if source.is_loaded]
     # A provisional source is given by its name and address: see Source.accepts.
     asked = [
@@ -237,10 +224,7 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         for _, source in sources
         if not source.is_loaded
     ]
-    addresses = after_refresh(after_load(addresses, loaded), asked)
-    put_source_list(store, addresses, is_read=False)
-    store.put_statuses(
-        {str(row["status"]): int(str(row["statusId"])) for row in tables.list_rows("status")}
-    )
+    remember_list(store, after_refresh(after_load(list_of(store), loaded), asked))
+    store.put_statuses(tables.list_rows("status"))
     take_changes(existing.db, store)
     store.state = existing.state

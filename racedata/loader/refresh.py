@@ -5,7 +5,7 @@ the store, and a new database, built from that, replaces the old one. If nothing
 old one stays. sources/ decides what to ask each source for, and choose.py what counts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +15,12 @@ from racedata.loader.copies import Copy, clear_for_copy, install_copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
-from racedata.loader.in_step import bring_into_step
+from racedata.loader.load import bring_into_step
 from racedata.loader.memory import refusal, refused_until, remember
 from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.schedule import Expected
-from racedata.loader.source_list import (
-    after_refresh,
-    list_that_counts,
-    put_source_list,
-    wanted_list,
-)
+from racedata.loader.source_list import after_refresh, list_of, remember_list
 from racedata.loader.sources import History, Pace, Source, Task, history_in, history_of, source_at
 from racedata.loader.threads import Sleep
 from racedata.loader.update import is_cancelled, put_news
@@ -91,30 +86,38 @@ class Refresh:
         It brings each season from the first that it finds unfinished, or from `first` if that is
         earlier. A dump brings none from before the first that is still unfinished.
         """
-        history = self.recall(source, takes_apart=not source.is_whole)
-        of_source = SourceRefresh(self, source, history, say, first)
+        history = self.recall(source)
+        stored = SourceRefresh(self, source, say, history.readings)
+        task = Task(
+            history=history,
+            season=self.season,
+            first=first,
+            is_named=self.is_named,
+            lacks_cancelled=any(is_cancelled(each, source.pace.time()) for each in history.lacked),
+            progress=self.progress,
+            say=say,
+            deliver=stored.deliver,
+            replace_with=stored.replace_with,
+        )
         with self.limits_remembered(source, history) as facts:
-            where = source.bring(of_source.task())
+            where = source.bring(task)
             facts["refreshedAt"] = utc_now()
-        say(f"{self.path}: {'new data' if of_source.is_new else 'nothing new'}{where}")
-        return of_source.is_new
+        say(f"{self.path}: {'new data' if stored.is_new else 'nothing new'}{where}")
+        return stored.is_new
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         history = self.recall(source)
         with self.limits_remembered(source, history):
             return source.has_news(expected, history, self.progress)
 
-    def recall(self, source: Source, takes_apart: bool = False) -> History:
-        """All that is known of a source before it is asked. The source gets its name in the store.
-
-        `takes_apart` says whether to take apart a database of another store, to know more.
-        """
+    def recall(self, source: Source) -> History:
+        """What is known of a source before it is asked. The source gets its name in the store."""
         facts = self.path, source.name, source.address
-        if takes_apart:
+        if source.is_whole:  # a copied database is of another store: do not take it apart
+            history = history_of(*facts)
+        else:
             with store_of(self.path) as store:
                 history = history_in(store, *facts)
-        else:
-            history = history_of(*facts)
         source.name = history.name
         return history
 
@@ -144,31 +147,16 @@ class Refresh:
                 remember(self.path, source.name, facts)
 
 
+@dataclass
 class SourceRefresh:
     """What a refresh stores from one source. The source calls `deliver` for each delivery."""
 
-    def __init__(
-        self, refresh: Refresh, source: Source, history: History, say: Say, first: int
-    ) -> None:
-        self.refresh, self.source, self.history = refresh, source, history
-        self.say, self.first = say, first
-        # what the store says as long as no other program stores records
-        self.known_readings = history.readings
-        self.is_new = False  # whether a new database was stored
-
-    def task(self) -> Task:
-        refresh, now = self.refresh, self.source.pace.time()
-        return Task(
-            history=self.history,
-            season=refresh.season,
-            first=self.first,
-            is_named=refresh.is_named,
-            lacks_cancelled=any(is_cancelled(since, now) for since in self.history.lacked),
-            progress=refresh.progress,
-            say=self.say,
-            deliver=self.deliver,
-            replace_with=self.replace_with,
-        )
+    refresh: Refresh
+    source: Source
+    say: Say
+    # what the store says as long as no other program stores records
+    known_readings: Mapping[str, int]
+    is_new: bool = False  # whether a new database was stored
 
     def deliver(self, delivery: Delivery) -> None:
         """Puts a delivery into the store, and builds a new database, which replaces the old one if
@@ -190,10 +178,8 @@ class SourceRefresh:
                     may_be_shorter=bool(refresh.season),
                     now=source.pace.time(),
                 )
-                # not those of the list at the start: one may have been removed since
-                asked = refresh.addresses if refresh.is_named else wanted_list(store)
-                addresses = after_refresh(list_that_counts(store), asked)
-                put_source_list(store, addresses, is_read=False)
+                if refresh.is_named:
+                    remember_list(store, after_refresh(list_of(store), refresh.addresses))
                 store.remember(source.name, delivery.notes)
                 report = new.build(store, corrections, refresh.progress, may_stay=True)
                 self.known_readings = store.readings_by_source()

@@ -15,14 +15,20 @@ from racedata.loader.allowed import add_licence_argument
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.follow import Follower
-from racedata.loader.program import add_database_argument, run, say, settings_of, unwanted_option
+from racedata.loader.load import whole_of
+from racedata.loader.program import run, say, settings_of
 from racedata.loader.rebuild import store_of
 from racedata.loader.refresh import Refresh
 from racedata.loader.same_bytes import SAMPLE_NAME
-from racedata.loader.source_list import check_licences, configured, wanted_list
+from racedata.loader.source_list import (
+    check_configured,
+    check_licences,
+    configured,
+    list_of,
+)
 from racedata.loader.sources import DEFAULT_LIST, NAMES, each_once, sources_named, whole_database
 from racedata.loader.threads import Threads
-from racedata.settings import LoaderSettings, argument
+from racedata.settings import add_database_argument, argument
 
 
 def addresses_of(parsed: argparse.Namespace) -> list[str]:
@@ -33,27 +39,21 @@ def addresses_of(parsed: argparse.Namespace) -> list[str]:
     if not addresses:
         raise LoadError("the list has only the sample; name a source: --from SOURCE")
     settings = settings_of(parsed)
-    whole = whole_database(addresses)
-    if whole and settings.corrections != LoaderSettings.read(os.environ).corrections:
-        raise unwanted_option(whole.address, "no --corrections")
+    if not whole_of(addresses, settings):
+        check_configured(parsed.addresses)
     check_licences(addresses, settings.is_only_open)
     return addresses
 
 
 def listed_at(database: str) -> list[str]:
-    try:
-        with store_of(Path(database)) as store:
-            addresses = wanted_list(store)
-    except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
-        addresses = configured() or [*DEFAULT_LIST]
+    addresses = configured()
+    if not addresses:
+        try:
+            with store_of(Path(database)) as store:
+                addresses = list_of(store)
+        except (LoadError, OSError, sqlite3.Error):  # each source says what is wrong with the file
+            addresses = [*DEFAULT_LIST]
     return [address for address in addresses if address != SAMPLE_NAME]
-
-
-def season(text: str) -> int:
-    """The value of `--season`. Raises a ValueError that says what was expected."""
-    if not values.year.fullmatch(text):
-        raise ValueError(values.year.expected)
-    return int(text)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--season",
-        type=argument(season),
+        type=argument(values.year),
         metavar="YEAR",
         help="fetch only this season, with all details",
     )

@@ -31,7 +31,7 @@ def replacement(path: str, sleep: Sleep | None = None) -> Iterator[Path]:
     with locked(old.parent, sleep):
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
-        remove_left(f".{old.name}.", old.name, old.parent)  # by provide.py
+        remove_left(old.parent)  # by provide.py
         try:
             new.touch()  # its error names the missing permission; SQLite's does not
             yield new

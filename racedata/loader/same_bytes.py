@@ -12,7 +12,7 @@ from pathlib import Path
 
 from racedata.formats import timestamp, utc_now
 from racedata.loader.errors import LoadError
-from racedata.loader.store import Store
+from racedata.loader.store import Store, new_id
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 # Its name and its address: the package may be anywhere.
@@ -37,24 +37,24 @@ def is_only_sample(store: Store) -> bool:
     return all(source.is_sample for source in store.sources())
 
 
-def fixed_state(
+def put_next_state(
     store: Store, facts: Sequence[object] = (), before: tuple[str, int] | None = None
-) -> tuple[str, int] | None:
-    """The id and the revision of a store whose database is to have the same bytes as others: they
-    follow from its sources and these facts. None if it need not.
+) -> None:
+    """Counts a build: gives the store the state that the new database notes.
 
-    `before` is the state of the database that it replaces; None if there is none.
+    Its id stays, and its revision rises: programs that follow the database learn what has changed.
+    If the database is to have the same bytes as others, its state follows from its sources and
+    these facts; unless it replaces a database with more than the sample, of the state `before`.
     """
-    sources = store.sources()
-    named = [(source.name, source.checksum) for source in sources]
+    id, revision = store.state
+    named = [(source.name, source.checksum) for source in store.sources()]
     if is_only_sample(store):
-        return f"{SAMPLE_NAME}-{digest(named)}", 1
-    if os.environ.get(EPOCH):
-        own = f"sources-{digest([*named, *facts])}", 1
-        # A later revision may have had other sources, and what an API says has no checksum.
-        if before is None or (before == own and all(source.checksum for source in sources)):
-            return own
-    return None
+        store.state = f"{SAMPLE_NAME}-{digest(named)}", 1
+    elif os.environ.get(EPOCH) and before is None:
+        store.state = f"sources-{digest([*named, *facts])}", 1
+    else:
+        # The id of the sample's store is the same on all machines. One that gets more has its own.
+        store.state = new_id() if id.startswith(SAMPLE_NAME) else id, revision + 1
 
 
 def digest(facts: Sequence[object]) -> str:

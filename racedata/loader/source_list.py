@@ -1,14 +1,14 @@
 """The list of sources, the most trusted first. A refresh asks them, and their parts count.
 
-The last command that changed the list decides. If RACEDATA_SOURCES has changed since, that decides.
-Otherwise, it is the default. The list has addresses: a source that was never read has no name.
+RACEDATA_SOURCES is the list if it is set. Otherwise, it is the default until commands change it.
+The list has addresses: a source that was never read has no name.
 """
 
 import os
 from collections.abc import Sequence
-from itertools import takewhile
 
 from racedata.loader.allowed import check_licence
+from racedata.loader.errors import LoadError
 from racedata.loader.same_bytes import SAMPLE_NAME
 from racedata.loader.sources import DEFAULT_LIST, addresses_in, each_once, source_at, type_at
 from racedata.loader.store import OF_NO_SOURCE, Store
@@ -20,85 +20,91 @@ def configured() -> list[str]:
     return each_once([addresses_in(LoaderSettings.read(os.environ).sources)])
 
 
-def is_changed(store: Store) -> bool:
-    """Whether RACEDATA_SOURCES has changed since a command read the dumps in it."""
-    own = configured()
-    return bool(own) and own != store.recalled(OF_NO_SOURCE).get("configured")
-
-
-def wanted_list(store: Store) -> list[str]:
-    """The list, even if the dumps that RACEDATA_SOURCES adds to it are not read yet."""
-    if is_changed(store):
-        own = configured()
-        # A list without a dump only names the sources to ask. The dumps that were read stay.
-        has_history = any(type_at(each).is_dump or type_at(each).is_whole for each in own)
-        return own if has_history else after_load(own, dumps_read(store))
-    return list_that_counts(store)
-
-
-def dumps_read(store: Store) -> list[str]:
-    """The dumps in the list that counts that were read."""
-    read = {source.address for source in store.known_sources() if source.is_loaded}
-    return [address for address in dumps_in(list_that_counts(store)) if address in read]
-
-
-def list_that_counts(store: Store) -> list[str]:
-    """The list by which the database is built: a change of RACEDATA_SOURCES counts once the dumps
-    in it were read.
+def check_configured(addresses: Sequence[str], only: bool = False) -> None:
+    """Raises LoadError if RACEDATA_SOURCES is set, and lacks one of these sources. If these are to
+    be the `only` ones, it must have no others.
     """
-    return list(store.recalled(OF_NO_SOURCE).get("list") or DEFAULT_LIST)
+    own, named = {*configured()}, {*addresses}
+    if own and not (named == own if only else named <= own):
+        raise elsewhere(" and ".join(addresses))
 
 
-def put_source_list(store: Store, addresses: Sequence[str], is_read: bool = True) -> None:
-    """Remembers the list that counts, and which stored parts do.
+def elsewhere(what: str) -> LoadError:
+    return LoadError(f"{what}: RACEDATA_SOURCES has the list of sources; change it there")
 
-    `is_read` says whether the dumps in RACEDATA_SOURCES were read, or others on purpose.
+
+def list_of(store: Store) -> list[str]:
+    """The list of sources, by their addresses. If RACEDATA_SOURCES has a whole database, which is
+    copied as it is, that is not one of its sources.
     """
+    own = [address for address in configured() if not type_at(address).is_whole]
+    return own or list(store.recalled(OF_NO_SOURCE).get("list") or DEFAULT_LIST)
+
+
+def remember_list(store: Store, addresses: Sequence[str]) -> None:
+    """Remembers the list. If it is empty, it is the default one."""
     store.remember(OF_NO_SOURCE, {"list": list(addresses)})
-    if is_read:
-        store.remember(OF_NO_SOURCE, {"configured": configured()})
-    names = [name for address in addresses for name in names_at(store, address)]
+
+
+def apply_list(store: Store) -> None:
+    """Gives the sources in the list their places: only their parts count. Remembers the list for
+    commands that do not see RACEDATA_SOURCES.
+    """
+    addresses = list_of(store)
+    remember_list(store, addresses)
+    store.order(counting(store, addresses))
+
+
+def counting(store: Store, addresses: Sequence[str]) -> list[str]:
+    """The names of the stored sources that count with a list, the most trusted first.
+
+    Until each dump in the list was read, the dumps that counted before still do.
+    """
+    known = {source.name: source for source in store.known_sources()}
+    names = [name for name in names_in(store, addresses).values() if name in known]
+    if unread(store, addresses) or not dumps_in(addresses):
+        names += [source.name for source in store.sources() if source.is_loaded]
     # what counts only until another source has it comes last
-    provisional = {source.name for source in store.known_sources() if source.is_provisional}
-    store.order(sorted(dict.fromkeys(names), key=lambda name: name in provisional))
+    return sorted(dict.fromkeys(names), key=lambda name: known[name].is_provisional)
 
 
-def names_at(store: Store, address: str) -> list[str]:
-    """The names of the stored sources with an address."""
-    names = [source.name for source in store.known_sources() if source.address == address]
-    return names or [source_at(address).name]
+def unread(store: Store, addresses: Sequence[str]) -> list[str]:
+    """The dumps in a list, if one of them was never read whole."""
+    read = {source.address for source in store.known_sources() if source.is_loaded}
+    dumps = dumps_in(addresses)
+    return [] if {*dumps} <= read else dumps
+
+
+def names_in(store: Store, addresses: Sequence[str]) -> dict[str, str]:
+    """The names of sources in the store, by their addresses in the list."""
+    return {address: store.name_of(source_at(address).name, address) for address in addresses}
 
 
 def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
-    """The list after a load: what was loaded is in the place of its dumps. A load of exactly these
-    leaves the list as it is.
+    """The list after a load: what was loaded replaces its dumps. A load of exactly these leaves the
+    list as it is.
 
-    The sample is in no dump's place: it only serves until they are read.
+    So does the sample, which only serves until the dumps of the list are read.
     """
-    if [*loaded] == [SAMPLE_NAME]:
-        return each_once([addresses, loaded])
-    if [*loaded] == dumps_in(addresses):
+    if [*loaded] in ([SAMPLE_NAME], dumps_in(addresses)):
         return [*addresses]
-    ahead = list(takewhile(is_api, addresses))
-    kept = [address for address in addresses[len(ahead) :] if not type_at(address).is_dump]
-    return [*(each for each in ahead if each not in loaded), *loaded, *kept]
-
-
-def is_api(address: str) -> bool:
-    return type_at(address).is_api
+    return in_ranks([*(each for each in addresses if not type_at(each).is_dump), *loaded])
 
 
 def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """The list after a refresh. A new API joins ahead of the others, any other source behind them;
-    what only counts until another source has it is last.
-    """
+    """The list after a refresh. A new API joins ahead of the others, a new dump behind them."""
     new = [address for address in asked if address not in addresses]
     if new:  # only then, because a dump must be opened for its name
         known = {source_at(address).name for address in addresses}
         new = [address for address in new if source_at(address).name not in known]
-    apis = list(filter(is_api, new))
-    joined = [*apis, *addresses, *(address for address in new if address not in apis)]
-    return sorted(joined, key=lambda address: type_at(address).is_provisional)
+    apis = [address for address in new if type_at(address).is_api]
+    return in_ranks([*apis, *addresses, *new]) if new else [*addresses]
+
+
+def in_ranks(addresses: Sequence[str]) -> list[str]:
+    """APIs first, then dumps, and last what only counts until another source has it."""
+    types = {address: type_at(address) for address in addresses}
+    return sorted(types, key=lambda each: (types[each].is_provisional, not types[each].is_api))
 
 
 def check_licences(addresses: Sequence[str], only_open: bool) -> None:

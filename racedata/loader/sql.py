@@ -9,12 +9,10 @@ from racedata.loader.matching import CalendarRace
 
 
 @cache
-def insertion(table: str, columns: tuple[str, ...], rows: int = 1) -> str:
-    """The statement that inserts values of these columns, in so many rows at once: this is faster
-    than row by row. If a row is refused, the rows before it stay.
-    """
-    row = f"({', '.join('?' * len(columns))})"
-    return f"INSERT OR FAIL INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"
+def insertion(table: str, columns: tuple[str, ...]) -> str:
+    """The statement that inserts values of these columns."""
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
 
 
 def insert(db: sqlite3.Connection, table: str, *rows: Mapping[str, object]) -> None:

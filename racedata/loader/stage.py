@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain
 
 from racedata.database import SCHEMA
 from racedata.loader.errors import Progress
@@ -11,7 +10,6 @@ from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
 from racedata.loader.same_bytes import SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
-from racedata.loader.temporary import temporary_folder
 from racedata.model import (
     COMPUTED,
     KINDS,
@@ -21,27 +19,24 @@ from racedata.model import (
     TABLE_OF,
     TABLES,
 )
-from racedata.values import Value
 
 
 class Stage:
-    """The tables of a source, in a temporary database `stage`, on disk if they are large.
+    """The tables of a source, in a temporary database `stage`. If they are large, SQLite puts them
+    into a file without a name, which disappears even if the program is killed.
 
     They have the names and columns of schema.sql, without the computed columns. Tables with an
     `id` in model.py also have the dump's id of a row (`resultId`, …), which orders rows that are
     otherwise equal.
     """
 
-    def __init__(self, db: sqlite3.Connection, progress: Progress, path: str = "") -> None:
-        """`db` is the new database with its empty tables, outside a transaction.
-
-        `path` is a file for the stage.
-        """
-        self.db, self.progress, self.path = db, progress, path
+    def __init__(self, db: sqlite3.Connection, progress: Progress) -> None:
+        """`db` is the new database with its empty tables, outside a transaction."""
+        self.db, self.progress = db, progress
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
-        self.has_ids = False
-        db.execute("ATTACH ? AS stage", (path,))
+        self.has_ids = False  # whether the rows have ids that a database may keep
+        db.execute("ATTACH '' AS stage")
         db.executescript("PRAGMA stage.journal_mode = OFF; PRAGMA stage.synchronous = OFF")
         for table in TABLES:
             if table.is_numbered:
@@ -76,7 +71,7 @@ class Stage:
 
     def name_source(self, source: StoredSource) -> None:
         """Names the source of all rows that have none yet."""
-        self.has_ids = source.has_ids
+        self.has_ids = source.ids is not None
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
         self.add_source(id, source)
         self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (source.name,))
@@ -102,19 +97,16 @@ class Stage:
         }
         self.insert_row("sources", row)
 
-    def stored_sources(
-        self, is_sample: bool = False, may_keep_ids: bool = True
-    ) -> list[tuple[int, StoredSource]]:
-        """The sources of the rows, with their numbers. `may_keep_ids` is false if the database
-        keeps the ids of other sources.
-        """
-        sources = []
-        for number, source in sources_in(self.db, "stage"):
-            if is_sample:
-                source = source._replace(read_at=SAMPLE_TIME, is_sample=True)
-            source = source._replace(has_ids=self.has_ids and may_keep_ids)
-            sources.append((number, source))
-        return sources
+    def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
+        """The sources of the rows, with their numbers. They share the ids of the first."""
+        sources = sources_in(self.db, "stage")
+        ids = sources[0][1].name if self.has_ids else None
+        if is_sample:
+            sources = [
+                (number, source._replace(read_at=SAMPLE_TIME, is_sample=True))
+                for number, source in sources
+            ]
+        return [(number, source._replace(ids=ids)) for number, source in sources]
 
     def add_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
         """Notes what the source calls a kind of things, such as `driver`: references and its ids.
@@ -137,34 +129,21 @@ class Stage:
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Iterable[Sequence[object]]
     ) -> None:
-        """Inserts any number of rows. Columns that `names` omits are unknown."""
-        found = self.db.executemany(insertion(f"stage.{table}", tuple(names)), rows)
-        self.rows[table] = self.rows.get(table, 0) + found.rowcount
-
-    def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
-        """Inserts a batch of rows, given as columns of values, in one statement: that is faster.
+        """Inserts any number of rows. Columns that `names` omits are unknown.
 
         Raises sqlite3.IntegrityError if a row has the key of another, or lacks a value that it
         needs. The rows before it stay.
         """
-        count = len(columns[0]) if columns else 0
-        self.rows[table] = self.rows.get(table, 0) + count
-        if count:
-            self.db.execute(
-                insertion(f"stage.{table}", tuple(names), count),
-                list(chain.from_iterable(zip(*columns))),
-            )
+        found = self.db.executemany(insertion(f"stage.{table}", tuple(names)), rows)
+        self.rows[table] = self.rows.get(table, 0) + found.rowcount
 
 
 @contextmanager
 def staged(progress: Progress) -> Iterator[Stage]:
     """An empty Stage in a database of its own, in a transaction."""
-    with (
-        temporary_folder("racedata-", "stage.db") as folder,
-        closing(sqlite3.connect(":memory:", isolation_level=None)) as db,
-    ):
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.executescript(SCHEMA)
-        stage = Stage(db, progress, str(folder / "stage.db"))
+        stage = Stage(db, progress)
         stage.index(*RECORDS)
         db.execute("BEGIN")
         yield stage
@@ -176,16 +155,15 @@ def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSou
         f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
             FROM {schema}.sources ORDER BY sourceId"""
     )
-    sources = []
-    for number, *facts, is_loaded, is_provisional in rows:
-        source = StoredSource(*facts)
-        source = source._replace(
-            is_loaded=bool(is_loaded),
-            is_api=source.checksum is None and not is_provisional,  # a dump has a checksum
-            is_provisional=bool(is_provisional),
+    return [
+        (
+            number,
+            StoredSource(*facts)._replace(
+                is_loaded=bool(is_loaded), is_provisional=bool(is_provisional)
+            ),
         )
-        sources.append((number, source))
-    return sources
+        for number, *facts, is_loaded, is_provisional in rows
+    ]
 
 
 def of_kind(kind: str, schema: str) -> str:

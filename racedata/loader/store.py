@@ -54,7 +54,7 @@ LONG = 8000  # bytes: longer JSON is compressed, because there may be 600,000 la
 APPLICATION_ID = 0x52414353  # "RACS"
 IN_MEMORY = Path(":memory:")  # the path of a store that no file keeps
 OF_NO_SOURCE = ""  # the source of what is remembered of all sources
-STORE_VERSION = 3
+STORE_VERSION = 4
 DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 MAX_CHANGES = 20_000  # that are kept
 
@@ -70,10 +70,16 @@ class StoredSource(NamedTuple):
     reading: int = 0  # the number of the reading, set by the store
     place: int | None = None  # set by Store.order
     is_loaded: bool = False
-    is_api: bool = False  # with final records
     is_provisional: bool = False
     is_sample: bool = False
-    has_ids: bool = False
+    # The dump whose ids its rows have: itself, or the one that it completes; or the store of the
+    # database that was taken apart. None if they have no ids.
+    ids: str | None = None
+
+    @property
+    def is_api(self) -> bool:
+        """Whether it is an API with final records. All dumps have a checksum."""
+        return self.checksum is None and not self.is_provisional
 
 
 class StoredCalendar(NamedTuple):
@@ -174,8 +180,8 @@ class Store:
     def known_sources(self) -> list[StoredSource]:
         """All sources that were read, first those in the list."""
         rows = self.db.execute("SELECT * FROM sources ORDER BY place NULLS LAST, rowid")
-        # the first seven columns are texts and numbers, the others 0 or 1
-        return [StoredSource(*row[:7], *map(bool, row[7:])) for row in rows]
+        # three columns are 0 or 1, the others texts and numbers
+        return [StoredSource(*row[:7], *map(bool, row[7:10]), *row[10:]) for row in rows]
 
     def source(self, name: str) -> StoredSource | None:
         return next((source for source in self.known_sources() if source.name == name), None)
@@ -209,10 +215,6 @@ class Store:
         self.db.executemany(
             "UPDATE sources SET place = ? WHERE name = ?", list(enumerate(names, 1))
         )
-
-    def drop_ids(self, source: str) -> None:
-        """The database no longer keeps the ids of a source, because it keeps another's."""
-        self.db.execute("UPDATE sources SET hasIds = 0 WHERE name = ?", (source,))
 
     def forget(self, name: str) -> None:
         for table in ("calendars", "parts", "lists"):
@@ -296,11 +298,11 @@ class Store:
         """The ids of statuses in the database, by text."""
         return dict(self.db.execute("SELECT status, statusId FROM status").fetchall())
 
-    def put_statuses(self, ids: Mapping[str, int]) -> None:
-        self.db.execute("DELETE FROM status")
-        self.db.executemany(
-            "INSERT INTO status VALUES (?, ?)", [(id, text) for text, id in ids.items()]
-        )
+    def put_statuses(self, rows: Iterable[Row]) -> None:
+        """Adds statuses, or replaces those with the same id or text. Those that no record has any
+        more stay, because addresses have their ids.
+        """
+        self.db.executemany("INSERT OR REPLACE INTO status VALUES (:statusId, :status)", rows)
 
     # Changes.
 
@@ -320,14 +322,14 @@ class Store:
         """Forgets what was altered: all of it, or only after a revision."""
         self.db.execute("DELETE FROM changes WHERE ?1 IS NULL OR revision > ?1", (after,))
 
-    def renumber_changes(self, season: int, rounds: Mapping[int, int | None]) -> None:
-        """Gives changes the rounds that their races have now; None if those are gone."""
-        rows = self.db.execute(
-            "SELECT number, round FROM changes WHERE season = ? AND round NOT NULL", (season,)
-        ).fetchall()
+    def renumber_changes(self, rounds: Mapping[tuple[Value, Value], int | None]) -> None:
+        """Gives changes the rounds that their races have now, by season and the round before; None
+        if those are gone.
+        """
+        rows = self.db.execute("SELECT number, season, round FROM changes").fetchall()
         self.db.executemany(
             "UPDATE changes SET round = ? WHERE number = ?",
-            [(rounds[round], number) for number, round in rows if round in rounds],
+            [(rounds[at[1:]], at[0]) for at in rows if at[1:] in rounds],
         )
 
     def clear(self) -> None:

@@ -13,15 +13,14 @@ CREATE TABLE IF NOT EXISTS sources (
     name          TEXT PRIMARY KEY,
     address       TEXT NOT NULL,
     licence       TEXT,
-    checksum      TEXT,              -- SHA-256 of a dump
+    checksum      TEXT,              -- SHA-256 of a dump; NULL for an API
     readAt        TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
     reading       INTEGER NOT NULL,  -- the number of that reading
     place         INTEGER,           -- in the list; NULL: its parts are kept, but do not count
     isLoaded      INTEGER NOT NULL,  -- 1 if a load read it whole
-    isApi         INTEGER NOT NULL,  -- 1 if it is an API with final records
     isProvisional INTEGER NOT NULL,  -- 1 if its parts only count until another source has them
     isSample      INTEGER NOT NULL,
-    hasIds        INTEGER NOT NULL   -- 1 if its rows have ids that the database keeps
+    ids           TEXT               -- whose ids its rows have: rows of sources that share them do not clash
 ) STRICT;
 
 -- The calendar of a season, as JSON. Its races have a `key`, which stays if a race is renamed.
@@ -60,7 +59,9 @@ CREATE TABLE IF NOT EXISTS lists (
 ) STRICT;
 
 -- The ids of statuses in the database, which addresses have.
-CREATE TABLE IF NOT EXISTS status (statusId INTEGER PRIMARY KEY, status TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS status (
+    statusId INTEGER PRIMARY KEY, status TEXT NOT NULL UNIQUE COLLATE NOCASE
+) STRICT;
 
 -- The latest values that builds have altered, with references: columns like those of `changes` in
 -- schema.sql. The key lacks the race, whose round may change.

@@ -9,23 +9,24 @@ from pathlib import Path
 
 from racedata.database import is_missing
 from racedata.formats import counted
-from racedata.loader.choose import Choice, choose, dumps_among
+from racedata.loader.choose import Choice, choose
 from racedata.loader.corrections import add_corrections_argument, corrections_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.files.csvfile import csv_line
 from racedata.loader.parts import PARTS
-from racedata.loader.program import add_database_argument, run, settings_of
+from racedata.loader.program import run, settings_of
 from racedata.loader.rebuild import new_database, replace_from_store, store_of
 from racedata.loader.source_list import (
     configured,
-    list_that_counts,
-    names_at,
-    put_source_list,
-    wanted_list,
+    counting,
+    elsewhere,
+    list_of,
+    names_in,
+    remember_list,
 )
 from racedata.loader.store import Store, StoredPart
-from racedata.settings import LoaderSettings
+from racedata.settings import LoaderSettings, add_database_argument
 
 
 def source_lines(database: str) -> Iterator[str]:
@@ -35,9 +36,8 @@ def source_lines(database: str) -> Iterator[str]:
         with closing(ExistingDatabase(Path(database))) as existing:
             gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
     with store_of(Path(database)) as store:
-        addresses = wanted_list(store)
-        names = [(name, address) for address in addresses for name in names_at(store, address)]
-        for place, (name, address) in enumerate(names, 1):
+        names = names_in(store, list_of(store))
+        for place, (address, name) in enumerate(names.items(), 1):
             source = store.source(name)
             read = f"read {source.read_at}" if source else "never read"
             what = gave.get(name) or "nothing"
@@ -46,7 +46,7 @@ def source_lines(database: str) -> Iterator[str]:
         for source in store.known_sources():
             if source.place is None:
                 why = "not in the list, so it does not count"
-            elif source.name not in (name for name, _ in names):
+            elif source.name not in names.values():
                 why = f"counts until the list is loaded: {gave.get(source.name) or 'nothing'}"
             else:
                 continue
@@ -55,18 +55,19 @@ def source_lines(database: str) -> Iterator[str]:
 
 def remove(settings: LoaderSettings, name: str, progress: Progress) -> list[str]:
     """Takes a source from the list, and builds the database without it. Its parts stay stored."""
+    if configured():
+        raise elsewhere(f"--remove {name!r}")
     with new_database(settings) as new, new.store() as (store, corrections):
-        addresses = list_that_counts(store)
-        kept = [each for each in addresses if name not in (each, *names_at(store, each))]
-        if len(kept) == len(addresses):
-            known = ", ".join(each for address in addresses for each in names_at(store, address))
+        names = names_in(store, list_of(store))
+        kept = [address for address in names if name not in (address, names[address])]
+        if len(kept) == len(names):
+            known = ", ".join(names.values())
             raise LoadError(f"--remove {name!r}: not in the list; expected one of {known}")
-        put_source_list(store, kept)
-        if not dumps_among(store.sources()):
+        if names.get(name, name) in counting(store, kept):
             raise LoadError(f"--remove {name!r}: no dump would be left; load another one first")
+        remember_list(store, kept)
         report = new.build(store, corrections, progress)
-    hint = "; RACEDATA_SOURCES must not name it any more" if configured() else ""
-    return [*report.lines, f"{settings.database}: {report.seasons}, without {name}{hint}"]
+    return [*report.lines, f"{settings.database}: {report.seasons}, without {name}"]
 
 
 RACE = re.compile("([0-9]{4})/([0-9]{1,2})")
@@ -110,13 +111,14 @@ def lines_of(store: Store, part: StoredPart, what: str) -> Iterator[str]:
 def parser_of(command: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"racedata {command}", description=description)
     add_database_argument(parser)
-    add_corrections_argument(parser)
     return parser
 
 
 def build_command(arguments: Sequence[str]) -> None:
     description = "Build the database again from what its sources have said, without a request."
-    settings = settings_of(parser_of("build", description).parse_args(arguments))
+    parser = parser_of("build", description)
+    add_corrections_argument(parser)
+    settings = settings_of(parser.parse_args(arguments))
     run("build", settings.database, partial(replace_from_store, settings))
 
 
@@ -129,8 +131,6 @@ def sources_command(arguments: Sequence[str]) -> None:
         help="take a source from the list: what it has said stays stored, but does not count",
     )
     parsed = parser.parse_args(arguments)
-    if parsed.remove is None and parsed.corrections != parser.get_default("corrections"):
-        parser.error("--corrections: expected --remove too")
 
     def work(progress: Progress) -> list[str]:
         if parsed.remove is not None:

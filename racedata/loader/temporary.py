@@ -1,4 +1,5 @@
-"""Temporary folders. The next program that makes one removes what killed programs have left.
+"""Temporary folders. The next program that makes one in the same place removes what killed programs
+have left.
 
 A program locks its folder, and the lock ends with the program. So a folder that nobody has locked
 is left over.
@@ -14,18 +15,16 @@ from pathlib import Path
 
 from racedata.locks import lock, opened_folder
 
-RANDOM = "[a-z0-9_]{8}"  # the text that mkdtemp appends to a prefix
+PREFIX = ".racedata-"
+NAME = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")  # as mkdtemp makes it
 
 
 @contextmanager
-def temporary_folder(prefix: str, file: str, parent: Path | None = None) -> Iterator[Path]:
-    """A new folder, until the end of the block. All files in it have `file` in their names.
-
-    It is in `parent`, or in the folder for temporary files.
-    """
+def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A new folder in `parent` or in the folder for temporary files, until the end of the block."""
     parent = parent or Path(tempfile.gettempdir())
-    remove_left(prefix, file, parent)
-    folder, descriptor = locked_folder(prefix, parent)
+    remove_left(parent)
+    folder, descriptor = locked_folder(parent)
     try:
         yield folder
     finally:
@@ -33,10 +32,10 @@ def temporary_folder(prefix: str, file: str, parent: Path | None = None) -> Iter
         os.close(descriptor)
 
 
-def locked_folder(prefix: str, parent: Path) -> tuple[Path, int]:
+def locked_folder(parent: Path) -> tuple[Path, int]:
     """A new folder, and the descriptor that locks it."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         # Before it is locked, another program may remove it as left over.
         with suppress(FileNotFoundError):
             descriptor = opened_folder(folder)
@@ -46,27 +45,19 @@ def locked_folder(prefix: str, parent: Path) -> tuple[Path, int]:
             os.close(descriptor)
 
 
-def remove_left(prefix: str, file: str, parent: Path) -> None:
-    """Removes the folders that killed programs of this user have left.
-
-    Folders with other files stay.
-    """
-    name = re.compile(re.escape(prefix) + RANDOM)
+def remove_left(parent: Path) -> None:
+    """Removes the folders that killed programs of this user have left."""
     with suppress(OSError):  # cleaning up is optional
-        for folder in [path for path in parent.iterdir() if name.fullmatch(path.name)]:
+        for folder in [path for path in parent.iterdir() if NAME.fullmatch(path.name)]:
             with suppress(OSError):
-                remove_if_left(folder, file)
+                remove_if_left(folder)
 
 
-def remove_if_left(folder: Path, file: str) -> None:
+def remove_if_left(folder: Path) -> None:
     descriptor = opened_folder(folder, follows_links=False)
     try:
-        if os.fstat(descriptor).st_uid == os.geteuid() and all(
-            file in name for name in os.listdir(descriptor)
-        ):
+        if os.fstat(descriptor).st_uid == os.geteuid():
             lock(descriptor)  # BlockingIOError: its program is running
-            for name in os.listdir(descriptor):
-                os.unlink(name, dir_fd=descriptor)
-            folder.rmdir()
+            shutil.rmtree(folder)
     finally:
         os.close(descriptor)

@@ -4,7 +4,7 @@ load.py reads sources whole, and refresh.py asks them for news; both use this mo
 builds the database.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,33 +35,23 @@ KEYS = {
 }
 
 
-def checked_calendars(
-    calendars: Iterable[Calendar], corrections: Corrections, place: str
-) -> Iterator[Calendar]:
-    """The same calendars. Raises LoadError for what cannot be in one, unless a correction mends it.
+def check_calendars(store: Store, corrections: Corrections) -> None:
+    """Raises LoadError for what cannot be in a stored calendar that counts, unless a correction
+    mends it.
 
-    The error begins with the place of the calendars, or with the file of corrections if these
-    are wrong.
+    The error begins with the name of the source, or with the file of corrections if these are
+    wrong.
     """
-    for calendar in calendars:
-        if fault := fault_in_calendar(calendar, corrections):
-            is_own = fault_in_calendar(calendar, Corrections([]))
-            raise LoadError(f"{place if is_own else corrections.file}: {fault}")
-        yield calendar
-
-
-def check_stored(store: Store, corrections: Corrections) -> None:
-    """Raises LoadError if a stored calendar is wrong by now, with other corrections."""
     for source in store.sources():
-        stored = store.calendars(source.name)
-        calendars = (Calendar(each.season, each.counting or each.races, True) for each in stored)
-        for _ in checked_calendars(calendars, corrections, source.address):
-            pass
+        for stored in store.calendars(source.name):
+            season, races = stored.season, stored.counting or stored.races
+            if fault := fault_in_calendar(season, corrections.calendar(season, races), corrections):
+                is_own = fault_in_calendar(season, races, Corrections([]))
+                raise LoadError(f"{source.name if is_own else corrections.file}: {fault}")
 
 
-def fault_in_calendar(calendar: Calendar, corrections: Corrections) -> str:
+def fault_in_calendar(year: int, races: Races, corrections: Corrections) -> str:
     """A date outside of the season, or a race given twice, in words; empty if there is none."""
-    year, races = calendar.season, corrections.calendar(calendar.season, calendar.races)
     # The sessions of a race in early January may be in December.
     first, last = f"{year - 1}-12-01", f"{year}-12-31"
     for race in races:
@@ -89,14 +79,17 @@ def fault_in_calendar(calendar: Calendar, corrections: Corrections) -> str:
     return ""
 
 
-def put_whole(store: Store, delivery: Delivery, corrections: Corrections) -> None:
-    """Replaces all that a source has said. Raises LoadError for a wrong calendar."""
+def put_whole(store: Store, delivery: Delivery) -> None:
+    """Replaces all that a source has said.
+
+    The source counts behind all others, until `apply_list` gives it another place.
+    """
     source = delivery.source
     store.forget(source.name)
-    store.put_source(source)
+    store.put_source(source._replace(place=len(store.known_sources()) + 1))
     keys: dict[tuple[int, int], str] = {}
     fetched_at = None if source.is_loaded else source.read_at
-    for calendar in checked_calendars(delivery.calendars, corrections, source.address):
+    for calendar in delivery.calendars:
         new = calendar_of(source.name, calendar, None, fetched_at)
         keys |= {(new.season, race["round"]): race["key"] for race in new.races}
         store.put_calendar(new)
@@ -131,7 +124,7 @@ def put_news(
     store.put_source(source)
     incomplete: list[str] = []  # calendars
     missing: list[str] = []
-    calendars = list(checked_calendars(delivery.calendars, corrections, delivery.source.address))
+    calendars = list(delivery.calendars)
     served = served_calendars(store, corrections, {each.season for each in calendars})
     keys: dict[tuple[int, int], str] = {}
     for calendar in calendars:
@@ -205,12 +198,10 @@ def free_key(name: str, used: Collection[str]) -> str:
 def as_known(source: StoredSource, old: StoredSource | None) -> StoredSource:
     """The source of news. What a load said about it stays, if it is still in the list."""
     if not old or old.place is None:
-        return source._replace(has_ids=False)  # the ids of a load are kept
+        return source
     return source._replace(
         place=old.place,
         is_loaded=old.is_loaded,
-        # If a database was taken apart, its ids were kept for this source. The news have others.
-        has_ids=old.has_ids and source.has_ids,
         is_sample=old.is_sample,
         address=old.address if old.is_loaded else source.address,
     )

@@ -4,9 +4,7 @@ endpoints.py finds the content of an answer, a module for each format writes it,
 sends it.
 """
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
 
 import falcon
 
@@ -46,7 +44,7 @@ class Resource:
         self.answers.respond(
             req,
             resp,
-            WRITERS[ending].content_type,
+            FORMATS[ending].content_type,
             key=request.key,
             make=lambda: self.make_body(request),
             # 2,000 records take as long as a hundred usual answers, a calendar of all races as long
@@ -57,43 +55,20 @@ class Resource:
     on_head = on_get
 
     def make_body(self, request: ParsedRequest) -> Body:
-        """The plain body of an answer, in the format that the ending of its address names."""
-        ending, content = request.address.ending, self.endpoint.find(self.served, request)
-        written = WRITERS[ending].write(self, request, content)
-        # JSON has the total in its envelope.
-        return Body(written, None if ending == JSON else content.total)
+        """The plain body of an answer. JSON has the total in its envelope."""
+        content = self.endpoint.find(self.served, request)
+        total = None if request.address.ending == JSON else content.total
+        return Body(self.written(request, content), total)
 
-
-def as_json(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
-    answer = resource.endpoint.in_envelope(resource.served, request, content)
-    return serializers.written(answer)
-
-
-def as_csv(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
-    return spreadsheets.write(resource.endpoint, resource.served.catalogue, content.objects)
-
-
-def as_calendar(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
-    parameters = dict(request.parameters)
-    return resource.calendars.write(content.objects, request.address, parameters)
-
-
-def as_feed(resource: Resource, request: ParsedRequest, content: Content) -> bytes:
-    url = f"{request.base_url}/{request.address.path}{ATOM}"
-    return feed.write(content.objects, resource.served, url)
-
-
-class Writer(NamedTuple):
-    """A format of answers: its type, and what writes the content of an answer in it."""
-
-    content_type: str
-    write: Callable[[Resource, ParsedRequest, Content], bytes]
-
-
-# By the ending of an address.
-WRITERS = {
-    JSON: Writer(falcon.MEDIA_JSON, as_json),
-    CSV: Writer(spreadsheets.CONTENT_TYPE, as_csv),
-    ICS: Writer(calendars.CONTENT_TYPE, as_calendar),
-    ATOM: Writer(feed.CONTENT_TYPE, as_feed),
-}
+    def written(self, request: ParsedRequest, content: Content) -> bytes:
+        """The content in the format that the ending of the address names."""
+        ending, served = request.address.ending, self.served
+        if ending == CSV:
+            return spreadsheets.write(self.endpoint, served.catalogue, content.objects)
+        if ending == ICS:
+            parameters = dict(request.parameters)
+            return self.calendars.write(content.objects, request.address, parameters)
+        if ending == ATOM:
+            url = f"{request.base_url}/{request.address.path}{ATOM}"
+            return feed.write(content.objects, served, url)
+        return serializers.written(self.endpoint.in_envelope(served, request, content))

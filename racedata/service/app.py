@@ -19,7 +19,7 @@ from racedata.service.caching import Cache, CachedAnswers, Document, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
-from racedata.service.environment import UNFINISHED, SlowBody
+from racedata.service.environment import UNFINISHED
 from racedata.service.health import Health
 from racedata.service.middleware import Cors, OneSlash, RequestParser
 from racedata.service.pages.ask import Ask
@@ -28,7 +28,6 @@ from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore
 from racedata.service.refresh_times import RefreshTimes
-from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -53,7 +52,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         started: list[Any] = []
         body = super().__call__(env, lambda *given: started.extend(given))  # type: ignore[arg-type]
         if unfinished := env.pop(UNFINISHED, None):  # not left there, as it refers to `env`
-            return SlowBody(finished(start_response, *unfinished))
+            return finished(start_response, *unfinished)
         start_response(*started)
         return body
 
@@ -77,24 +76,17 @@ def finished(
         yield resp.data
 
 
-def create_app(
-    settings: Settings,
-    data: Snapshot,
-    limit_store: LimitStore | None = None,
-    current: CurrentFile | None = None,
-) -> App:
+def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`.
 
-    `limit_store` holds the buckets; None turns rate limiting off. Without `current`, the file that
-    was read stays the one with this content.
+    `limit_store` holds the buckets; None turns rate limiting off.
     """
-    current = current or CurrentFile(data)
     times = RefreshTimes(data.path)
     served = Served(data, Catalogue(data), settings)
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, RULES)
     parser = RequestParser(settings, grammar)
-    proxies = TrustedProxies.parse(settings.trusted_proxies)
+    proxies = TrustedProxies(settings.trusted_proxies)
     limits = [RateLimits(limit_store, proxies, settings.base_address)] if limit_store else []
     # Requests pass these in order. The parser is behind the limits: what it refuses counts too.
     app = App([OneSlash(settings.base_address), *limits, Cors(), parser])
@@ -102,13 +94,13 @@ def create_app(
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
-    app.add_route("/healthz", Health(data, settings, current, times))
+    app.add_route("/healthz", Health(data, settings, times))
     described = Validators(settings, data, "the description", max_age=settings.max_age)
     document = Document(described, openapi.document(served, grammar), falcon.MEDIA_JSON)
     app.add_route("/openapi.json", document)
     if settings.download:
         modified = answers.validators.last_modified
-        app.add_route(download.PATH, download.Download(data, current, modified))
+        app.add_route(download.PATH, download.Download(data, modified))
     Pages(Ask(served), grammar, cache, times).add_to(app)
     app.set_error_serializer(write_problem)
     app.add_error_handler(Exception, answer_unexpected)

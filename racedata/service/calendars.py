@@ -21,7 +21,6 @@ from racedata.service.serializers import sessions_of
 from racedata.service.snapshot import Snapshot
 from racedata.service.words import full_name, place_of
 
-CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
 # The last lines of a calendar and of an event.
@@ -45,7 +44,7 @@ class Calendars:
         self.built_at = datetime.fromisoformat(data.build()["builtAt"])
         served = f"{sources_in_words(data)} Served by racedata {__version__}."
         self.head = head(self.built_at, served)
-        self.titles = titles_of(catalogue)
+        self.catalogue = catalogue
         self._events: dict[tuple[str, str], list[Written]] = {}  # by season and round
 
     def write(
@@ -84,7 +83,7 @@ class Calendars:
                 else f"{address.round} race"
             )
         for filter, value in address.filters.items():
-            yield self.titles.get((filter, value), f"{filter} {value}")
+            yield name_of(self.catalogue, filter, value)
         if len(groups) < len(SESSION_GROUPS):
             # no commas: they are written as `\,`, which some clients do not read
             yield f"({' + '.join(groups)})"
@@ -169,17 +168,10 @@ def sources_in_words(data: Snapshot) -> str:
     return f"Data: {', '.join(sources)}."
 
 
-def titles_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
-    """The names of circuits, constructors and drivers, by the filter and its value."""
-    names = {
-        "circuits": {id: circuit["circuitName"] for id, circuit in catalogue.circuits.items()},
-        "constructors": {
-            id: constructor["name"] for id, constructor in catalogue.constructors.items()
-        },
-        "drivers": {id: full_name(driver) for id, driver in catalogue.drivers.items()},
-    }
-    return {
-        (filter, ref): of_filter[id]
-        for filter, of_filter in names.items()
-        for ref, id in catalogue.ids[filter].items()
-    }
+def name_of(catalogue: Catalogue, filter: str, value: Value) -> str:
+    """The name of what a filter names by its id, or else the filter with its value."""
+    id = catalogue.ids.get(filter, {}).get(str(value))
+    if id is None:
+        return f"{filter} {value}"
+    what = catalogue.lists[filter][id]
+    return what.get("circuitName") or what.get("name") or full_name(what)

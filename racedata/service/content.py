@@ -16,9 +16,9 @@ from racedata.formats import Json
 from racedata.model import STANDINGS, TABLE_BY_NAME
 from racedata.service import queries, serializers
 from racedata.service.catalogue import Catalogue
-from racedata.service.queries import RESULT_COLUMNS, RecordTable, Wanted
+from racedata.service.queries import COLUMNS, RecordTable, Wanted
 from racedata.service.selection import Selection, wanted_standings
-from racedata.service.serializers import AnyRow, Objects
+from racedata.service.serializers import AnyRow, Objects, json_object
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -39,8 +39,6 @@ class Content(NamedTuple):
     objects: list[Json]  # the objects of the page
 
 
-# The lists that a note or an id of a source may be about, by the key of an id in them.
-LIST_BY_KEY = {TABLE_BY_NAME[name].id_key: name for name in ("drivers", "constructors", "circuits")}
 # the number of all records that match, and the objects of the page
 TotalAndPage = tuple[int, list[Json]]
 # Makes a page of the records that match: `make_page(served, wanted, limit, offset)`.
@@ -72,7 +70,7 @@ def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
             *(
                 years(ids_in_standings(served, standings, "raceId", wanted))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
-                if any(name in wanted for name in standings.filter_columns)
+                if any(name in wanted for name in standings.own)
             )
         )
     return years(queries.ids_of_races(served.data, wanted))
@@ -86,7 +84,7 @@ def ids_of_circuits(served: Served, wanted: Wanted) -> set[int]:
 def ids_of_entrants(
     name: str, standings: RecordTable, served: Served, wanted: Wanted
 ) -> Collection[int]:
-    column = RESULT_COLUMNS[name]
+    column = COLUMNS[name]
     if standings.kind.endpoint in wanted:
         return ids_in_standings(served, standings, column, wanted)
     if set(wanted) == {name}:  # a driver who never raced is in the answer too
@@ -197,46 +195,36 @@ def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAn
         queries.status_counts(served.data, wanted), key=lambda each: (-each[1], texts[each[0]])
     )
     page = counts[offset : offset + limit]
-    return len(counts), [serializers.status(id, count, texts[id]) for id, count in page]
+    return len(counts), [
+        json_object(statusId=id, count=count, status=texts[id]) for id, count in page
+    ]
 
 
-def corrections(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-    total, rows = queries.notes(served.data, "corrections", wanted, limit, offset)
-    races = served.catalogue.race_rows
-    return total, [serializers.correction(row, races.get(row["raceId"])) for row in rows]
+def of_rows(query: Callable[[Snapshot, Wanted, int, int], tuple[int, list[AnyRow]]]) -> MakePage:
+    """Each row of a query is an object: its columns have the names that answers have."""
+
+    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
+        total, rows = query(served.data, wanted, limit, offset)
+        return total, [json_object(**row) for row in rows]
+
+    return page
 
 
-def changes(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-    total, rows = queries.notes(served.data, "changes", wanted, limit, offset)
-    return total, [serializers.change(row, ids_of_note(served, row)) for row in rows]
+corrections = of_rows(partial(queries.notes, "corrections"))
+changes = of_rows(partial(queries.notes, "changes"))
+discrepancy_counts = of_rows(queries.discrepancy_counts)
 
 
 def discrepancies(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
     """Matching facts about which sources disagree, the most doubtful first."""
-    total, rows = queries.notes(served.data, "discrepancies", wanted, limit, offset)
-    values = queries.values_of_sources(served.data, rows)
-    races = served.catalogue.race_rows
-    return total, [
-        serializers.discrepancy(
-            row, races.get(row["raceId"]), ids_of_note(served, row), values[row["record"]]
-        )
-        for row in rows
-    ]
-
-
-def ids_of_note(served: Served, row: AnyRow) -> dict[str, str | None]:
-    """The ids of the driver, the constructor and the circuit that a note is about."""
-    lists = served.catalogue.lists
-    return {
-        key: None if row[key] is None else lists[name][row[key]][key]
-        for key, name in LIST_BY_KEY.items()
-    }
-
-
-def discrepancy_counts(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-    """How many facts sources disagree about, by kind, season and state."""
-    total, rows = queries.discrepancy_counts(served.data, wanted, limit, offset)
-    return total, list(map(serializers.discrepancy_count, rows))
+    total, rows = queries.notes("discrepancies", served.data, wanted, limit, offset)
+    values = queries.values_of_sources(served.data, [row["record"] for row in rows])
+    found = []
+    for row in map(dict, rows):
+        said = values[row.pop("record")]
+        sources = [json_object(source=source, value=value) for _, source, value in said]
+        found.append(json_object(**row, Sources=sources))
+    return total, found
 
 
 def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
@@ -253,7 +241,7 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
             ids = each.ids(served, wanted)
             references[table.singular] = [objects[id][table.id_key] for id in ids]
     rows = queries.ids_of_sources(served.data, references)
-    return len(rows), list(map(serializers.source_id, rows[offset : offset + limit]))
+    return len(rows), [json_object(**row) for row in rows[offset : offset + limit]]
 
 
 def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:

@@ -4,11 +4,13 @@ It is for services without nginx: where there is one, nginx hands out the file i
 (deploy/nginx.conf). The content of the file does not matter here.
 """
 
+import os
+from collections.abc import Iterator
+
 import falcon
 
+from racedata.database import OpenFile
 from racedata.service.caching import RETRY_SECONDS, has_known
-from racedata.service.environment import FileBody
-from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 
 PATH = "/racedata.db"
@@ -19,6 +21,26 @@ HOW_TO_OFFER = f"{NOT_OFFERED}. Its operator can enable downloads with RACEDATA_
 CHANGED = "Something has written into the database file, so it cannot be sent; try again later."
 
 
+class FileBody:
+    """An open file as the body of an answer, in pieces.
+
+    The worker reads the next one when the client can take it, so other clients have their turn in
+    between, and a download takes little memory.
+    """
+
+    PIECE = 1 << 16  # bytes
+
+    def __init__(self, file: OpenFile) -> None:
+        self.file = file
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Raises OSError if the file has changed; then the connection is closed."""
+        for begin in range(0, self.file.size, self.PIECE):
+            if self.file.has_changed():
+                raise OSError("the file has changed")
+            yield os.pread(self.file.descriptor, self.PIECE, begin)
+
+
 class Download:
     """`/racedata.db`: the file that was read, even while another one replaces it.
 
@@ -26,8 +48,8 @@ class Download:
     are refused until there is a good one again.
     """
 
-    def __init__(self, data: Snapshot, current: CurrentFile, last_modified: str) -> None:
-        self.current = current
+    def __init__(self, data: Snapshot, last_modified: str) -> None:
+        self.data = data
         self.tag = f'"{data.checksum.hex()}"'
         self.headers = [
             ("etag", self.tag),
@@ -38,7 +60,7 @@ class Download:
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        file, is_known = self.current.file, has_known(req.env, self.tag)
+        file, is_known = self.data.file, has_known(req.env, self.tag)
         if file.has_changed() and not is_known:
             raise falcon.HTTPServiceUnavailable(description=CHANGED, retry_after=RETRY_SECONDS)
         resp.set_headers(self.headers)

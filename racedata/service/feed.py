@@ -15,7 +15,6 @@ from racedata.service.content import Served
 from racedata.service.news import by_subject, lines_of, subject, title_of
 from racedata.service.words import names_of
 
-CONTENT_TYPE = "application/atom+xml; charset=utf-8"
 NAMESPACE = "http://www.w3.org/2005/Atom"
 MAX_ENTRIES = 50
 MAX_LINES = 200  # values in the text of an entry

@@ -14,7 +14,6 @@ from racedata import __version__, database, hints
 from racedata.formats import Json
 from racedata.service import download
 from racedata.service.refresh_times import RefreshTimes, SourceTimes
-from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -22,19 +21,17 @@ from racedata.settings import Settings
 class Health:
     """The resource `/healthz`."""
 
-    def __init__(
-        self, data: Snapshot, settings: Settings, current: CurrentFile, times: RefreshTimes
-    ) -> None:
-        self.data, self.settings, self.current, self.times = data, settings, current, times
+    def __init__(self, data: Snapshot, settings: Settings, times: RefreshTimes) -> None:
+        self.data, self.settings, self.times = data, settings, times
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(report(self.data, self.settings, self.current, self.times))
+        resp.data = orjson.dumps(report(self.data, self.settings, self.times))
 
     on_head = on_get
 
 
-def report(data: Snapshot, settings: Settings, current: CurrentFile, times: RefreshTimes) -> Json:
+def report(data: Snapshot, settings: Settings, times: RefreshTimes) -> Json:
     """The database, its sources, and whether a new file was refused."""
     build = data.build()
     health: Json = {
@@ -52,8 +49,8 @@ def report(data: Snapshot, settings: Settings, current: CurrentFile, times: Refr
         health["download"] = settings.root_link + download.PATH
     if notice := sample_notice(data, settings.follows):
         health["sample"] = notice
-    if current.rejection:
-        health["refused"] = f"The database file {current.rejection}."
+    if data.rejection:
+        health["refused"] = f"The database file {data.rejection}."
     return health
 
 

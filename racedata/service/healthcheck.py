@@ -15,7 +15,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from racedata.formats import timestamp
-from racedata.settings import SettingError, Settings, argument, whole_number
+from racedata.settings import Settings, argument, whole_number
 
 SECONDS = 5
 
@@ -40,18 +40,14 @@ def health_line(arguments: Sequence[str]) -> str:
         "is followed, if the database is older than this; and if only the sample is loaded",
     )
     parsed = parser.parse_args(arguments)
-    url = parsed.url
+    settings = Settings.read(os.environ)
+    url = settings.health_url if parsed.url is None else parsed.url
     try:
-        settings = Settings.read(os.environ)
-        if url is None:
-            url = settings.health_url
         # A proxy of the environment is not for this machine.
         with build_opener(ProxyHandler({})).open(url, timeout=SECONDS) as answer:
             health = json.load(answer)
         line = described(health)
         stale = parsed.stale_after and staleness(health, parsed.stale_after)
-    except SettingError as error:
-        sys.exit(f"racedata healthcheck: {error}")
     except HTTPError as error:
         sys.exit(f"racedata healthcheck: {url}: status {error.code}; expected 200")
     except OSError as error:
@@ -68,7 +64,7 @@ def health_line(arguments: Sequence[str]) -> str:
 
 
 def days(text: str) -> timedelta:
-    return timedelta(whole_number(1, 999)(text))
+    return timedelta(int(whole_number(1, 999)(text)))
 
 
 def described(health: Any) -> str:

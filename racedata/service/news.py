@@ -61,9 +61,9 @@ def title_of(changes: Sequence[Json], names: Names) -> str:
 
 def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
     """What changed: records that are new, places in the race, and how many other values."""
-    new = [change["kind"] for change in changes if is_new(change)]
-    gone = [change["kind"] for change in changes if is_gone(change)]
-    for kinds, what in ((new, "are in"), (gone, "are gone")):
+    records = [change for change in changes if change["column"] == "records"]
+    for are_in, what in ((True, "are in"), (False, "are gone")):
+        kinds = [change["kind"] for change in records if ("value" in change) == are_in]
         if kinds:
             named = ["results"] if "results" in kinds else map(kind_in_words, kinds)
             yield f"{', '.join(named)} {what}"
@@ -79,25 +79,14 @@ def headlines(changes: Sequence[Json], names: Names) -> Iterator[str]:
         yield f"{entrant_name(change, names)} {before} → {after}"
     if len(places) > MAX_PLACES:
         yield f"{counted(len(places) - MAX_PLACES, 'other place')}"
-    others = Counter[str]()
-    for change in changes:
-        if not is_new(change) and not is_place(change):
+    # After results, the rest follows from them.
+    if not (records or places):
+        others = Counter[str]()
+        for change in changes:
             count = int(change["value"]) if change["column"] == "values" else 1
             others[kind_in_words(change["kind"])] += count
-    # After results, the rest follows from them.
-    if not (new or gone or places):
         for kind, count in others.items():
             yield f"{counted(count, 'value')} of {kind}"
-
-
-def is_new(change: Json) -> bool:
-    """Whether a race got its first records of a kind."""
-    return change["column"] == "records" and "value" in change
-
-
-def is_gone(change: Json) -> bool:
-    """Whether a race lost all its records of a kind, such as after the removal of a source."""
-    return change["column"] == "records" and "value" not in change
 
 
 def is_place(change: Json) -> bool:
@@ -125,20 +114,18 @@ def lines_of(changes: Sequence[Json], names: Names, limit: int) -> list[str]:
     """
     lines = []
     for change in changes[:limit]:
-        old, new = (
-            value_in_words(change["column"], change.get(name, "unknown"), names)
+        column = change["column"]
+        lacking, unit = ("none", " records") if column == "records" else ("unknown", "")
+        values = [
+            value_in_words(column, change[name], names) + unit if name in change else lacking
             for name in ("oldValue", "value")
-        )
-        if is_new(change):
-            old, new = "none", f"{new} records"
-        elif is_gone(change):
-            old, new = f"{old} records", "none"
+        ]
         about = [
             kind_in_words(change["kind"]),
             entrant_name(change, names),
-            column_in_words(change["column"]),
+            column_in_words(column),
         ]
-        lines.append(f"{', '.join(filter(None, about))}: {old} → {new}; {change['reason']}")
+        lines.append(f"{', '.join(filter(None, about))}: {' → '.join(values)}; {change['reason']}")
     if rest := len(changes) - len(lines):
         lines.append(f"and {counted(rest, 'other value')}")
     return lines

@@ -1,12 +1,13 @@
 """The OpenAPI document of the service, made once per database.
 
-Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the
-endpoints. A path for each combination of filters would make clients of many thousand lines, so the
-document names the filters of an endpoint in words, and has paths for the most frequent ones.
+All that follows from the endpoints is made here: their paths, their answers and their tags. The
+rest is in openapi.json. A path for each combination of filters would make clients of many thousand
+lines, so the document names the filters of an endpoint in words, and has paths for the most
+frequent ones.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -21,18 +22,9 @@ from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
 from racedata.service.serializers import ECHO
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
+# The endpoints' responses other than 200, by status.
+RESPONSES: Mapping[str, Any] = OPENAPI["components"]["responses"]
 
-# Headers of all responses, of responses that the rate limits count, of responses that a client may
-# cache, and of HTML pages.
-COMMON_HEADERS = (
-    "X-Content-Type-Options",
-    "Access-Control-Allow-Origin",
-    "Access-Control-Expose-Headers",
-)
-RATE_LIMIT_HEADERS = ("RateLimit-Policy", "RateLimit", *COMMON_HEADERS)
-CACHE_HEADERS = ("ETag", "Last-Modified", "Cache-Control", "Vary")
-PAGE_HEADERS = ("Content-Security-Policy", "Referrer-Policy")
-NOT_MODIFIED = "The client's copy is still current."
 # The paths with a filter, by endpoint.
 WITH_FILTER = {
     "races": ["/circuits/{circuitId}/races"],
@@ -56,12 +48,12 @@ def document(served: Served, grammar: Grammar) -> bytes:
     content = orjson.loads(orjson.dumps(OPENAPI))  # a copy
     content["info"]["version"] = __version__
     content["servers"][0]["url"] = settings.base_link
-    content["components"]["responses"] = dict(RESPONSES)
     content["tags"] = [
         {"name": endpoint.name, "description": accepted_filters(endpoint.rules)}
         for endpoint in ENDPOINTS
     ]
     race = "/{}/{}".format(*queries.example_race(served.data))
+    outside_base, content["paths"] = content["paths"], {}
     for endpoint in ENDPOINTS:
         name = f"{endpoint.name}-answer"
         answer = answer_response(endpoint, served, grammar, f"{race}/{endpoint.name}")
@@ -69,10 +61,10 @@ def document(served: Served, grammar: Grammar) -> bytes:
         content["components"]["schemas"][name] = answer_schema(endpoint)
         for path in paths_of(endpoint):
             content["paths"][path] = operation(endpoint, path)
-    content["paths"] |= {
-        path: {"servers": [{"url": settings.root_link or "/"}], "get": get}
-        for path, get in outside_base(settings.download).items()
-    }
+    for path, described in outside_base.items():
+        if path != download.PATH or settings.download:
+            described["servers"][0]["url"] = settings.root_link or "/"
+            content["paths"][path] = described
     limit = content["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
     limit["schema"]["default"] = settings.usual_limit
@@ -133,16 +125,19 @@ def answer_response(
     """The 200 response of an endpoint, with the real answer at `address` as its example."""
     base_url = "http://127.0.0.1:8000" + grammar.base
     answer = endpoint.answer(served, ParsedRequest(grammar.parse(address), 1, 0, base_url))
-    return response(
-        endpoint.summary + ".",
-        ("Content-Encoding", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),
-        {
+    return {
+        "description": f"{endpoint.summary}.",
+        "headers": {
+            "Content-Encoding": reference("headers", "Content-Encoding"),
+            **RESPONSES["304"]["headers"],
+        },
+        "content": {
             "application/json": {
                 "schema": reference("schemas", f"{endpoint.name}-answer"),
                 "examples": {"one record": {"summary": f"{address}?limit=1", "value": answer}},
             }
         },
-    )
+    }
 
 
 def answer_schema(endpoint: Endpoint) -> Schema:
@@ -190,117 +185,3 @@ def reference(kind: str, name: str) -> dict[str, Any]:
 
 def references(*parameters: str) -> list[dict[str, Any]]:
     return [reference("parameters", name) for name in parameters]
-
-
-def response(
-    description: str, headers: Sequence[str], content: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    described = {
-        "description": description,
-        "headers": {name: reference("headers", name) for name in headers},
-    }
-    return {**described, "content": content} if content else described
-
-
-def problem(description: str, *headers: str) -> dict[str, Any]:
-    content = {"application/problem+json": {"schema": reference("schemas", "Problem")}}
-    return response(description, (*headers, *RATE_LIMIT_HEADERS), content)
-
-
-TOO_LONG = {
-    "description": "The request line or a header is longer than about 8,000 bytes. "
-    "nginx or gunicorn refuses it.",
-    "content": {
-        "application/problem+json": {"schema": reference("schemas", "Problem")},
-        "text/html": {"schema": {"type": "string"}},
-    },
-}
-
-# The endpoints' responses other than 200, by status.
-RESPONSES = {
-    "304": response(NOT_MODIFIED, (*CACHE_HEADERS, *RATE_LIMIT_HEADERS)),
-    "400": problem(
-        "The endpoint does not accept one of the filters, or needs a season; "
-        "or a parameter is wrong."
-    ),
-    "404": problem("No endpoint has this address, or the season has no last round yet."),
-    "429": problem(
-        "A rate limit has been reached. The same request succeeds after Retry-After seconds, "
-        "unless the client sends another one first.",
-        "Retry-After",
-    ),
-    "414": TOO_LONG,
-    "431": TOO_LONG,
-    "503": problem("Too many pages and large answers are waiting to be made.", "Retry-After"),
-}
-
-
-# Problems that any address outside the base address may have, and any that the limits count.
-PROBLEMS = {"431": reference("responses", "431")}
-COUNTED_PROBLEMS = {**PROBLEMS, "429": reference("responses", "429")}
-
-
-def cacheable(
-    description: str, type: str, schema: Mapping[str, Any], *headers: str
-) -> dict[str, Any]:
-    """The responses of an address outside the base address that a client may cache."""
-    names = (*CACHE_HEADERS, *headers)
-    return {
-        "200": response(description, (*names, "Content-Encoding"), {type: {"schema": schema}}),
-        "304": response(NOT_MODIFIED, names),
-    }
-
-
-def of_database() -> dict[str, Any]:
-    """The responses of `/racedata.db`."""
-    content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # in OpenAPI 3.1: any bytes
-    names = ("Last-Modified", "Cache-Control", "Link", *RATE_LIMIT_HEADERS)
-    answers = {
-        "200": response("The whole file.", names, content),
-        "304": response(NOT_MODIFIED, names),
-    }
-    for answer in answers.values():
-        answer["headers"]["ETag"] = reference("headers", "ETag-of-file")
-    broken = problem("Something has written into the file.", "Retry-After")
-    return {**answers, **COUNTED_PROBLEMS, "503": broken}
-
-
-def outside(name: str, summary: str, responses: Mapping[str, Any]) -> dict[str, Any]:
-    """An operation outside the base address."""
-    return {
-        "operationId": name,
-        "tags": ["about the service"],
-        "summary": summary,
-        **({"parameters": references("If-None-Match")} if "304" in responses else {}),
-        "responses": responses,
-    }
-
-
-def outside_base(offers_download: bool) -> dict[str, dict[str, Any]]:
-    """The operations outside the base address."""
-    health = {"application/json": {"schema": reference("schemas", "Health")}}
-    of_health = {"200": response("The service answers.", COMMON_HEADERS, health)}
-    of_description = cacheable(
-        "An OpenAPI document.",
-        "application/json",
-        {"type": "object", "required": ["openapi", "info", "paths"]},
-        *RATE_LIMIT_HEADERS,
-    )
-    of_page = cacheable("A page.", "text/html", {"type": "string"}, *PAGE_HEADERS, *COMMON_HEADERS)
-    of_page |= PROBLEMS
-    operations = {
-        "/healthz": outside(
-            "get_healthz",
-            "Which database is served. This request does not count towards the rate limits",
-            of_health | PROBLEMS,
-        ),
-        "/openapi.json": outside(
-            "get_description", "This description", of_description | COUNTED_PROBLEMS
-        ),
-        "/": outside("get_page", "A page for people: the weekend and the season", of_page),
-        "/docs": outside("get_docs", "A page for people: how to request data", of_page),
-    }
-    if offers_download:
-        summary = "The database, as an SQLite file"
-        operations[download.PATH] = outside("get_database", summary, of_database())
-    return operations

@@ -1,6 +1,6 @@
 """The layouts of circuits: outlines.csv, which scripts/make_outlines.py makes from f1db's files.
 
-outlines-licence.txt has its licence. A page that shows an outline also shows ATTRIBUTION.
+outlines-licence.txt has its licence. A page that shows an outline also says from whom it is.
 """
 
 import csv
@@ -11,11 +11,6 @@ from typing import NamedTuple
 
 FILE = Path(__file__).with_name("outlines.csv")
 DISTANCE = 305  # kilometres: a race has as many laps as make it about so long
-SIZE = 1000  # of an outline, in both directions: the `viewBox` of its image is `0 0 1000 1000`
-
-ATTRIBUTION = "Outline, length and turns by f1db, under CC BY 4.0; its points are rounded."
-SOURCE_URL = "https://github.com/f1db/f1db"
-LICENCE_URL = "https://creativecommons.org/licenses/by/4.0/"
 
 
 class Layout(NamedTuple):
@@ -28,7 +23,7 @@ class Layout(NamedTuple):
     turns: int
     direction: str  # `clockwise` or `anti-clockwise`
     type: str  # `race`: made for racing; `street`: roads of a town; `road`: roads of the country
-    path: str  # `d` of a path in SVG
+    path: str  # `d` of a path in SVG, whose `viewBox` is `0 0 1000 1000`
 
 
 @cache
@@ -58,7 +53,7 @@ def layouts_of(circuit: str) -> list[Layout]:
     return all_layouts().get(circuit, [])
 
 
-def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout | None:
+def layout_of(layouts: Sequence[Layout], year: int, laps: int) -> Layout | None:
     """The layout of a race.
 
     If the circuit had two in the season, as Bahrain in 2020, it is the one on which this number of
@@ -67,6 +62,6 @@ def layout_of(layouts: Sequence[Layout], year: int, laps: int | None) -> Layout 
     found = [layout for layout in layouts if year in layout.seasons]
     return min(
         found,
-        key=lambda layout: abs(float(layout.length) * (laps or 0) - DISTANCE),
+        key=lambda layout: abs(float(layout.length) * laps - DISTANCE),
         default=None,
     )

@@ -1,7 +1,7 @@
 """Queries of the endpoints: filters as SQL over the tables of schema.sql, and what answers add.
 
 SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not
-belong here. What only pages show is in pages/page_queries.py and pages/career_queries.py.
+belong here. What only pages show is in pages/queries.sql.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from itertools import groupby
 from sqlite3 import Row
 from typing import Any
 
-from racedata.model import KIND_OF_COLUMN, KINDS, Table
+from racedata.model import KIND_OF_COLUMN, KINDS, STANDINGS, Table
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
@@ -24,18 +24,30 @@ from racedata.service.snapshot import Snapshot
 # - an endpoint's own parameters: `since`, `state`. No filter has such a name.
 Wanted = Mapping[str, Value]
 
-# The filters for a row of `results`, which is one driver in one race, and the column that each
-# filter compares.
-RESULT_COLUMNS: Mapping[str, str] = {
+# The column that each of them compares, in whatever table.
+COLUMNS: Mapping[str, str] = {
+    "race": "raceId",
+    "season": "year",
+    "circuits": "circuitId",
     "constructors": "constructorId",
     "drivers": "driverId",
     "grid": "grid",
     "fastest": "rank",
     "results": "positionText",
     "status": "statusId",
+    "laps": "lap",
+    "pitstops": "stop",
+    "qualifying": "position",  # the final one (D16)
+    "sprint": "positionText",
+    "sprintqualifying": "position",
+    "practice": "session",
+    "driverstandings": "positionText",
+    "constructorstandings": "positionText",
+    "state": "state",
 }
-# The filters for a race, and the column of `races` that each compares.
-CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
+# Those that compare a column of `races`, and of `results`, which has a row for a driver in a race.
+OF_CALENDAR = ("season", "circuits")
+OF_RESULT = ("constructors", "drivers", "grid", "fastest", "results", "status")
 # Filters that are not about a result. Queries with only these read `entries`, which includes
 # drivers without a result.
 ENTRY_FILTERS = {"race", "season", "from_season", "circuits", "constructors", "drivers"}
@@ -52,22 +64,22 @@ class Where:
         self.terms.append(term)
         self.values.extend(values)
 
-    def equal(self, columns: Mapping[str, str], wanted: Wanted) -> None:
-        """Adds `column = value` for each filter that is given."""
-        for name, column in columns.items():
+    def equal(self, names: Iterable[str], wanted: Wanted) -> None:
+        """Adds `column = value` for each of these filters that is given."""
+        for name in names:
             if name in wanted:
-                self.add(f"{column} = ?", [wanted[name]])
+                self.add(f"{COLUMNS[name]} = ?", [wanted[name]])
 
     def among(self, column: str, values: Collection[Value]) -> None:
         self.add(f"{column} IN ({', '.join('?' * len(values))})", values)
 
     def race(self, wanted: Wanted) -> None:
         """Adds the conditions for season, round and circuit."""
-        self.equal({"race": "raceId"}, wanted)
+        self.equal(["race"], wanted)
         if "final" in wanted:
             self.add("final = 1", [])
         calendar = Where()
-        calendar.equal(CALENDAR_COLUMNS, wanted)
+        calendar.equal(OF_CALENDAR, wanted)
         if "from_season" in wanted:
             calendar.add("year >= ?", [wanted["from_season"]])
         if calendar.terms:
@@ -82,11 +94,10 @@ class RecordTable:
     """The rows of an endpoint: a table whose `record` numbers them in the order of answers."""
 
     kind: Table
-    filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
+    own: Collection[str]  # filters that compare a column of the table itself
+    # whether the other filters OF_RESULT compare the row of `results` with the same race and driver
+    is_of_result: bool = False
     select: Sequence[str] = ()  # the columns that answers need, if not those that an API has
-    # Filters that compare columns of `results` instead: of the row with the same race and driver.
-    result_filters: Collection[str] = ()
-    race_filters: Collection[str] = ("circuits",)  # filters that compare columns of `races`
 
     @property
     def name(self) -> str:
@@ -106,23 +117,21 @@ class RecordTable:
 
     @property
     def filters(self) -> frozenset[str]:
-        """The filters of the table itself, of `results` and of `races`, such as `circuits`."""
-        return frozenset({*self.filter_columns, *self.result_filters, *self.race_filters})
+        """The filters of the table itself, of `results` and of `races`."""
+        of_result = OF_RESULT if self.is_of_result else ()
+        of_race = () if self.name in STANDINGS else ("circuits",)
+        return frozenset({*self.own, *of_result, *of_race})
 
     def where(self, wanted: Wanted) -> Where:
         where = Where()
         where.race(wanted)
-        where.equal(self.filter_columns, wanted)
+        where.equal(self.own, wanted)
         # The other filters must all match the same row of `results`, so they go into one subquery.
-        result_columns = {
-            name: RESULT_COLUMNS[name]
-            for name in self.result_filters
-            if name in wanted and name not in self.filter_columns
-        }
-        if result_columns:
+        others = [name for name in OF_RESULT if name in wanted and name not in self.own]
+        if others and self.is_of_result:
             same_row = Where()
             same_row.race(wanted)
-            same_row.equal({"drivers": "driverId", **result_columns}, wanted)
+            same_row.equal(["drivers", *others], wanted)
             where.add(
                 f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})",
                 same_row.values,
@@ -165,8 +174,8 @@ class RecordTable:
     ) -> tuple[int, list[Row]]:
         """Like `page`, for a season (D19). Races on other pages are only counted."""
         calendar = Where()
-        calendar.equal(CALENDAR_COLUMNS, wanted)
-        others = {name: value for name, value in wanted.items() if name not in CALENDAR_COLUMNS}
+        calendar.equal(OF_CALENDAR, wanted)
+        others = {name: value for name, value in wanted.items() if name not in OF_CALENDAR}
         sql = f"SELECT raceId FROM races{calendar} ORDER BY year, round"
         total, rows = 0, list[Row]()
         for (race,) in data.rows(sql, calendar.values):
@@ -177,20 +186,14 @@ class RecordTable:
         return total, rows
 
 
-RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)
+RESULTS = RecordTable(KINDS["results"], OF_RESULT)
 SPRINT = RecordTable(
     KINDS["sprint_results"],
     # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint
     # (D21).
-    {
-        "constructors": "constructorId",
-        "drivers": "driverId",
-        "grid": "grid",
-        "status": "statusId",
-        "sprint": "positionText",
-    },
+    ("constructors", "drivers", "grid", "status", "sprint"),
     # the columns of RESULTS, of which sprints lack some
-    [
+    select=[
         name if name in {"raceId", *KINDS["sprint_results"].paths} else "NULL"
         for name in RESULTS.columns
     ],
@@ -198,42 +201,20 @@ SPRINT = RecordTable(
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
     # In a few races, the two tables name different constructors; here, the one in the row counts.
-    {
-        "constructors": "constructorId",
-        "drivers": "driverId",
-        "qualifying": "position",  # the final one (D16)
-    },
-    result_filters=RESULT_COLUMNS,
+    ("constructors", "drivers", "qualifying"),
+    is_of_result=True,
 )
 SPRINT_QUALIFYING = RecordTable(
-    KINDS["sprint_qualifying"],
-    {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"},
+    KINDS["sprint_qualifying"], ("constructors", "drivers", "sprintqualifying")
 )
-PRACTICE = RecordTable(
-    KINDS["practice"],
-    {"constructors": "constructorId", "drivers": "driverId", "practice": "session"},
-)
-LAPS = RecordTable(
-    KINDS["lap_times"],
-    {"drivers": "driverId", "laps": "lap"},
-    result_filters=RESULT_COLUMNS,  # all of them (D20)
-)
-PITSTOPS = RecordTable(
-    KINDS["pit_stops"],
-    {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
-    result_filters=RESULT_COLUMNS,
-)
+PRACTICE = RecordTable(KINDS["practice"], ("constructors", "drivers", "practice"))
+LAPS = RecordTable(KINDS["lap_times"], ("drivers", "laps"), is_of_result=True)  # all of them (D20)
+PITSTOPS = RecordTable(KINDS["pit_stops"], ("drivers", "laps", "pitstops"), is_of_result=True)
 DRIVER_STANDINGS = RecordTable(
-    KINDS["driver_standings"],
-    {"drivers": "driverId", "driverstandings": "positionText"},
-    select=("*",),
-    race_filters=(),
+    KINDS["driver_standings"], ("drivers", "driverstandings"), select=("*",)
 )
 CONSTRUCTOR_STANDINGS = RecordTable(
-    KINDS["constructor_standings"],
-    {"constructors": "constructorId", "constructorstandings": "positionText"},
-    select=("*",),
-    race_filters=(),
+    KINDS["constructor_standings"], ("constructors", "constructorstandings")
 )
 
 
@@ -264,9 +245,7 @@ def where_results(wanted: Wanted) -> Where:
 
 def ids_of_races(data: Snapshot, wanted: Wanted) -> set[int]:
     """The raceIds that match. Without a filter on drivers, every race in the calendar (D22)."""
-    table = (
-        entries_or_results(wanted) if any(name in wanted for name in RESULT_COLUMNS) else "races"
-    )
+    table = entries_or_results(wanted) if any(name in wanted for name in OF_RESULT) else "races"
     return distinct(data, "raceId", table, where_results(wanted))
 
 
@@ -284,23 +263,31 @@ def status_counts(data: Snapshot, wanted: Wanted) -> list[tuple[int, int]]:
     return [(id, count) for id, count in rows]
 
 
-# The filters of a note about a value, and the column that each compares.
-NOTE_COLUMNS: Mapping[str, str] = {
-    "race": "raceId",
-    "season": "year",
-    "drivers": "driverId",
-    "circuits": "circuitId",
-    "state": "state",
+ROUND_OF_NOTE = "(SELECT round FROM races WHERE races.raceId = note.raceId) AS round"
+IDS_OF_NOTE = """
+    (SELECT driverRef FROM drivers WHERE drivers.driverId = note.driverId) AS driverId,
+    (SELECT constructorRef FROM constructors
+     WHERE constructors.constructorId = note.constructorId) AS constructorId,
+    (SELECT circuitRef FROM circuits WHERE circuits.circuitId = note.circuitId) AS circuitId"""
+# By table, what answers say of a note, in the order of its JSON. `record` is not in the JSON.
+NOTES: Mapping[str, str] = {
+    "corrections": f"""year AS season, {ROUND_OF_NOTE}, tableName AS "table", key,
+        columnName AS "column", sourceValue, value, witnesses""",
+    "changes": f"""revision, changedAt AS time, year AS season, round, raceName, kind, key,
+        {IDS_OF_NOTE}, columnName AS "column", oldValue, value, oldSource, source, reason""",
+    "discrepancies": f"""record, year AS season, {ROUND_OF_NOTE},
+        (SELECT name FROM races WHERE races.raceId = note.raceId) AS raceName, kind, key,
+        {IDS_OF_NOTE}, columnName AS "column", value, state, explanation""",
 }
 
 
 def notes(
-    data: Snapshot, table: str, wanted: Wanted, limit: int, offset: int
+    table: str, data: Snapshot, wanted: Wanted, limit: int, offset: int
 ) -> tuple[int, list[Row]]:
     """How many `corrections`, `changes` or `discrepancies` match, and one page of them."""
     where = where_notes(wanted)
     total: int = data.value(f"SELECT count(*) FROM {table}{where}", where.values)
-    sql = f"SELECT * FROM {table}{where} ORDER BY record LIMIT ? OFFSET ?"
+    sql = f"SELECT {NOTES[table]} FROM {table} AS note{where} ORDER BY record LIMIT ? OFFSET ?"
     if limit == 0 or offset >= total:
         return total, []
     return total, data.rows(sql, (*where.values, limit, offset))
@@ -308,7 +295,7 @@ def notes(
 
 def where_notes(wanted: Wanted) -> Where:
     where = Where()
-    where.equal(NOTE_COLUMNS, wanted)
+    where.equal(("race", "season", "drivers", "circuits", "state"), wanted)
     if "constructors" in wanted:
         by_entry = (
             "(raceId, driverId) IN (SELECT raceId, driverId FROM entries WHERE constructorId = ?)"
@@ -319,9 +306,8 @@ def where_notes(wanted: Wanted) -> Where:
     return where
 
 
-def values_of_sources(data: Snapshot, discrepancies: Iterable[Row]) -> dict[int, list[Row]]:
+def values_of_sources(data: Snapshot, records: Sequence[int]) -> dict[int, list[Row]]:
     """What each source says about discrepancies, by `record`: the most trusted first."""
-    records = [row["record"] for row in discrepancies]
     rows = data.rows(
         f"""SELECT record, source, value FROM discrepancy_values
             WHERE record IN ({", ".join("?" * len(records))}) ORDER BY record, place""",
@@ -343,9 +329,9 @@ def discrepancy_counts(
     and those of a page.
     """
     where = where_notes(wanted)
-    groups = f"FROM discrepancies{where} GROUP BY kind, year, state"
     rows = data.rows(
-        f"SELECT kind, year, state, count(*) AS count {groups} ORDER BY kind, year, state",
+        f"""SELECT kind, year AS season, state, count(*) AS count FROM discrepancies{where}
+            GROUP BY kind, year, state ORDER BY kind, year, state""",
         where.values,
     )
     return len(rows), rows[offset : offset + limit]
@@ -387,7 +373,8 @@ def ids_of_sources(
         ]
         values = [value for kind, ids in references.items() for value in (kind, *ids)]
         where.add(f"({' OR '.join(terms)})", values)
-    return data.rows(f"SELECT * FROM ids{where} ORDER BY record", where.values)
+    columns = "kind, reference AS id, source, ids.id AS sourceId"
+    return data.rows(f"SELECT {columns} FROM ids{where} ORDER BY record", where.values)
 
 
 def example_race(data: Snapshot) -> tuple[int, int]:

@@ -21,33 +21,21 @@ Made = TypeVar("Made")
 Application: TypeAlias = "WSGIApplication"
 
 
-class CurrentFile:
-    """The `file` that has the content of a snapshot. Only Reloading changes it.
-
-    If the file that is now at its path was refused, `rejection` says why.
-    """
-
-    def __init__(self, data: Snapshot) -> None:
-        self.file = data.file
-        self.rejection: str | None = None
-
-
 class Reloading(Generic[Made]):
-    """Reads a file again when it changes. `data` is the last good content, `current` its file, and
-    `made` what `make` has made of both.
+    """Reads a file again when it changes. `data` is the last good content, and `made` what `make`
+    has made of it.
 
     If a new file cannot be used, one line in the log says why, and the last good data stays in
     service. Raises DatabaseError if the first file is not good.
     """
 
-    def __init__(self, path: str, make: Callable[[Snapshot, CurrentFile], Made]) -> None:
+    def __init__(self, path: str, make: Callable[[Snapshot], Made]) -> None:
         self.path, self.make = path, make
         self.checking = threading.Lock()
         # read before the content, so that the next check finds a change in between
         self.state = file_state(path)
         self.data = Snapshot.read(path)
-        self.current = CurrentFile(self.data)
-        self.made = self.made_from(self.data, self.current)
+        self.made = self.made_from(self.data)
 
     def check(self) -> None:
         """Takes the file that is now at the path, if it is new and valid.
@@ -67,25 +55,22 @@ class Reloading(Generic[Made]):
         try:
             data = Snapshot.read(self.path)
             if data.checksum == self.data.checksum:  # the same database, moved or copied
-                self.current.file = data.file
-                self.current.rejection = None
+                self.data.file, self.data.rejection = data.file, None
             else:
-                current = CurrentFile(data)
-                self.made = self.made_from(data, current)
-                self.data, self.current = data, current
+                self.made, self.data = self.made_from(data), data
                 log.info("%s has changed; now serving the new data", self.path)
                 free_memory()
             self.state = state
         except DatabaseError as error:
-            if error.fault != self.current.rejection:
+            if error.fault != self.data.rejection:
                 log.error("%s; the last good data is still served", error)
-            self.current.rejection = error.fault
+            self.data.rejection = error.fault
             if not error.transient:
                 self.state = state
 
-    def made_from(self, data: Snapshot, current: CurrentFile) -> Made:
+    def made_from(self, data: Snapshot) -> Made:
         try:
-            return self.make(data, current)
+            return self.make(data)
         except MemoryError:
             raise not_enough_memory(self.path) from None
         except DatabaseError:

@@ -21,8 +21,9 @@ OF_CALENDARS = ("sessions", "alarm")
 
 
 class Format(NamedTuple):
-    """What the format of an answer means for a request."""
+    """The format of an answer, and what it means for a request."""
 
+    content_type: str
     # The parameters that it accepts, and those that it rejects: a client that sends them expects
     # another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
     accepted: Sequence[str] = PAGE
@@ -34,13 +35,18 @@ class Format(NamedTuple):
     is_slow: bool = False  # whether an answer takes long even if it has few records
 
 
+# By the ending of an address.
 FORMATS: Mapping[str, Format] = {
-    JSON: Format(refused=(), has_own_url=True),
-    CSV: Format(),
+    JSON: Format("application/json", refused=(), has_own_url=True),
+    CSV: Format("text/csv; charset=utf-8; header=present"),
     ICS: Format(
-        accepted=(*PAGE, *OF_CALENDARS), refused=("callback",), is_whole=True, is_slow=True
+        "text/calendar; charset=utf-8",
+        accepted=(*PAGE, *OF_CALENDARS),
+        refused=("callback",),
+        is_whole=True,
+        is_slow=True,
     ),
-    ATOM: Format(is_whole=True, has_own_url=True),
+    ATOM: Format("application/atom+xml; charset=utf-8", is_whole=True, has_own_url=True),
 }
 LONGEST_ALARM = 10080  # minutes: a week
 ALL = 1_000_000_000  # records: more than any answer has

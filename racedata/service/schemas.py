@@ -1,6 +1,7 @@
 """The schemas of the objects in answers: openapi.json, which is written by hand.
 
-openapi.py completes the document, and spreadsheets.py takes the columns of a CSV from the schemas.
+Unlike in the document, a response there lists the names of its headers. openapi.py completes the
+document, and spreadsheets.py takes the columns of a CSV from the schemas.
 """
 
 import json
@@ -10,8 +11,20 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
+
+def with_headers(described: dict[str, Any]) -> dict[str, Any]:
+    """An object in openapi.json. If it lists headers, these become references to them."""
+    if isinstance(names := described.get("headers"), list):
+        described["headers"] = {
+            name.removesuffix("-of-file"): {"$ref": f"#/components/headers/{name}"}
+            for name in names
+        }
+    return described
+
+
 OPENAPI: dict[str, Any] = json.loads(
-    files(__package__).joinpath("openapi.json").read_text(encoding="utf-8")
+    files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"),
+    object_hook=with_headers,
 )
 
 

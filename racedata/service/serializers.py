@@ -298,43 +298,6 @@ def constructor_standing(row: AnyRow, _: Objects, constructors: Objects) -> Json
     return standing(row, Constructor=constructors[row["constructorId"]])
 
 
-def status(id: int, count: int, text: str) -> Json:
-    return json_object(statusId=id, count=count, status=text)
-
-
-def correction(row: AnyRow, race: AnyRow | None) -> Json:
-    """A value that was corrected in `race`. Without a `value`, the right one is unknown."""
-    return json_object(
-        season=row["year"],
-        round=race and race["round"],
-        table=row["tableName"],
-        key=row["key"],
-        column=row["columnName"],
-        sourceValue=row["sourceValue"],
-        value=row["value"],
-        witnesses=row["witnesses"],
-    )
-
-
-def discrepancy(
-    row: AnyRow, race: AnyRow | None, ids: Mapping[str, str | None], values: Iterable[AnyRow]
-) -> Json:
-    """A fact about which sources disagree. Without a `value`, we have none."""
-    return json_object(
-        season=row["year"],
-        round=race and race["round"],
-        raceName=race and race["name"],
-        kind=row["kind"],
-        key=row["key"],
-        **ids,
-        column=row["columnName"],
-        value=row["value"],
-        state=row["state"],
-        explanation=row["explanation"],
-        Sources=[json_object(source=each["source"], value=each["value"]) for each in values],
-    )
-
-
 def provenance(row: AnyRow, laps: AnyRow | None = None) -> Json:
     """Where the records of a race are from, and the fastest laps in results."""
     return json_object(
@@ -344,37 +307,6 @@ def provenance(row: AnyRow, laps: AnyRow | None = None) -> Json:
         corrected=row["corrected"],
         disputed=row["disputed"],
         FastestLaps=laps and provenance(laps),
-    )
-
-
-def discrepancy_count(row: AnyRow) -> Json:
-    return json_object(kind=row["kind"], season=row["year"], state=row["state"], count=row["count"])
-
-
-def source_id(row: AnyRow) -> Json:
-    """What a source calls a driver, constructor or circuit."""
-    return json_object(
-        kind=row["kind"], id=row["reference"], source=row["source"], sourceId=row["id"]
-    )
-
-
-def change(row: AnyRow, ids: Mapping[str, str | None]) -> Json:
-    """A value that a build altered. Without a value, there was or is none."""
-    return json_object(
-        revision=row["revision"],
-        time=row["changedAt"],
-        season=row["year"],
-        round=row["round"],
-        raceName=row["raceName"],
-        kind=row["kind"],
-        key=row["key"],
-        **ids,
-        column=row["columnName"],
-        oldValue=row["oldValue"],
-        value=row["value"],
-        oldSource=row["oldSource"],
-        source=row["source"],
-        reason=row["reason"],
     )
 
 

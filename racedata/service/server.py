@@ -26,7 +26,6 @@ from racedata.service.process_memory import (
     keep_what_exists,
     return_large_blocks,
 )
-from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.stores import store_for
 from racedata.service.reload import ReloadingApp
 from racedata.service.worker import STOP_SIGNALS, Worker
@@ -34,6 +33,11 @@ from racedata.settings import SettingError, Settings, in_url, stop
 
 log = logging.getLogger(__name__)
 SPARE_FILES = 50  # open files of a worker other than its connections
+# Options of gunicorn that replace its configuration, or that Worker lacks. nginx handles TLS.
+UNSUPPORTED = (
+    *("args", "config", "check_config", "print_config", "worker_class", "certfile", "keyfile"),
+    *("proxy_protocol", "protocol", "max_requests", "daemon", "dirty_apps", "reuse_port"),
+)
 
 
 def serve(
@@ -82,16 +86,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         parser = self.cfg.parser()
         for options in (self.cfg.get_cmd_args_from_env(), self.options):
             values = vars(parser.parse_args(options))
-            unsupported = [
-                name
-                for name in ("args", "config", "check_config", "print_config", "worker_class")
-                if values.pop(name)
-            ]
-            if unsupported:
-                parser.error(
-                    f"{', '.join(unsupported)}: not supported by racedata serve; expected other "
-                    "gunicorn options"
-                )
+            if unsupported := [name for name in UNSUPPORTED if values.pop(name)]:
+                raise ValueError(f"{', '.join(unsupported)}: not supported by racedata serve")
             for name, value in values.items():
                 if value is not None:
                     self.cfg.set(name, value)
@@ -123,10 +119,7 @@ def application(settings: Settings) -> ReloadingApp:
     Raises DatabaseError or SettingError.
     """
     limit_store = store_for(settings)
-    app = ReloadingApp(
-        settings.database,
-        lambda data, current: create_app(settings, data, limit_store, current),
-    )
+    app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := sample_notice(app.data, settings.follows):
         log.warning(notice)
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
@@ -173,9 +166,7 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "graceful_timeout": 30,
         # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is
         # trusted. gunicorn always trusts a unix socket.
-        "forwarded_allow_ips": ",".join(
-            map(str, TrustedProxies.parse(settings.trusted_proxies).networks)
-        ),
+        "forwarded_allow_ips": ",".join(map(str, filter(None, settings.trusted_proxies))),
         "secure_scheme_headers": {"X-FORWARDED-PROTO": "https"},
         "forwarder_headers": "",  # no header may change the path
         # Not used, and two services of one user would use the same path.
@@ -228,22 +219,7 @@ def on_starting(server: Arbiter) -> None:
 
 
 def check_options(cfg: Any) -> None:
-    """Ends with one line if gunicorn has an option with which Worker could not serve."""
-    # Worker lacks these features of gunicorn.
-    if cfg.is_ssl:
-        stop("certfile, keyfile: expected none; let nginx handle TLS (deploy/nginx.conf)")
-    if (
-        cfg.proxy_protocol != "off"
-        or cfg.protocol != "http"
-        or cfg.max_requests
-        or cfg.daemon
-        or cfg.dirty_apps
-        or cfg.reuse_port
-    ):
-        stop(
-            "unsupported gunicorn option; expected none of proxy-protocol, protocol, "
-            "max-requests, daemon, dirty-app and reuse-port"
-        )
+    """Ends with one line if gunicorn has a number with which Worker could not serve."""
     most = open_files() - SPARE_FILES
     if not 1 <= cfg.worker_connections <= most:
         stop(

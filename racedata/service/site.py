@@ -22,15 +22,16 @@ from racedata import __version__
 from racedata.database import DatabaseError, default_path
 from racedata.model import TABLE_BY_NAME
 from racedata.service.addresses import ENDINGS, JSON, after_base
-from racedata.service.answers import WRITERS
 from racedata.service.app import App, create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.pages.rendering import CONTENT_TYPE, render
 from racedata.service.process_memory import collect_seldom, keep_what_exists
+from racedata.service.request import FORMATS
 from racedata.service.site_folder import FolderError, SiteFolder, site_folder
 from racedata.service.snapshot import Snapshot
-from racedata.settings import SettingError, Settings, argument, matching
+from racedata.settings import SettingError, Settings, argument
+from racedata.values import Parser
 
 LIMIT = 2000  # records; a longer list has no file
 # Of each driver, constructor and circuit: the list with this one, and another.
@@ -100,8 +101,6 @@ class Site:
         body = b"".join(self.app(environ, lambda *given: started.extend(given)))  # type: ignore[arg-type]
         return Answer(int(started[0].split()[0]), dict(started[1]), body)
 
-    # The endpoints.
-
     def lists(self) -> Iterator[str]:
         """The addresses of the lists that a copy has even if no page links to them: in each format,
         those of all seasons and of each; only as JSON, those of a race, a driver and so on.
@@ -126,43 +125,42 @@ class Site:
                 if other:
                     yield f"{address}/{other}{JSON}"
 
-    # Everything else.
-
-    def crawl(self) -> Iterator[tuple[str, Answer, list[str]]]:
-        """Each address outside the base address that has a route, or a link from a page; its
-        answer, and the lists to which it links.
+    def answers(self) -> Iterator[tuple[str, Answer]]:
+        """The addresses of a copy with their answers: all routes and lists, and what pages link
+        to.
         """
-        seen = {path for path in self.app.routes if "{" not in path and not self.is_list(path)}
-        waiting = sorted(seen)
+        lists = dict.fromkeys(self.lists())
+        pages = {path for path in self.app.routes if "{" not in path and not self.is_list(path)}
+        seen = pages | lists.keys()
+        waiting = [*lists, *sorted(pages)]
         while waiting:
             address = waiting.pop()
-            answer = self.ask(address)
+            answer = self.ask(address, f"limit={LIMIT}" if self.is_list(address) else "")
             if answer.status == 302:  # a web server has no such answer, so a page leads there
                 page = render("moved.html", address, location=answer.headers["location"])
                 answer = Answer(200, {"content-type": CONTENT_TYPE}, page.encode())
-            if answer.status != 200:
-                continue
-            links = [*self.links(address, answer)]
-            found = {link for link in links if not self.is_list(link)} - seen
-            waiting += sorted(found)
-            seen |= found
-            yield address, answer, [link for link in links if self.is_list(link)]
+            if answer.total > LIMIT:
+                self.left_out.add(address.rpartition(".")[0])
+            elif answer.status == 200:
+                yield address, answer
+                found = {*self.links(address, answer)} - seen
+                waiting += sorted(found)
+                seen |= found
 
     def links(self, address: str, answer: Answer) -> Iterator[str]:
-        """The paths of this service to which a page links."""
+        """The paths of this service to which a page links, of lists only files."""
         if answer.is_page:
             for link in dict.fromkeys(re.findall('href="([^"]*)"', answer.body.decode())):
                 link = unescape(link)
                 if link.startswith(self.settings.base_url):
                     link = self.settings.base_address + link[len(self.settings.base_url) :]
-                if path := path_of(address, link):
+                path = path_of(address, link)
+                if path and (not self.is_list(path) or path.endswith(ENDINGS)):
                     yield path
 
     def is_list(self, address: str) -> bool:
         """Whether an address is below the base address, where the endpoints are."""
         return after_base(address, self.settings.base_address.lower()) is not None
-
-    # The copy.
 
     def files(self, address: str, is_page: bool) -> list[str]:
         """The files with the answer at an address. If an id has capitals, so do answers, but
@@ -174,22 +172,9 @@ class Site:
 
     def write(self, folder: SiteFolder) -> None:
         """Writes all files. Raises FolderError or OSError."""
-        pages: list[tuple[str, bytes]] = []
-        lists = dict.fromkeys(self.lists())
-        for address, answer, linked in self.crawl():
-            pages += [(name, answer.body) for name in self.files(address, answer.is_page)]
-            lists |= dict.fromkeys(each for each in linked if each.endswith(ENDINGS))
-        names = {name for address in lists for name in self.files(address, False)}
-        folder.expect({*names, *(name for name, _ in pages), README, HEADERS, NOT_FOUND})
-        for name, content in pages:
-            folder.put(name, content)
-        for address in lists:
-            answer = self.ask(address, f"limit={LIMIT}")
-            if answer.total > LIMIT:
-                self.left_out.add(address.rpartition(".")[0])
-            elif answer.status == 200:
-                for name in self.files(address, False):
-                    folder.put(name, answer.body)
+        for address, answer in self.answers():
+            for name in self.files(address, answer.is_page):
+                folder.put(name, answer.body)
         folder.put(NOT_FOUND, self.ask("/404").body)
         folder.put(HEADERS, self.headers().encode())
         folder.put(README, self.readme().encode())
@@ -197,9 +182,9 @@ class Site:
     def headers(self) -> str:
         """A file that some hosts read: the headers that their own rules do not give."""
         lines = ["/*", "  Access-Control-Allow-Origin: *", "  X-Content-Type-Options: nosniff"]
-        for ending, writer in WRITERS.items():
+        for ending, format in FORMATS.items():
             lines += [f"{self.settings.base_address}/*{ending}"]
-            lines += [f"  Content-Type: {writer.content_type}"]
+            lines += [f"  Content-Type: {format.content_type}"]
         return "\n".join([*lines, "/healthz", "  Content-Type: application/json", ""])
 
     def readme(self) -> str:
@@ -274,7 +259,7 @@ def report(arguments: Sequence[str]) -> str:
     )
     parser.add_argument(
         "folder",
-        type=argument(matching(".+", "the path of a folder")),
+        type=argument(Parser("the path of a folder", ".+")),
         metavar="FOLDER",
         help="a new or empty folder, or an earlier copy",
     )

@@ -32,6 +32,11 @@ class SiteFolder:
         self.written = self.size = 0
         self.checked: set[str] = set()  # folders that are no links
         self.made: set[str] = set()  # folders that exist
+        for name in self.known:
+            self.check(name)
+        self.write_manifest(self.known)
+        # Each name is in the file as soon as it is written.
+        self.manifest = (path / MANIFEST).open("ab", buffering=0)
 
     def read_manifest(self) -> set[str]:
         manifest = self.path / MANIFEST
@@ -47,17 +52,14 @@ class SiteFolder:
             raise FolderError(f"{manifest}: is not a list that racedata has written")
         return {name.removesuffix("\n") for name in names}
 
-    def expect(self, names: Iterable[str]) -> None:
-        """Must be called before the files with these names are written. Raises FolderError."""
-        new = {*names} - self.known
-        for name in new:
-            if os.path.lexists(self.path / name):
-                what = "is not a file that racedata has exported; move it away"
-                raise FolderError(f"{self.path / name}: {what}")
-        self.known |= new
-        for name in self.known:
-            self.check(name)
-        self.write_manifest(self.known)
+    def add(self, name: str) -> None:
+        """Names a new file in the manifest. Raises FolderError."""
+        self.check(name)
+        if os.path.lexists(self.path / name):
+            what = "is not a file that racedata has exported; move it away"
+            raise FolderError(f"{self.path / name}: {what}")
+        self.known.add(name)
+        self.manifest.write(f"{name}\n".encode())
 
     def check(self, name: str) -> None:
         """Raises FolderError if a file with this name would be outside."""
@@ -77,7 +79,9 @@ class SiteFolder:
         self.replace(MANIFEST, text.encode(), must_last=True)
 
     def put(self, name: str, content: bytes) -> None:
-        """Writes a file, unless it has this content already."""
+        """Writes a file, unless it has this content already. Raises FolderError."""
+        if name not in self.known:
+            self.add(name)
         self.kept.add(name)
         self.size += len(content)
         if not self.has(name, content):
@@ -132,6 +136,8 @@ def site_folder(path: str) -> Iterator[SiteFolder]:
             lock(descriptor)
         except BlockingIOError:
             raise FolderError(f"{path}: another export is writing to this folder") from None
-        yield SiteFolder(folder)
+        site = SiteFolder(folder)
+        with site.manifest:
+            yield site
     finally:
         os.close(descriptor)

@@ -1,6 +1,6 @@
 """The database in memory: the content of the file when it was read, and the facts about it.
 
-Nothing changes a snapshot. The format of the file is in database.py, the queries of endpoints are
+Nothing changes its content. The format of the file is in database.py, the queries of endpoints are
 in queries.py.
 """
 
@@ -22,14 +22,16 @@ Times = TypeVar("Times")
 class Snapshot:
     """The content of a database file, on one connection for all threads and forked processes.
 
-    `checksum` is the SHA-256 of its bytes, and `file` the file that was read, even if another one
-    has replaced it at its `path`.
+    `checksum` is the SHA-256 of its bytes, and `file` the latest file with this content, even if
+    another one has replaced it at its `path`. If the file that is now there was refused,
+    `rejection` says why. reload.py changes these two.
     """
 
     def __init__(self, content: database.FileContent, path: str) -> None:
         self.checksum = content.checksum
         self.file = content.file
         self.path = path
+        self.rejection: str | None = None
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row

@@ -1,8 +1,7 @@
 """Waits for clients: a gunicorn worker that serves all clients of a process with one epoll.
 
 It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
-answers are slow, how a file is sent (the application does both, as environment.py says), or how
-gunicorn is configured (server.py).
+answers are slow (environment.py), or how gunicorn is configured (server.py).
 """
 
 import os
@@ -11,19 +10,20 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeAlias
+from io import BytesIO
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from gunicorn import http
 from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
-from racedata.service.environment import IS_BUSY, FileBody, SlowBody
+from racedata.service.environment import IS_BUSY
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
@@ -41,50 +41,47 @@ READ, WRITE, HALF_CLOSED, CLOSED = (
 )
 
 
-class Connection:
-    """A client's connection. When its socket has the `event`, the worker calls `proceed`.
-
-    This is one of its methods:
-
-    - `receive`: until the head of a request has arrived;
-    - `drop`: while another thread calls the application, if the client has CLOSED the connection;
-    - `drop`: while the request waits for a slow answer, even if it is only HALF_CLOSED;
-    - `send`: until the response is sent;
-    - `handle_pipelined`: after it, if it came together with the next request, or a part of it;
-    - `discard`: after the last response, until the client closes the connection.
-    """
-
-    def __init__(self, sock: socket.socket, client: Any, server: Any) -> None:
-        self.sock = sock
-        self.client = client
-        self.server = server
-        self.input = b""  # from the start of the next request on
-        self.output = memoryview(b"")
-        self.file: FileBody | None = None  # to send after the output
-        self.is_last = False  # whether the connection ends after this response
-        self.event = 0  # what the worker waits for: READ, WRITE, HALF_CLOSED or CLOSED
-        self.proceed: Callable[[Connection], None] = lambda connection: None
-        self.deadline = 0.0  # when the wait ends, by time.monotonic()
-        self.future: Future[Step | None] | None = None  # of a thread that works for it
-
-
-class Collector:
+class Collector(BytesIO):
     """Takes a response as a socket would, so that all of it can be sent at once."""
 
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def sendall(self, part: bytes) -> None:
-        self.parts.append(part)
-
-    send = sendall
+    send = sendall = BytesIO.write
 
     def gettimeout(self) -> float:
         return 0.0
 
 
-# What a thread does for a response. It returns the next step, or None if the response is complete.
-Step: TypeAlias = Callable[[], "Step | None"]
+class Response(NamedTuple):
+    """What a client gets for a request."""
+
+    output: memoryview = memoryview(b"")
+    rest: Iterator[bytes] = iter(())  # to send after it, in pieces
+    is_last: bool = True  # whether the connection ends after it
+
+
+# A response, or what makes it in the thread for slow answers.
+Made: TypeAlias = Response | Callable[[], Response]
+# Steps of a connection: they yield what to wait for.
+Result = TypeVar("Result")
+Steps: TypeAlias = Generator[int, None, Result]
+
+
+class Connection:
+    """A client's connection. `steps` answers its requests, and pauses when it must wait."""
+
+    def __init__(self, sock: socket.socket, client: Any, server: Any) -> None:
+        self.sock = sock
+        self.client = client
+        self.server = server
+        self.steps: Steps[None]  # `Worker.steps`
+        self.event = 0  # what it waits for: READ, WRITE, HALF_CLOSED or CLOSED
+        self.deadline = 0.0  # when the wait ends, by time.monotonic()
+        self.future: Future[Made] | None = None  # of a thread that works for it
+
+    def recv(self, size: int) -> bytes | None:
+        """What the client has sent: None if nothing yet, empty if it has closed its side."""
+        with suppress(BlockingIOError):
+            return self.sock.recv(size)
+        return None
 
 
 class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -105,20 +102,17 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     1, and that many other threads call it, so that these calls do not wait for slow answers. With
     or without a Redis, a client that has closed only its sending side gets all answers but slow
     ones.
-
-    Only a file follows its headers piece by piece, so that downloads take no memory and
-    other clients have their turn in between.
     """
 
     def init_process(self) -> None:
         self.epoll = select.epoll()  # which, unlike `selectors`, can wait for HALF_CLOSED
         self.listeners: dict[int, Any] = {}  # by file descriptor; empty if it does not accept
         self.connections: dict[int, Connection] = {}  # by file descriptor
-        self.slow: set[Connection] = set()  # those of them that wait for `slow_answers`
+        self.slow = 0  # how many of them wait for `slow_answers`
         self.slow_answers = ThreadPoolExecutor(1)
         self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
         self.next_sweep = 0.0  # when it looks at all deadlines, by time.monotonic()
-        self.thread_results: deque[tuple[Connection, Step | None]] = deque()
+        self.done: deque[tuple[Connection, Future[Made]]] = deque()  # by threads
         super().init_process()
 
     def init_signals(self) -> None:
@@ -150,7 +144,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
             for connection in self.connections.values():
-                if not connection.output and not connection.file:
+                if connection.event == READ:
                     connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
             self.handle_events()
 
@@ -173,17 +167,15 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.notify()
         for number, _ in self.epoll.poll(1):
             if connection := self.connections.get(number):
-                connection.proceed(connection)
+                self.proceed(connection)
             elif number == self.PIPE[0]:  # a signal, or a thread that is done
                 os.read(number, 4096)
             else:
                 self.accept(self.listeners[number])
-        while self.thread_results:
-            connection, step = self.thread_results.popleft()
-            if connection.future:  # its client has not gone
-                connection.future = None
-                self.slow.discard(connection)
-                self.send_or_continue(connection, step)
+        while self.done:
+            connection, future = self.done.popleft()
+            if connection.future is future:  # its client has not gone
+                self.proceed(connection)
         if time.monotonic() >= self.next_sweep:
             self.close_late()
 
@@ -207,14 +199,18 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             sock, client if isinstance(client, tuple) else "", listener.getsockname()
         )
         self.connections[sock.fileno()] = connection
-        self.wait(connection, READ, self.receive)
+        connection.steps = self.steps(connection)
+        self.proceed(connection)
         return True
 
-    def wait(
-        self, connection: Connection, event: int, proceed: Callable[[Connection], None]
-    ) -> None:
-        """Proceeds at the event; closes the connection if it has none for `keepalive` seconds."""
-        connection.proceed, connection.deadline = proceed, time.monotonic() + self.cfg.keepalive
+    def proceed(self, connection: Connection) -> None:
+        """Takes the steps of a connection until it must wait, or ends."""
+        try:
+            event = next(connection.steps)
+        # The client has gone, or something has written into the file that it gets.
+        except (StopIteration, OSError):
+            self.close(connection)
+            return
         if not connection.event:
             self.epoll.register(connection.sock, event)
         elif event != connection.event:
@@ -224,90 +220,113 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     def close(self, connection: Connection) -> None:
         self.epoll.unregister(connection.sock)
         del self.connections[connection.sock.fileno()]
+        connection.steps.close()
         connection.sock.close()
 
-    def receive(self, connection: Connection) -> None:
-        try:
-            data = connection.sock.recv(8192)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self.close(connection)
-            return
-        if not connection.input:  # `keepalive` seconds for the whole head
-            connection.deadline = time.monotonic() + self.cfg.keepalive
-        connection.input += data
-        self.handle_received(connection)
+    def extend(self, connection: Connection) -> None:
+        connection.deadline = time.monotonic() + self.cfg.keepalive
 
-    def handle_pipelined(self, connection: Connection) -> None:
-        """Handles the next request, or waits for the rest of its head."""
-        if not self.handle_received(connection):
-            self.wait(connection, READ, self.receive)
-
-    def handle_received(self, connection: Connection) -> bool:
-        """Handles the next request if its head has arrived; refuses input that cannot be a head.
-
-        Returns whether it did one of these.
-        """
-        head, end, rest = connection.input.partition(HEAD_END)
-        if len(head) > HEAD_BYTES:
-            self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
-            self.send(connection)
-        elif end:
-            connection.input = rest
-            answer = partial(self.answer, connection, head + end)
-            if self.callers:
-                self.do_in_thread(self.callers, connection, answer)
-            else:
-                self.send_or_continue(connection, answer())
-        elif is_malformed(head, self.cfg.limit_request_line):
-            self.send_or_continue(connection, self.answer(connection, head))
-        else:
-            return False
-        return True
-
-    def do_in_thread(self, threads: Executor, connection: Connection, step: Step) -> None:
-        def done(future: Future[Any]) -> None:
-            if future.cancelled():
+    def steps(self, connection: Connection) -> Steps[None]:
+        """Answers the requests of a connection, one after the other."""
+        received, is_last = b"", False
+        while not is_last:
+            head, received = yield from self.head(connection, received)
+            if not head:
                 return
-            if error := future.exception():  # SystemExit, for example
-                self.log.error("Error in a thread", exc_info=error)
-                connection.output, connection.is_last = memoryview(b""), True
-            self.thread_results.append((connection, None if error else future.result()))
+            # Not a variable, which would keep the response in memory.
+            is_last = yield from self.send(connection, (yield from self.response(connection, head)))
+            if received and not is_last:
+                # The next pipelined request waits for the next round of the epoll, so that other
+                # clients get their turn. That is soon, because a socket is nearly always writable.
+                yield WRITE
+        # If the worker closed the connection first, the system would reset it, and the client might
+        # lose the end of the response.
+        with suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_WR)
+        self.extend(connection)
+        while connection.recv(65536) != b"":
+            yield READ
+
+    def head(self, connection: Connection, received: bytes) -> Steps[tuple[bytes, bytes]]:
+        """The head of the next request, and what follows it; empty if the client has gone.
+
+        What cannot be the beginning of a head is one too: it is refused.
+        """
+        self.extend(connection)
+        while True:
+            head, end, rest = received.partition(HEAD_END)
+            if end or len(head) > HEAD_BYTES or is_malformed(head, self.cfg.limit_request_line):
+                return head + end, rest
+            yield READ
+            data = connection.recv(8192)
+            if data == b"":
+                return b"", b""
+            if not received:  # `keepalive` seconds for the whole head
+                self.extend(connection)
+            received += data or b""
+
+    def response(self, connection: Connection, head: bytes) -> Steps[Response]:
+        answer = partial(self.answer, connection, head)
+        made = (
+            (yield from self.in_thread(self.callers, connection, answer))
+            if self.callers
+            else answer()
+        )
+        if not isinstance(made, Response):
+            self.slow += 1
+            try:
+                made = yield from self.in_thread(self.slow_answers, connection, made)
+            finally:
+                self.slow -= 1
+        assert isinstance(made, Response)
+        return made
+
+    def in_thread(
+        self, threads: Executor, connection: Connection, make: Callable[[], Made]
+    ) -> Steps[Made]:
+        """What `make` returns in a thread. Raises ConnectionError if the client goes before."""
+
+        def is_done(future: Future[Made]) -> None:
+            self.done.append((connection, future))
             with suppress(BlockingIOError):  # full: then the epoll wakes anyway
                 os.write(self.PIPE[1], b".")
 
-        self.wait(connection, HALF_CLOSED if threads is self.slow_answers else CLOSED, self.drop)
-        connection.future = threads.submit(step)
-        connection.future.add_done_callback(done)
-
-    def drop(self, connection: Connection) -> None:
-        """Drops an answer whose client has gone; one that is being made ends in vain."""
-        assert connection.future
-        connection.future.cancel()
+        future = connection.future = threads.submit(make)
+        future.add_done_callback(is_done)
+        yield HALF_CLOSED if threads is self.slow_answers else CLOSED
         connection.future = None
-        self.slow.discard(connection)
-        self.close(connection)
+        if not future.done():  # if it is being made, it ends in vain
+            future.cancel()
+            raise ConnectionError
+        if error := future.exception():  # SystemExit, for example
+            self.log.error("Error in a thread", exc_info=error)
+            raise ConnectionError
+        return future.result()
 
-    def send_or_continue(self, connection: Connection, step: Step | None) -> None:
-        if step:
-            self.slow.add(connection)
-            self.do_in_thread(self.slow_answers, connection, step)
-        else:
-            self.send(connection)
+    def send(self, connection: Connection, response: Response) -> Steps[bool]:
+        """Sends a response, as the client takes it. Returns whether it is the last one."""
+        output, rest, is_last = response
+        while output:
+            with suppress(BlockingIOError):
+                left = output[connection.sock.send(output) :]
+                output = left or memoryview(next(rest, b""))
+            if output:
+                self.extend(connection)
+                yield WRITE
+        return is_last
 
-    def answer(self, connection: Connection, head: bytes) -> Step | None:
-        """Calls the application. If the answer is slow, the next step is to complete it."""
+    def answer(self, connection: Connection, head: bytes) -> Made:
+        """Calls the application. If the answer is slow, returns what completes it."""
         request, start = None, datetime.now()
         try:
+            if len(head) > HEAD_BYTES + len(HEAD_END):
+                raise LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes")
             request = next(http.get_parser(self.cfg, [head], connection.client))
             writer, environ = wsgi.create(
                 request, Collector(), connection.client, connection.server, self.cfg
             )
             environ["wsgi.multithread"] = True
-            environ[IS_BUSY] = len(self.slow) >= SLOW_ANSWERS
+            environ[IS_BUSY] = self.slow >= SLOW_ANSWERS
             has_body = (
                 environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
             )
@@ -315,16 +334,11 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 writer.force_close()
             body = self.wsgi(environ, writer.start_response)
         except NoMoreData:
-            connection.is_last = True
-            return None
+            return Response()
         except Exception as error:
-            self.refuse(connection, request, error)
-            return None
+            return self.refusal(connection, request, error)
         complete = partial(self.complete, connection, body, writer, environ, start)
-        if isinstance(body, SlowBody):
-            return complete
-        complete()
-        return None
+        return complete if isinstance(body, Generator) else complete()
 
     def complete(
         self,
@@ -333,74 +347,31 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         writer: Any,  # gunicorn's, which writes the response into a Collector
         environ: dict[str, Any],
         start: datetime,
-    ) -> None:
+    ) -> Response:
         try:
-            file = body if isinstance(body, FileBody) else None
-            parts = [*body] if file is None else []
+            is_whole = isinstance(body, list | Generator)
+            parts = [*body] if is_whole else []
             if not self.alive:  # which may have ended while the body was made
                 writer.force_close()
-            if file is not None:
-                connection.file, writer.sent = file, file.size
             for part in parts:
                 writer.write(part)
             writer.close()
+            if not is_whole:
+                writer.sent = writer.response_length  # for the access log
             self.log.access(writer, writer.req, environ, datetime.now() - start)
-            connection.output = memoryview(b"".join(writer.sock.parts))
-            connection.is_last = writer.should_close()
+            rest = iter(() if is_whole else body)
+            return Response(writer.sock.getbuffer(), rest, writer.should_close())
         except Exception as error:
-            self.refuse(connection, writer.req, error)
+            return self.refusal(connection, writer.req, error)
         finally:
             if hasattr(body, "close"):
                 body.close()
 
-    def refuse(self, connection: Connection, request: Any, error: Exception) -> None:
-        """Sets the response to gunicorn's own for an error."""
-        response = Collector()
-        self.handle_error(request, response, connection.client, error)
-        connection.output, connection.is_last = memoryview(b"".join(response.parts)), True
-
-    def send(self, connection: Connection) -> None:
-        """Sends as much of the response as the kernel takes, and the rest as the client reads."""
-        try:
-            if connection.output:
-                connection.output = connection.output[connection.sock.send(connection.output) :]
-            elif connection.file and connection.file.send_to(connection.sock):
-                connection.file = None
-        except BlockingIOError:
-            pass
-        # The client has closed the connection, or something has written into the file.
-        except OSError:
-            self.close(connection)
-            return
-        if connection.output or connection.file:
-            self.wait(connection, WRITE, self.send)
-            return
-        connection.output = memoryview(b"")  # an empty view of the response would keep it in memory
-        if connection.is_last:
-            with suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_WR)
-            self.wait(connection, READ, self.discard)
-        elif connection.input:
-            # The next pipelined request waits for the next round of the epoll, so that other
-            # clients get their turn. That is soon, because a socket is nearly always writable.
-            self.wait(connection, WRITE, self.handle_pipelined)
-        else:
-            self.wait(connection, READ, self.receive)
-
-    def discard(self, connection: Connection) -> None:
-        """Discards the input until the client closes the connection.
-
-        If the worker closed it first, the system would reset it, and the client might lose the end
-        of the response.
-        """
-        try:
-            if connection.sock.recv(65536):
-                return
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
-        self.close(connection)
+    def refusal(self, connection: Connection, request: Any, error: Exception) -> Response:
+        """gunicorn's own response for an error."""
+        collector = Collector()
+        self.handle_error(request, collector, connection.client, error)
+        return Response(collector.getbuffer())
 
 
 def is_malformed(data: bytes, limit_request_line: int) -> bool:

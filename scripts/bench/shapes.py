@@ -31,75 +31,42 @@ STANDINGS = ("driverStandings", "constructorStandings")
 NOTES = ("corrections", "changes", "discrepancies", "discrepancycounts", "ids")
 PLACES = ("results/1", "qualifying/1", "grid/1/results", "grid/1/status", "fastest/1/results")
 
+
+def under(prefixes: str, *names: str) -> Iterator[str]:
+    """The addresses of these names behind each of the prefixes. Some names are several words."""
+    for prefix in prefixes.split(" "):
+        for name in " ".join(names).split():
+            yield f"{prefix}/{name}"
+
+
 # Addresses behind the base address that libraries and sites request. Y is a season, R a round, D a
 # driver, C a constructor and K a circuit.
 ONCE = (
-    *(f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS, *NOTES)),
-    *("/driverStandings/1", "/driverStandings/1/drivers", "/constructorStandings/1/constructors"),
-    *(
-        f"/current{name}"
-        for name in (
-            "",
-            "/next",
-            "/last",
-            "/drivers",
-            "/constructors",
-            "/results/1",
-            "/qualifying/1",
-        )
-    ),
-    *(f"/current/last/{name}" for name in (*ROWS, *STANDINGS)),
-    # Filters that match many rows.
-    *(
-        f"/{filter}/{name}"
-        for filter in ("grid/0", "status/1", "results/r", "results/1", "fastest/1")
-        for name in (*LISTS, "results", "qualifying")
-    ),
+    *under("", *LISTS, *ROWS, *STANDINGS, *NOTES),
+    *under("", "driverStandings/1 driverStandings/1/drivers constructorStandings/1/constructors"),
+    *("/current", *under("/current", "next last drivers constructors results/1 qualifying/1")),
+    *under("/current/last", *ROWS, *STANDINGS),
+    *under("/grid/0 /status/1 /results/r /results/1 /fastest/1", *LISTS, "results qualifying"),
 )
-SEASON = tuple(
-    f"/Y/{name}"
-    for name in (
-        *LISTS,
-        *ROWS,
-        *STANDINGS,
-        *PLACES,
-        "drivers/D/results",
-        "drivers/D/driverStandings",
-        "drivers/D/qualifying",
-        "constructors/C/drivers",
-        "constructors/C/results",
-        "circuits/K/results",
-    )
+SEASON = (
+    *under("/Y", *LISTS, *ROWS, *STANDINGS, *PLACES),
+    *under("/Y/drivers/D", "results driverStandings qualifying"),
+    *under("/Y", "constructors/C/drivers constructors/C/results circuits/K/results"),
 )
 CAREERS = (
-    *(
-        f"/drivers/D/{name}"
-        for name in (*LISTS, *ROWS, *PLACES, "driverStandings", "driverStandings/1/seasons")
-    ),
-    *(f"/constructors/C/{name}" for name in (*LISTS, *ROWS, *PLACES, "constructorStandings")),
-    *(f"/circuits/K/{name}" for name in (*LISTS, *ROWS, *PLACES, "drivers/D/results")),
-    *(
-        "/drivers/D",
-        "/constructors/C",
-        "/circuits/K",
-        "/constructors/C/constructorStandings/1/seasons",
-    ),
-    *(
-        "/drivers/D/constructors/C/results",
-        "/constructors/C/circuits/K/results",
-        "/grid/1/circuits/K/results/1",
-    ),
+    *under("/drivers/D /constructors/C /circuits/K", *LISTS, *ROWS, *PLACES),
+    *under("/drivers/D", "driverStandings driverStandings/1/seasons constructors/C/results"),
+    *under("/constructors/C", "constructorStandings constructorStandings/1/seasons"),
+    *under("/circuits/K", "drivers/D/results"),
+    *("/drivers/D", "/constructors/C", "/circuits/K"),
+    *("/constructors/C/circuits/K/results", "/grid/1/circuits/K/results/1"),
 )
-RACE = (
-    "/Y",
-    "/Y/R",
-    *(f"/Y/R/{name}" for name in (*LISTS, *ROWS, *STANDINGS, "drivers/D/results")),
-)
+RACE = ("/Y", "/Y/R", *under("/Y/R", *LISTS, *ROWS, *STANDINGS, "drivers/D/results"))
 TIMED_RACE = tuple(
-    f"/Y/R/{name}"
-    for name in (
-        *("laps", "laps/1", "drivers/D/laps", "laps/1/drivers/D/laps"),
-        *("pitstops", "pitstops/1", "drivers/D/pitstops", "laps/10/pitstops"),
+    under(
+        "/Y/R",
+        "laps laps/1 drivers/D/laps laps/1/drivers/D/laps pitstops pitstops/1",
+        "drivers/D/pitstops laps/10/pitstops",
     )
 )
 

@@ -83,20 +83,17 @@ def behind_file(tmp_path_factory, finished):
     return built(without(finished, folder / "dump", 2023, 18), folder / "racedata.db")
 
 
-@pytest.fixture
-def behind(behind_file, tmp_path):
-    """A copy of that database."""
-    database = tmp_path / "racedata.db"
-    database.write_bytes(behind_file.read_bytes())
-    return database
+def copy_of(name):
+    """A fixture that returns a copy of another one's database, without its store."""
+
+    @pytest.fixture
+    def copied(request, tmp_path):
+        return shutil.copy(request.getfixturevalue(name), tmp_path / "racedata.db")
+
+    return copied
 
 
-@pytest.fixture
-def current(complete, tmp_path):
-    """A copy of the sample's database."""
-    database = tmp_path / "racedata.db"
-    database.write_bytes(complete.read_bytes())
-    return database
+behind, current = copy_of("behind_file"), copy_of("complete")
 
 
 @pytest.fixture(scope="session")

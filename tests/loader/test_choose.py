@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 from support.stores import a_race, a_source, an_api, stored_calendar, stored_part
 
 from racedata.loader.choose import choose
-from racedata.loader.correction_lines import Correction, Line
-from racedata.loader.corrections import Corrections
 
 FIRST, SECOND = a_source("first", place=1), a_source("second", place=2)
 API = an_api(place=1)
@@ -114,10 +112,12 @@ def test_what_an_api_confirmed_within_30_days_before_the_dump_counts(confirmed_a
 def test_each_kind_is_chosen_for_itself_and_parts_that_lose_are_kept_in_order():
     sources = [FIRST, SECOND, OTHER]
     parts = [*parts_of(other=20, first=20, second=20), *parts_of("qualifying", second=20)]
+    parts += parts_of("entries", second=1)  # of another source than the results
     calendars = [stored_calendar(each.name, a_race(1)) for each in sources]
     (race,) = chosen(sources, calendars, parts).races
     assert [part.source for part in race.others["results"]] == ["second", "other"]
-    assert race.parts["qualifying"].source == "second"
+    assert race.parts["qualifying"].source == "second" and "entries" not in race.parts
+    assert [part.source for part in race.ranked_parts("entries")] == ["second"]
 
 
 @pytest.mark.parametrize(
@@ -167,14 +167,6 @@ def test_entries_are_from_the_source_of_the_results_or_complete_an_api(
     results = parts_of(**{sources[0].name: 20})
     assert winners(sources, results + entries).get("entries") == expected
     assert winners(sources, entries) == {}  # without results, there are none
-
-
-def test_entries_that_do_not_count_are_kept_too():
-    parts = [*parts_of(first=20, second=20), *parts_of("entries", second=1)]
-    calendars = [stored_calendar(name, a_race(1)) for name in ("first", "second")]
-    (race,) = chosen([FIRST, SECOND], calendars, parts).races
-    assert "entries" not in race.parts
-    assert [part.source for part in race.ranked_parts("entries")] == ["second"]
 
 
 # Calendars.
@@ -326,13 +318,11 @@ def test_the_start_is_that_of_the_first_source_with_the_same_date(own, others, t
 
 def test_the_start_is_of_the_same_date_after_dates_are_corrected():
     own, other = a_race(1, date="2023-01-14"), a_race(1, date="2023-01-15", time="14:00:00")
-    line = Line(
-        "x.csv", Correction("races", "2023/1", "date", "2023-01-14", "2023-01-15", "a test")
-    )
-    correct = Corrections([line]).calendar
-    sources = [a_source("s1", place=1), a_source("s2", place=2)]
-    calendars = [stored_calendar("s1", own), stored_calendar("s2", other)]
-    (race,) = chosen(sources, calendars, (), correct).races
+    (race,) = chosen(
+        [FIRST, SECOND],
+        [stored_calendar("first", own), stored_calendar("second", other)],
+        correct=lambda season, races: [race | {"date": "2023-01-15"} for race in races],
+    ).races
     assert (race.facts["date"], race.facts["time"]) == ("2023-01-14", "14:00:00")
 
 

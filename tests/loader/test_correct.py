@@ -4,7 +4,6 @@ import pytest
 from support import SAMPLE
 from support.loads import (
     built,
-    changed,
     facts_of,
     file_of_corrections,
     loader_settings,
@@ -131,16 +130,6 @@ MISSING = [
 ]
 
 
-def test_a_row_of_every_kind_can_be_missing(build, uncorrected):
-    database = build(*(rf"{table},{key},row,\N,{facts},a test" for table, key, facts in MISSING))
-    before, now = rows_of(uncorrected), rows_of(database)
-    counts = {table: len(now[table]) - len(before[table]) for table, *_ in MISSING}
-    entered = counts.pop("entries")
-    assert {*counts.values()} == {1} and entered >= 1
-    told = [(table, key, "row", None, facts, "a test") for table, key, facts in MISSING]
-    assert sorted(select(database, TOLD)) == sorted(told)
-
-
 def test_a_row_without_a_place_in_the_order_is_added_behind_all_others(build):
     database = build(r"results,1957/5/ward/99,row,\N,constructor=cooper; number=99; laps=3,a test")
     order = "SELECT max(positionOrder), DRIVER(ward) FROM results JOIN drivers USING (driverId)"
@@ -193,9 +182,15 @@ def test_corrections_with_a_rule_have_its_sentence(tmp_path):
             "line 6, column source: 'rule other'; expected a sentence, or a rule that a line gives",
         ),
         ([*RULED, RULE, RULE], "line 5, columns table, key, column: 'rule, local-times, "),
+        (
+            ["drivers,alonso,code,ALO,ALX,a test", "drivers,Alonso,code,ALX,ALZ,a test"],
+            "line 3, columns table, key, column: 'drivers, Alonso, code' appears twice; expected",
+        ),
     ],
 )
-def test_a_rule_that_is_unknown_or_twice_is_refused_with_its_line(tmp_path, lines, said):
+def test_an_unknown_rule_or_two_lines_about_the_same_are_refused_with_their_line(
+    tmp_path, lines, said
+):
     with pytest.raises(Exception) as error:
         corrections_at(file_of_corrections(tmp_path, *lines))
     assert str(error.value).startswith(f"corrections.csv, {said}")
@@ -264,14 +259,3 @@ def test_corrections_that_are_taken_back_leave_no_trace(tmp_path, uncorrected):
     replace_from_store(loader_settings(database), nothing)
     assert facts_of(database) == facts
     assert select(database, TOLD) == told
-
-
-def test_a_row_that_an_earlier_version_gave_to_another_driver_is_not_noted(build):
-    database = changed(
-        build(),
-        """INSERT INTO corrections (tableName, key, columnName, witnesses)
-           VALUES ('results', '1957/5/moss/18', 'driver', 'a test')""",
-    )
-    store_path(database).unlink()
-    replace_from_store(loader_settings(database), nothing)
-    assert select(database, TOLD) == []

@@ -23,11 +23,9 @@ from support.loads import (
     with_ids,
 )
 
-from racedata.database import store_path
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
 from racedata.loader.errors import LoadError
-from racedata.loader.rebuild import replace_from_store
 from racedata.loader.refresh import Refresh
 
 LISTED = "; see the corrections endpoint\n"
@@ -143,12 +141,8 @@ def test_a_file_of_ones_own_is_added_to_the_projects_and_comes_first(tmp_path):
     )
     own, other, *others = corrections_at(mine)
     assert (own.correction.right, other.correction.right) == ("77", "50")
-    assert len(others) == len(project) - 1 and {*others} < {*project}
-
-
-def test_the_projects_own_file_may_be_about_other_data(tmp_path):
-    run = run_loader(SAMPLE, tmp_path / "x.db")
-    assert "no such row" not in run.stdout
+    assert len(others) == len(project) - 1
+    assert {line.correction for line in others} < {line.correction for line in project}
 
 
 def test_the_projects_own_file_is_known_at_a_relative_path(monkeypatch):
@@ -218,14 +212,6 @@ def test_a_line_that_is_not_a_correction_fails_the_load(tmp_path, line, said):
     assert not (tmp_path / "x.db").exists()
 
 
-def test_two_corrections_of_one_value_fail_the_load(load):
-    run, _ = load("drivers,alonso,code,ALO,ALX", "drivers,Alonso,code,ALX,ALZ")
-    assert run.stderr == (
-        "racedata load: corrections.csv, line 3, columns table, key, column: "
-        "'drivers, Alonso, code' appears twice; expected once; nothing was changed\n"
-    )
-
-
 @pytest.mark.parametrize(("corrections", "number"), [(CORRECTIONS, 87), (None, 38)])
 def test_none_switches_corrections_off(source, tmp_path, corrections, number):
     for old, new in ((",14,ALO,", ",38,ALO,"), (",alonso,", ",bearman,")):
@@ -243,14 +229,6 @@ def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_match
     run = run_loader(source, tmp_path / "x.db", "--corrections", file, base)
     assert (run.returncode, run.stderr) == (0, "") and "no matching race" not in run.stdout
     assert select(tmp_path / "x.db", f"SELECT count(*) FROM qualifying {RACE}") == [(20,)]
-
-
-@pytest.mark.parametrize(("dump", "right"), [(2022, 2023), (2023, 2022)])
-def test_dates_are_checked_after_corrections(source, load, dump, right):
-    edit(source / "races.csv", ",2023-10-22,", f",{dump}-10-22,")
-    run, _ = load(f"races,2023/18,date,{dump}-10-22,{right}-10-22", source=source)
-    is_refused = "is '2022-10-22'; expected a date in its season, 2023" in run.stderr
-    assert is_refused == bool(run.returncode) == (right == 2022)
 
 
 def test_no_command_accepts_or_remembers_corrections_that_make_a_calendar_wrong(database, tmp_path):
@@ -504,16 +482,6 @@ def test_the_table_says_which_value_was_corrected_and_why_and_where_it_belongs(t
 
 
 SEASON_2005 = "http://en.wikipedia.org/wiki/2005_Formula_One_season"
-
-
-def test_a_database_that_is_taken_apart_still_says_what_was_corrected(tmp_path):
-    corrections = file_of_corrections(tmp_path, GRID)
-    database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
-    store_path(database).unlink()
-    for path in (corrections, None):
-        replace_from_store(loader_settings(database, path), lambda text: None)
-        assert told(database) == [TOLD_GRID]
-    assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 
 
 def test_the_table_has_only_corrections_of_records_that_a_merge_used(tmp_path):

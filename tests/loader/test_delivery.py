@@ -40,8 +40,8 @@ def test_each_source_has_the_lists_and_its_own_parts_and_the_first_has_the_corre
     assert ("results", 2023, 18) in own and ("pit_stops", 2023, 18) not in own
 
 
-@pytest.mark.parametrize("has_ids", [True, False])
-def test_rows_have_ids_only_if_the_source_keeps_them(tables, has_ids):
-    parts = delivery_of(a_source(has_ids=has_ids), tables, 1).parts
+@pytest.mark.parametrize("ids", ["dump", None])
+def test_rows_have_ids_only_if_the_source_has_them(tables, ids):
+    parts = delivery_of(a_source(ids=ids), tables, 1).parts
     of_results = [part for part, _ in parts if part.kind == "results"]
-    assert {"resultId" in part.columns for part in of_results} == {has_ids}
+    assert {"resultId" in part.columns for part in of_results} == {ids is not None}

@@ -7,22 +7,18 @@ The older database is one of this version, and the program that finds it is the 
 from contextlib import closing
 
 import pytest
-from support import SAMPLE
-from support.answers import client
-from support.apis import answers_of, served
 from support.loads import (
     assert_refused,
     changed,
     loader_settings,
     racedata,
-    refused,
     rows_as_before,
     rows_of,
     run_loader,
     select,
 )
 
-from racedata.database import OLDEST_VERSION, SCHEMA_VERSION, store_path
+from racedata.database import SCHEMA_VERSION, store_path
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.rebuild import replace_from_store
 
@@ -54,16 +50,6 @@ def test_a_table_that_an_older_database_lacks_is_empty(old, program):
     }
 
 
-def test_refresh_builds_an_older_database_again_first(old, program, sample_database):
-    before = rows_of(old)
-    with served(answers_of(client(sample_database))) as server:
-        words = ["refresh", "--from", server.url, "--season", "2023", "--database", old]
-        run = racedata(*words, cwd=program)
-    assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.splitlines()[0].endswith(" from its store")
-    assert rows_as_before(old) == before
-
-
 def test_an_older_database_of_the_sample_gets_the_sample_of_the_new_version(database, program):
     said = run_loader("", database, cwd=program).stdout
     assert said.endswith(" from sample\n")
@@ -76,23 +62,6 @@ def test_a_shared_car_without_a_number_stays(database):
     before = rows_of(database)
     replace_from_store(loader_settings(database), lambda text: None)
     assert rows_of(database) == before
-
-
-@pytest.mark.parametrize("command", [["load"], ["refresh", "--from", SAMPLE]], ids=str)
-def test_a_database_from_before_the_oldest_version_is_refused_with_the_command_that_works(
-    old, command
-):
-    changed(old, f"PRAGMA user_version = {OLDEST_VERSION - 1}")
-    with refused(old):
-        run = racedata(*command, "--database", old)
-    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
-    version = (
-        f"schema version {OLDEST_VERSION - 1}, which is older than this program's "
-        f"({SCHEMA_VERSION})"
-    )
-    assert f"{old} has {version}; to build a new one" in run.stderr
-    assert run.stderr.endswith(f"load SOURCE --replace --database {old}; nothing was changed\n")
-    assert run_loader(SAMPLE, old, "--replace").returncode == 0
 
 
 @pytest.mark.parametrize(("days", "first"), [(29, 2005), (31, 2023)])

@@ -58,6 +58,13 @@ def test_ids_of_rows_that_are_replaced_by_fewer_stay_free(rows):
     assert [id for _, id, _ in rows(RESULTS, *said)] == [501, 502, 503, 504]
 
 
+def test_rows_of_another_source_with_ids_of_its_own_get_free_ones(rows):
+    base = a_delivery(BASE, TWO_RACES, results(1, "hill", "clark", first_id=501))
+    other = OTHER._replace(ids="other")
+    further = a_delivery(other, TWO_RACES, results(2, "hill", first_id=501))
+    assert [id for _, id, _ in rows(RESULTS, base, further)] == [501, 502, 503]
+
+
 def test_without_ids_rows_are_numbered_in_the_order_of_races(rows):
     both = results(2, "hill"), results(1, "hill", "clark")
     assert [id for _, id, _ in rows(RESULTS, a_delivery(OTHER, TWO_RACES, *both))] == [1, 2, 3]
@@ -83,7 +90,7 @@ def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_id(store, rows)
 
 
 def test_a_race_has_the_id_of_the_first_source_whose_ids_are_kept(rows):
-    other = a_delivery(OTHER._replace(has_ids=True), a_calendar(a_race(1, raceId=81)))
+    other = a_delivery(OTHER._replace(ids="base"), a_calendar(a_race(1, raceId=81)))
     base = a_delivery(BASE, TWO_RACES, results(1, "hill", first_id=1))
     assert rows("SELECT raceId FROM races", base, other) == [(71,), (72,)]
 

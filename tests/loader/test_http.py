@@ -135,9 +135,9 @@ def test_a_redirect_to_another_kind_of_address_is_refused_without_showing_a_poss
 
 def test_a_redirect_from_https_to_http_is_refused():
     url, target = "https://127.0.0.1/data.zip", "//127.0.0.2/data.zip"
-    assert target_of_redirect(url, target) == f"https:{target}"
-    with refused("to an unusable address; expected https, or http after", fault=ValueError):
-        target_of_redirect(url, f"http:{target}")
+    assert target_of_redirect(url, target, url) == f"https:{target}"
+    with refused(f"{url}: redirects to an unusable address; expected https, or http after"):
+        target_of_redirect(url, f"http:{target}", url)
 
 
 def test_a_full_disk_of_temporary_files_is_named(server):

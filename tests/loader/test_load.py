@@ -51,16 +51,10 @@ def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expec
     assert_refused(source, database, f"{source}: {said}")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("1957-01-13", "1958-01-01", "1957/1 Argentine Grand Prix is '1958-01-01'"),
-        ("2023-03-03,11", "2022-11-30,11", "fp1 of 2023/1 Bahrain Grand Prix is '2022-11-30'"),
-    ],
-)
-def test_a_date_outside_of_its_season_is_refused(source, database, old, new, said):
-    edit(source / "races.csv", old, new)
-    assert_refused(source, database, f"{source}: the date of {said}; expected a date in its season")
+def test_a_date_outside_of_its_season_is_refused(source, database):
+    edit(source / "races.csv", "1957-01-13", "1958-01-01")
+    said = "the date of 1957/1 Argentine Grand Prix is '1958-01-01'; expected a date in its season"
+    assert_refused(source, database, f"{source}: {said}")
 
 
 @pytest.mark.parametrize(
@@ -113,9 +107,9 @@ def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
 
 def test_values_that_a_reader_must_not_store_are_refused_with_the_reason(tmp_path, monkeypatch):
     def read(opened, stage):
-        stage.insert("circuits", ["circuitId", "circuitRef"], [[1], ["monza"]])
+        stage.insert_rows("circuits", ["circuitId", "circuitRef"], [[1, "monza"]])
 
-    monkeypatch.setattr(dump, "LAYOUTS", [dump.Layout("", read, is_of_ergast=True)])
+    monkeypatch.setattr(dump, "LAYOUTS", [dump.Layout("", read)])
     said = f"{tmp_path}: NOT NULL constraint failed: circuits.name"
     with (
         closing(sqlite3.connect(":memory:", isolation_level=None)) as db,

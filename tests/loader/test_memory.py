@@ -4,16 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from support import SAMPLE
-from support.apis import refreshed
 from support.loads import (
     assert_refused,
     built,
     changed,
-    facts_of,
     racedata,
     remember,
     remembered,
-    without,
 )
 
 from racedata.database import store_path
@@ -79,13 +76,3 @@ def test_a_store_that_cannot_be_opened_is_named(database):
     path = store_path(database)
     path.mkdir()
     assert_refused(SAMPLE, database, f"racedata load: {path}: Is a directory; nothing")
-
-
-def test_an_older_copy_of_the_store_loses_no_records(api, finished, tmp_path):
-    database = built(without(finished, tmp_path / "dump", 2023, 9, 18), tmp_path / "x.db")
-    copy = store_path(database).read_bytes()
-    refreshed(database, api.url)
-    before = facts_of(database)
-    store_path(database).write_bytes(copy)
-    refreshed(database, api.url)
-    assert facts_of(database) == before

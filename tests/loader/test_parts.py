@@ -1,4 +1,4 @@
-"""racedata.loader.parts: what a source says, taken apart, and that nothing is lost by it."""
+"""racedata.loader.parts, stage, sql: what a source says, taken apart, and that nothing is lost."""
 
 import sqlite3
 from contextlib import closing, contextmanager
@@ -10,10 +10,10 @@ from support.loads import changed, edited, rows_of, select
 from racedata.loader.build import build_database
 from racedata.loader.corrections import Corrections
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.parts import OF_CAR, PARTS, Part, Tables, as_parts, columns_of
+from racedata.loader.parts import OF_CAR, Part, Tables, as_parts
 from racedata.loader.rebuild import take_apart
 from racedata.loader.sources import source_at
-from racedata.loader.stage import of_kind, staged
+from racedata.loader.stage import staged
 from racedata.loader.store import Store
 from racedata.model import FASTEST_LAP, TABLE_BY_NAME
 
@@ -55,18 +55,6 @@ def test_the_entrants_of_a_part_are_its_drivers_or_else_its_constructors():
     assert both.entrants == 1
     teams = Part(2023, 1, "constructor_standings", ("constructorId",), [["brm"], ["lotus"]])
     assert teams.entrants == 2
-
-
-@pytest.mark.parametrize("kind", PARTS)
-def test_a_part_has_the_columns_of_its_table_without_the_race_and_ids_only_on_request(kind):
-    names = columns_of(kind, has_ids=False)
-    if kind == "fastest_laps":
-        assert names == columns_of(kind, has_ids=True) == (*OF_CAR, *FASTEST_LAP)
-        return
-    table = TABLE_BY_NAME[kind]
-    left_out = {*table.names} - {*names}
-    assert left_out - {"raceId", table.id} == ({*FASTEST_LAP} if kind == "results" else set())
-    assert {*columns_of(kind, has_ids=True)} - {*names} == {table.id} - {""}
 
 
 # A database taken apart, and built again.
@@ -120,18 +108,6 @@ def tables():
 
 def parts_in(tables, years=None, has_ids=True):
     return [part for part, _ in tables.parts(1, years, has_ids)]
-
-
-@pytest.mark.parametrize("kind", sorted({*PARTS} - {"entries"}))
-def test_the_parts_of_a_kind_have_all_its_rows_one_part_for_each_race(tables, kind):
-    parts = [part for part in parts_in(tables) if part.kind == kind]
-    sql = f"SELECT count(*) FROM {of_kind(kind, 'stage')}"
-    assert tables.db.execute(sql).fetchone() == (sum(len(part.rows) for part in parts),)
-    assert len({(part.season, part.round) for part in parts}) == len(parts) > 0
-    if kind in TABLE_BY_NAME and (id := TABLE_BY_NAME[kind].id):
-        for part in parts:  # the ids are in their order
-            ids = [row[part.columns.index(id)] for row in part.rows]
-            assert ids == sorted(ids)
 
 
 def test_a_release_of_a_dump_may_give_everything_another_id(tables, tmp_path):

@@ -41,16 +41,22 @@ print(needed_at({str(old)!r}))
     assert rows_as_before(old) == before
 
 
-def test_the_service_begins_with_the_sample_if_the_database_is_missing_or_empty(
-    old, sample_database
+@pytest.mark.parametrize("spoil", [spoiling.missing, spoiling.emptied])
+def test_a_database_that_is_missing_or_empty_is_built_from_its_store_or_from_the_sample(
+    behind_file, tmp_path, sample_database, spoil
 ):
-    with signals_kept():
-        for spoil in (spoiling.missing, spoiling.emptied):
-            spoil(old)
-            assert "from the sample" in needed_at(str(old))
-            provide(str(old))
-            assert needed_at(str(old)) == ""
-            assert rows_of(old) == rows_of(sample_database)
+    database = tmp_path / "x.db"
+    for has_store, expected in ((True, behind_file), (False, sample_database)):
+        if has_store:
+            shutil.copy(store_path(behind_file), store_path(database))
+        database.touch()
+        spoil(database)
+        assert ("its store, or else" in needed_at(str(database))) is has_store
+        with signals_kept():
+            provide(str(database))
+        assert needed_at(str(database)) == ""
+        assert rows_of(database) == rows_of(expected)
+        store_path(database).unlink(missing_ok=True)
 
 
 def test_a_load_that_has_ended_in_the_meantime_counts(database, complete, monkeypatch):

@@ -1,4 +1,4 @@
-"""racedata.loader.rebuild, in_step: a database and its store in step, whichever of them is lost,
+"""racedata.loader.rebuild, load: a database and its store in step, whichever of them is lost,
 old, or of another one.
 
 What every build does with a store that sources fill is in test_fill.py, test_several_sources.py and
@@ -31,14 +31,14 @@ from racedata.database import store_path
 from racedata.loader.build import build_database
 from racedata.loader.corrections import Corrections
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.in_step import bring_into_step
+from racedata.loader.load import bring_into_step
 from racedata.loader.rebuild import is_behind, new_database, put_if_apart, take_apart
-from racedata.loader.source_list import list_that_counts
+from racedata.loader.source_list import apply_list, list_of
 from racedata.loader.store import changed_store
 from racedata.model import RECORDS
 
 SAID = [a_calendar(a_race(1)), results(1, "hill", "clark")]
-DUMP = a_source("dump", has_ids=True)
+DUMP = a_source("dump", ids="dump")
 
 
 # Which of them is to be built from the other.
@@ -76,10 +76,6 @@ CASES = {
     "an older copy of the store": ([of_revision(-1)], False),
     "another store": ([in_store(lambda store: store.clear())], False),
     "no store": ([without_store], False),
-    "the sample, with which a service began": (
-        [in_store(lambda store: (store.clear(), put(store, a_delivery(DUMP, *SAID))))],
-        True,
-    ),
     "no database": ([unlink], True),
     "no database, and an empty store": ([unlink, in_store(lambda store: store.clear())], False),
     "nothing": ([unlink, without_store], False),
@@ -125,6 +121,7 @@ def test_a_database_whose_store_is_lost_is_taken_apart(several_sources):
     assert not store_path(database).exists()
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
         put_if_apart(existing, store)
+        apply_list(store)
         assert store.state == existing.state
         names = [source.name for source in store.sources()]
         assert names == ["https://example.org/f1?key=1", "sample", "f1db"]
@@ -140,7 +137,7 @@ def test_an_older_copy_of_the_store_still_knows_the_list_of_sources(tmp_path):
     of_revision(-1)(database)
     with changed_store(database) as store, closing(ExistingDatabase(database)) as existing:
         put_if_apart(existing, store)
-        assert list_that_counts(store) == [str(F1DB)]
+        assert list_of(store) == [str(F1DB)]
 
 
 def test_ids_stay_if_the_store_is_lost_even_if_the_first_source_is_not_the_one_of_the_ids(tmp_path):

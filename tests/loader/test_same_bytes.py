@@ -2,7 +2,6 @@
 they are made.
 """
 
-import re
 import shutil
 import subprocess
 import sys
@@ -24,12 +23,11 @@ from support.loads import (
 )
 from support.processes import run_racedata
 from support.refreshes import F1DB
-from support.stores import a_calendar, a_delivery, a_race, a_source, an_api, put
 
 from racedata.database import store_path
 from racedata.formats import utc_now
 from racedata.loader.provide import provide
-from racedata.loader.rebuild import put_next_state, store_of
+from racedata.loader.rebuild import store_of
 from racedata.loader.same_bytes import SAMPLE_TIME, build_time
 
 BUILD = "SELECT builtAt, storeId, revision FROM build"
@@ -104,7 +102,6 @@ def test_with_a_fixed_time_two_builds_of_the_same_sources_have_the_same_bytes(
     ((at, id, revision),) = select(tmp_path / "x.db", BUILD)
     assert (at, revision) == ("2023-11-14T22:13:20Z", 1)
     assert select(tmp_path / "x.db", "SELECT DISTINCT readAt FROM sources") == [(at,)]
-    assert built([source, F1DB], tmp_path / "x.db").read_bytes() == one
     # other sources are another store, even at the same time
     assert select(built(F1DB, tmp_path / "z.db"), BUILD)[0][1] != id
 
@@ -134,43 +131,6 @@ def test_with_a_fixed_time_a_build_without_news_takes_nothing_from_the_store(
         assert (database.read_bytes() == before) is not bool(corrections)
 
 
-def test_with_a_fixed_time_a_database_that_serve_builds_again_is_in_step_with_its_store(
-    source, tmp_path, fixed_time
-):
-    for sources in (source, [source, F1DB]):
-        database = built(sources, tmp_path / "x.db")
-    with signals_kept():
-        provide(str(database))
-    assert is_in_step(database)
-
-
-def test_a_build_of_the_sample_without_news_is_in_step_with_its_store(tmp_path):
-    database = built(SAMPLE, tmp_path / "x.db")
-    assert racedata("build", "--database", database).stdout == f"{database}: nothing new\n"
-    assert is_in_step(database)
-
-
-def test_with_a_fixed_time_sources_that_return_have_a_new_revision(source, tmp_path, fixed_time):
-    """Programs that follow the database have seen the revision before."""
-    revisions = []
-    for sources in (source, [source, F1DB], source):
-        database = built(sources, tmp_path / "x.db")
-        revisions += select(database, "SELECT revision FROM build")
-    assert revisions == [(1,), (2,), (3,)]
-
-
-def test_with_a_fixed_time_the_revision_stays_only_if_checksums_tell_what_sources_say(
-    store, fixed_time
-):
-    revisions = []
-    for source in (a_source("dump"), an_api()):
-        put(store, a_delivery(source, a_calendar(a_race(1))))
-        put_next_state(store)
-        put_next_state(store, before=store.state)
-        revisions.append(store.state[1])
-    assert revisions == [1, 2]
-
-
 def parts_of(database):
     """How many parts the store has from each source."""
     with store_of(database) as store:
@@ -194,8 +154,3 @@ def test_a_wrong_fixed_time_is_refused(text, source, database, monkeypatch):
         run = run_loader(source, database)
         assert run.returncode == 1
         assert f"SOURCE_DATE_EPOCH={text!r}: expected seconds since 1970" in run.stderr
-
-
-def test_the_time_of_the_sample_is_one():
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", SAMPLE_TIME)
-    assert utc_now() >= SAMPLE_TIME

@@ -84,17 +84,6 @@ def test_another_part_replaces_it_as_a_whole(store, new):
     assert part.entrants == new.entrants
 
 
-def test_parts_of_other_sources_races_seasons_and_kinds_stand_side_by_side(store):
-    put(store, results(1, "clark"))
-    put(store, results(1, "hill"), source="api")
-    put(store, results(2, "hill"), race="Grand Prix 2")
-    put(store, results(1, "hill", season=2022))
-    put(store, results(1, "hill")._replace(kind="qualifying"))
-    assert len([*store.parts()]) == 5
-    store.forget("dump")
-    assert [part.source for part in store.parts()] == ["api"]
-
-
 # Sources.
 
 
@@ -116,19 +105,6 @@ def test_a_source_is_given_back_as_it_was_put_with_the_number_of_the_reading(sto
     for name in ("b", "api"):
         store.put_source(a_source(name))
     assert {each.name: each.reading for each in store.known_sources()} == {"api": 3, "b": 2}
-
-
-# Calendars.
-
-
-def test_a_calendar_replaces_the_one_of_its_season(store):
-    calendar = stored_calendar("dump", a_race(1), a_race(2))
-    store.put_calendar(calendar)
-    store.put_calendar(calendar._replace(fetched_at=LATER))
-    assert store.calendar("dump", 2023).fetched_at == LATER
-    store.put_calendar(calendar._replace(counting=None))
-    assert store.calendars() == [calendar._replace(counting=None)]
-    assert store.calendar("dump", 2022) is None
 
 
 # Lists.
@@ -175,7 +151,7 @@ def test_a_transaction_that_raises_changes_nothing(path, store):
 def test_a_store_that_forgets_all_is_another_store_and_remembers_what_checks_need(store):
     put(store, results(1, "clark"))
     store.put_calendar(stored_calendar("dump", a_race(1)))
-    store.put_statuses({"Finished": 1})
+    store.put_statuses([{"statusId": 1, "status": "Finished"}])
     store.remember("dump", {"etag": "x"})
     before = store.state
     store.clear()

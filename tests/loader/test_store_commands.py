@@ -41,14 +41,6 @@ def test_the_list_of_sources_says_when_each_was_read_and_what_counts_of_it(api, 
     assert lines[-1] == "4. openf1: never read"
 
 
-def test_what_counts_until_another_list_is_loaded_is_said(database, monkeypatch):
-    monkeypatch.setenv("RACEDATA_SOURCES", "f1db")
-    _, (first, second), _ = said("sources", database)
-    assert first.startswith("1. f1db at ") and first.endswith(": never read")
-    assert second.startswith("-  sample: read ")
-    assert "; counts until the list is loaded: results of " in second
-
-
 def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, complete):
     before = rows_of(behind)
     refreshed(behind, api.url)
@@ -177,15 +169,3 @@ def test_a_build_takes_corrections_back_and_names_those_that_do_not_fit(tmp_path
     ]
     said("build", database, "--corrections", "none")
     assert select(database, corrected) == [(0,)]
-
-
-def test_a_build_needs_no_source_and_leaves_an_equal_database_as_it_is(tmp_path):
-    database = built(SAMPLE, tmp_path / "x.db", None)
-    before = database.read_bytes()
-    assert said("build", database, "--corrections", "none")[1] == [f"{database}: nothing new"]
-    assert database.read_bytes() == before
-    rows = rows_of(database)
-    database.unlink()
-    last = said("build", database, "--corrections", "none")[1][-1]
-    assert last.endswith(" from its store")
-    assert rows_of(database) == rows

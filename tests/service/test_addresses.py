@@ -55,31 +55,6 @@ def test_only_races_have_calendars_and_only_changes_a_feed(ending, only, paths):
             GRAMMAR.parse(f"{path.rstrip('/')}.{ending}")
 
 
-UNREADABLE = """
-// /2023//results /23 /0957 /20233 /+202 /2023/0 /2023/01 /2023/-1 /2023/1.5
-/2023/9999999999999999999 /last
-/next/results /18/2023/results /grid/1/2023/races /results/2023/18/results /2023/grid/1 /2023/grid
-/fastest/1 /2023/fish
-/2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/é/results
-/drivers//results
-/grid/x/results /grid/-1/results /grid/9999999999999999999/results /grid/٣/results /٢٠٢٣
-/2023/18/results/x
-.xml /2023.ics/ /.csv /2023/.ics /results.csv.json /races.
-/2023/18/results/rr /2023/qualifying /fp1/2 /fp4 /practice/one /sprint/practice
-/shootout
-"""
-KELVIN = "/2023/\u212aarts"  # lower() makes a k of it
-
-
-@pytest.mark.parametrize(
-    "path", [*UNREADABLE.split(), "/drivers/a b/results", "/results.json\n", KELVIN]
-)
-def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_the_grammar(path):
-    with pytest.raises(UnknownAddress, match="four digits") as unknown:
-        GRAMMAR.parse(path)
-    assert str(unknown.value).endswith("Try /ergast/f1/2023/18/results.json.")
-
-
 @pytest.mark.parametrize(
     ("path", "message"),
     [

@@ -103,7 +103,7 @@ SHAPING = [
     *({"base_path": "/api"}, {"series": "f2"}, {"base_url": "https://example.org/f1"}),
     *({"finish_times": "gap"}, {"max_limit": 50}, {"default_limit": 30}),
 ]
-ON_THE_PAGE = [{"burst_limit": "off"}, {"sustained_limit": "off"}]
+ON_THE_PAGE = [{"burst_limit": "off"}, {"sustained_limit": "off"}, {"contact": "me"}]
 OFFERED = {"download": "on"}
 OTHERS = [{"max_age": 5}, {"cache_size": 0}, {"port": 80}]
 

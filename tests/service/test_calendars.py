@@ -192,14 +192,6 @@ def test_each_session_with_a_time_has_the_alarm_that_was_asked_for(
         }
 
 
-def test_limit_and_offset_count_races(sample):
-    found = events(sample, "/2023.ics?limit=2&offset=1&sessions=race")
-    races = sample.get("/ergast/f1/2023.json?limit=2&offset=1").json["MRData"]["RaceTable"]["Races"]
-    assert [event["SUMMARY"] for event in found.values()] == [
-        f"{race['raceName']}: Race" for race in races
-    ]
-
-
 @pytest.mark.parametrize(
     ("address", "seasons"),
     [

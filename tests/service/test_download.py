@@ -1,7 +1,5 @@
 """racedata.service.download: whether the database is offered, its description, and its bytes."""
 
-import socket
-
 import pytest
 import webtest
 from support import spoiling
@@ -9,7 +7,7 @@ from support.answers import Description, client, links_of
 
 from racedata.database import OpenFile
 from racedata.service.app import create_app
-from racedata.service.environment import FileBody
+from racedata.service.download import FileBody
 from racedata.service.reload import ReloadingApp
 from racedata.settings import Settings
 
@@ -74,20 +72,17 @@ def test_the_file_is_sent_whole_and_has_its_checksum_as_the_etag(sample_database
     assert head.headers["ETag"] == f'"{content[-32:].hex()}"'
 
 
-def test_a_socket_gets_the_file_in_pieces_and_an_error_if_it_has_changed(tmp_path):
+def test_a_file_is_read_in_pieces_and_an_error_if_it_has_changed(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(bytes(range(250)) * 1200)
-    sender, receiver = socket.socketpair()
-    with path.open("rb") as file, sender, receiver:
-        body, received, is_sent = FileBody(OpenFile(file.fileno())), b"", False
-        while not is_sent:
-            is_sent = body.send_to(sender)
-            while len(received) < body.sent:
-                received += receiver.recv(1 << 16)
-        assert received == path.read_bytes()
+    with path.open("rb") as file:
+        body = FileBody(OpenFile(file.fileno()))
+        assert b"".join(body) == path.read_bytes()
+        pieces = iter(body)
+        next(pieces)
         path.write_bytes(b"")
         with pytest.raises(OSError, match="the file has changed"):
-            FileBody(body.file).send_to(sender)
+            next(pieces)
 
 
 @pytest.mark.parametrize("spoil", [spoiling.flipped, spoiling.truncated])
@@ -96,7 +91,7 @@ def test_a_file_into_which_something_has_written_is_not_sent_until_it_is_good_ag
 ):
     reloading = ReloadingApp(
         str(database),
-        lambda data, current: create_app(Settings(download=True), data, current=current),
+        lambda data: create_app(Settings(download=True), data),
     )
     app, good = webtest.TestApp(reloading), sample_database.read_bytes()
     tag = app.get("/racedata.db", status=200).headers["ETag"]

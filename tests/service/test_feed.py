@@ -1,16 +1,15 @@
 """racedata.service.feed, news: the feed of changes, as a reader of feeds sees it."""
 
 import re
-import shutil
 import time
 
 import feedparser
 import pytest
-from support import SAMPLE
 from support.answers import client
-from support.loads import built, changed, edited, race_ids, select, without
+from support.loads import changed, select
 
-from racedata.service.news import by_subject
+from racedata.service.news import by_subject, lines_of, title_of
+from racedata.service.words import Names
 
 BASE = "/ergast/f1"
 HOST = "http://localhost:80"
@@ -77,14 +76,6 @@ def test_a_time_of_an_entry_is_that_of_the_build(altered):
     assert time.strftime("%Y-%m-%dT%H:%M:%SZ", updated) == changed_at
 
 
-SEVENTH = "WHERE columnName = 'positionText' AND value = '7'"
-
-
-def test_a_place_that_is_a_letter_is_a_word(changing):
-    changed(changing, f"UPDATE changes SET value = 'D' {SEVENTH}")
-    assert "Sainz 3rd → disqualified" in entries(changing)[0].title
-
-
 def test_in_a_build_the_race_that_was_decided_is_before_those_whose_standings_follow():
     def change(revision, race, kind):
         facts = {"revision": revision, "season": "2026", "raceName": race}
@@ -101,37 +92,50 @@ def test_in_a_build_the_race_that_was_decided_is_before_those_whose_standings_fo
     assert found == [[monaco, monaco], [austria], ["British Grand Prix"]]
 
 
-def test_milliseconds_are_shown_as_a_time(changing):
-    values = "columnName = 'milliseconds', oldValue = '26012', value = '5721362'"
-    changed(changing, f"UPDATE changes SET {values} {SEVENTH}")
-    said = " ".join(entry.summary for entry in entries(changing))
-    assert "results, Sainz, time: 26.012 → 1:35:21.362; dump has changed it" in said
+RACE = {"season": "2023", "raceName": "Austrian Grand Prix", "driverId": "sainz"}
+PLACE = {"kind": "results", "column": "positionText", **RACE}
+# Changes, and the title and the lines of their entry.
+ENTRIES = {
+    "a letter": (
+        [PLACE | {"oldValue": "3", "value": "D"}],
+        "Austrian Grand Prix 2023: Sainz 3rd → disqualified",
+        ["results, Sainz, place: 3 → D; x"],
+    ),
+    "milliseconds": (
+        [PLACE | {"column": "milliseconds", "oldValue": "26012", "value": "5721362"}],
+        "Austrian Grand Prix 2023: 1 value of results",
+        ["results, Sainz, time: 26.012 → 1:35:21.362; x"],
+    ),
+    "a name": (
+        [{"kind": "drivers", "column": "code", "driverId": "sainz", "value": "SAI"}],
+        "Names: 1 value of drivers",
+        ["drivers, Sainz, code: unknown → SAI; x"],
+    ),
+    "a race": (
+        [{"kind": "races", "column": "row", "season": "2023", "oldValue": "date=2023-11-26"}],
+        "Calendar 2023: 1 value of races",
+        ["races, the whole row: date=2023-11-26 → unknown; x"],
+    ),
+    "records that are gone": (
+        [{"kind": "results", "column": "records", "oldValue": "20", **RACE}],
+        "Austrian Grand Prix 2023: results are gone",
+        ["results, Sainz, all: 20 records → none; x"],
+    ),
+    "other sources": (
+        [
+            {"kind": "results", "column": "values", "value": "19", **RACE},
+            {"kind": "drivers", "column": "values", "value": "2"},
+        ],
+        "Other sources: 19 values of results, 2 values of drivers",
+        ["results, Sainz, values: unknown → 19; x", "and 1 other value"],
+    ),
+}
 
 
-def test_changes_of_a_calendar_and_of_names_have_entries_of_their_own(altered, tmp_path):
-    def renamed(row):
-        return {**row, "code": "SAI2"} if row["driverRef"] == "sainz" else row
-
-    database, names = tmp_path / "racedata.db", tmp_path / "names"
-    dump = shutil.copytree(SAMPLE, tmp_path / "dump")
-    built(without(dump, tmp_path / "a", 2023, 22, races=last_away(dump)), database)
-    built(dump, database)
-    built(edited(dump, names, drivers=renamed), database)
-    titles = [entry.title.rpartition(" (")[0] for entry in entries(database)]
-    assert titles[0] == "Names: 1 value of drivers"
-    assert "Calendar 2023: 1 value of races" in titles
-
-
-def last_away(dump):
-    race = race_ids(dump, 2023)[22]
-    return lambda row: None if row["raceId"] == race else row
-
-
-def test_records_that_are_gone_are_no_value_that_has_changed(altered, tmp_path):
-    """As after the removal of a source."""
-    database, dump = tmp_path / "racedata.db", shutil.copytree(SAMPLE, tmp_path / "dump")
-    built(dump, database)
-    built(without(dump, tmp_path / "less", 2023, 18), database)
-    found = {entry.title.rpartition(" (")[0]: entry for entry in entries(database)}
-    gone = found.get("United States Grand Prix 2023: results are gone")
-    assert gone and "results, all: 20 records → none; no source has it any more" in gone.summary
+@pytest.mark.parametrize(("changes", "title", "lines"), ENTRIES.values(), ids=ENTRIES)
+def test_an_entry_says_what_it_is_about(changes, title, lines):
+    names = Names({"sainz": "Sainz"}, {})
+    said = {"revision": "2", "time": "2023-12-01T06:00:00Z", "reason": "x"}
+    [of_entry] = by_subject([said | change for change in changes])
+    assert title_of(of_entry, names) == f"{title} (1 December)"
+    assert lines_of(of_entry, names, 1) == lines

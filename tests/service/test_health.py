@@ -17,7 +17,6 @@ from racedata import __version__, database
 from racedata.database import SCHEMA_VERSION, store_path
 from racedata.service.app import create_app
 from racedata.service.health import sample_notice
-from racedata.service.reload import CurrentFile
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -97,14 +96,13 @@ def test_a_store_that_could_not_be_read_for_a_moment_is_read_later(several_sourc
 
 def test_it_says_what_has_changed_since_the_database_was_read(several_sources):
     data = Snapshot.read(str(several_sources))
-    current = CurrentFile(data)
-    app = webtest.TestApp(create_app(Settings(), data, current=current))
+    app = webtest.TestApp(create_app(Settings(), data))
     first = app.get("/healthz").json
     remember(several_sources, {"f1db": {"refreshedAt": AT}})
     assert app.get("/healthz").json["sources"][1]["refreshedAt"] == AT
-    current.rejection = "is not a database"
+    data.rejection = "is not a database"
     assert app.get("/healthz").json["refused"] == "The database file is not a database."
-    current.rejection = None
+    data.rejection = None
     store_path(several_sources).unlink()
     assert app.get("/healthz").json == first
 

@@ -1,5 +1,5 @@
-"""racedata.service.selection and all others: the application over the sample and a full dump,
-compared with a second implementation of the interface.
+"""racedata.service.selection, catalogue and all others: the application over the sample and a full
+dump, compared with a second implementation of the interface.
 
 The addresses are random, or visit every record, or every cell of the table of endpoints and
 filters.
@@ -85,6 +85,13 @@ ODD_ADDRESSES = {
 /1997/last
 /1997/last/driverstandings /1997/last/teams /status/x/results /status/1000000000000000000/results
 /drivers/rai%E2%84%AAkonen /drivers/rai%E2%84%AA%E2%84%AAonen/results
+/23 /0957 /20233 /%2B202 /2023/0 /2023/01 /2023/-1 /2023/1.5 /next/results /18/2023/results
+/grid/1/2023/races /results/2023/18/results /2023/grid/1 /2023/grid /fastest/1 /2023/fish
+/2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/%C3%A9/results
+/drivers//results /grid/x/results /grid/-1/results /grid/9999999999999999999/results
+/grid/%D9%A3/results /%D9%A2%D9%A0%D9%A2%D9%A3 /2023/18/results/x /2023.ics/ /.csv /2023/.ics
+/results.csv.json /races. /2023/18/results/rr /fp1/2 /practice/one /shootout
+/drivers/a%20b/results /results.json%0A /2023/%E2%84%AAarts
 """,
 }
 

@@ -2,60 +2,17 @@
 
 import re
 
-from support import PACKAGE, SAMPLE
-from support.loads import csv_rows, select
+from support.loads import select
 
-from racedata.service.outlines import (
-    ATTRIBUTION,
-    LICENCE_URL,
-    SIZE,
-    SOURCE_URL,
-    all_layouts,
-    layout_of,
-    layouts_of,
-)
+from racedata.service.outlines import all_layouts, layout_of, layouts_of
 
 LAYOUTS = [layout for of_circuit in all_layouts().values() for layout in of_circuit]
-# The commands of our paths: all but the first of each `M` are relative.
-TAKES = {"M": 2, "l": 2, "c": 6, "s": 4, "q": 4, "a": 7, "z": 0}
-COMMAND = re.compile(r"([MlcsqazZ])((?:-?\d+(?: (?!-)|(?=-)|$|(?=[a-zM])))*)")
-
-
-def steps(path):
-    """The commands of a path, with their numbers; fails if there is anything else in it."""
-    found = [
-        (each[1], [*map(int, re.findall(r"-?\d+", each[2]))]) for each in COMMAND.finditer(path)
-    ]
-    assert "".join(each[0] for each in COMMAND.finditer(path)) == path
-    return found
-
-
-def points(path):
-    """The points between the commands of a path."""
-    at = start = (0, 0)
-    for command, numbers in steps(path):
-        if command == "M":
-            at = start = tuple(numbers)
-        elif command == "z":
-            at = start
-        else:
-            at = (at[0] + numbers[-2], at[1] + numbers[-1])
-        yield at
-
-
-def test_every_outline_is_a_valid_path_inside_its_image():
-    for layout in LAYOUTS:
-        first, *others = steps(layout.path)
-        assert first[0] == "M" and len(others) > 3, layout.name
-        for command, numbers in [first, *others]:
-            assert len(numbers) == TAKES[command], layout.name
-            assert command != "a" or {*numbers[3:5]} <= {0, 1}, layout.name
-        inside = [0 <= x <= SIZE and 0 <= y <= SIZE for x, y in points(layout.path)]
-        assert all(inside), layout.name
 
 
 def test_every_layout_has_its_facts():
     for layout in LAYOUTS:
+        # make_outlines.py writes them, whose test reads their commands
+        assert re.fullmatch(r"(M\d+ \d+[lcsqaz0-9 -]+)+", layout.path), layout.name
         assert re.fullmatch(r"\d\.\d{3}|[12]\d\.\d{3}", layout.length), layout.name
         assert 3 <= layout.turns <= 200, layout.name
         assert layout.direction in ("clockwise", "anti-clockwise"), layout.name
@@ -69,12 +26,9 @@ def test_the_layouts_of_a_circuit_are_in_the_order_of_their_first_races():
     assert [layout.name for layout in monza] == [f"monza-{number}" for number in range(1, 8)]
     assert monza[1].seasons == (1955, 1956, 1960, 1961)
     assert (monza[1].length, monza[1].turns) == ("10.000", 7)
-    newest = monza[-1]._replace(path="", seasons=newest_seasons(monza))
-    assert newest == ("monza", "monza-7", (2000, 2026), "5.793", 11, "clockwise", "race", "")
-
-
-def newest_seasons(layouts):
-    return layouts[-1].seasons[0], layouts[-1].seasons[-1]
+    newest = monza[-1]
+    assert (newest.seasons[0], newest.seasons[-1]) == (2000, 2026)
+    assert newest[3:7] == ("5.793", 11, "clockwise", "race")
 
 
 def test_a_circuit_has_the_reference_that_it_has_in_answers():
@@ -83,41 +37,21 @@ def test_a_circuit_has_the_reference_that_it_has_in_answers():
     assert layouts_of("vegas")[0].name == "las-vegas-1"
 
 
-def test_a_circuit_that_f1db_does_not_have_has_no_layout():
-    assert layouts_of("nowhere") == []
-
-
-def test_every_circuit_of_the_sample_has_a_layout_in_each_of_its_seasons():
-    circuits = {row["circuitId"]: row["circuitRef"] for row in csv_rows(SAMPLE, "circuits")}
-    for race in csv_rows(SAMPLE, "races"):
-        layouts = layouts_of(circuits[race["circuitId"]])
-        assert [layout for layout in layouts if int(race["year"]) in layout.seasons], race
-    assert [circuit for circuit in circuits.values() if not layouts_of(circuit)] == []
-
-
-def test_every_race_has_one_layout_but_where_a_circuit_had_two_in_a_season(full_database):
-    several = []
+def test_every_race_has_one_layout_but_where_a_circuit_had_two_in_a_season(any_database):
+    several = set()
     for circuit, year in select(
-        full_database, "SELECT DISTINCT circuitRef, year FROM races JOIN circuits USING (circuitId)"
+        any_database, "SELECT DISTINCT circuitRef, year FROM races JOIN circuits USING (circuitId)"
     ):
         found = [layout.name for layout in layouts_of(circuit) if year in layout.seasons]
         assert found, (circuit, year)
         if len(found) > 1:
-            several.append((year, found))
-    assert several == [(2020, ["bahrain-1", "bahrain-3"])]
-
-
-def test_the_licence_and_the_sentence_for_pages_name_f1db_and_its_licence():
-    licence = (PACKAGE / "service" / "outlines-licence.txt").read_text(encoding="utf-8")
-    assert licence.startswith("CC BY 4.0\n")
-    assert {SOURCE_URL, LICENCE_URL} <= {*re.findall(r"\((https:[^)]+)\)", licence)}
-    assert "f1db" in ATTRIBUTION
-    assert "CC BY 4.0" in ATTRIBUTION
+            several.add((year, *found))
+    assert several <= {(2020, "bahrain-1", "bahrain-3")}
 
 
 def test_a_race_is_on_the_layout_of_its_season_or_else_on_that_which_fits_its_laps():
     layouts = layouts_of("bahrain")
-    lengths = [layout_of(layouts, 2020, laps).length if laps else None for laps in (57, 87, None)]
-    assert lengths == ["5.412", "3.543", None]
-    assert layout_of(layouts, 2010, None).length == "6.299"
+    lengths = [layout_of(layouts, 2020, laps).length for laps in (57, 87)]
+    assert lengths == ["5.412", "3.543"]
+    assert layout_of(layouts, 2010, 0).length == "6.299"
     assert layout_of(layouts, 2099, 57) is None

@@ -37,9 +37,7 @@ def path(sample_database, tmp_path):
 
 
 def service_over(path):
-    return webtest.TestApp(
-        ReloadingApp(str(path), lambda data, current: create_app(Settings(), data, current=current))
-    )
+    return webtest.TestApp(ReloadingApp(str(path), lambda data: create_app(Settings(), data)))
 
 
 @pytest.fixture
@@ -120,7 +118,7 @@ def test_a_check_does_not_wait_while_another_thread_takes_a_new_file(path, other
     begun, may_go_on = threading.Event(), threading.Event()
     made = []
 
-    def make(data, current):
+    def make(data):
         made.append(data)
         if len(made) == 2:
             begun.set()
@@ -238,7 +236,7 @@ from racedata.settings import Settings
 
 return_large_blocks()
 path, together = sys.argv[1], threading.Barrier(4)
-app = ReloadingApp(path, lambda data, current: create_app(Settings(), data, current=current))
+app = ReloadingApp(path, lambda data: create_app(Settings(), data))
 
 def touch(number):
     together.wait()  # each on a thread of its own
@@ -298,7 +296,7 @@ def test_a_file_that_is_replaced_while_the_first_one_is_read_is_taken_at_the_nex
 
     with monkeypatch.context() as until_then:
         until_then.setattr(Snapshot, "read", read_and_replace)
-        reloading = Reloading(str(path), lambda data, current: data)
+        reloading = Reloading(str(path), lambda data: data)
     before = reloading.data
     reloading.check()
     assert reloading.data is not before

@@ -1,6 +1,5 @@
 """racedata.service.site: which files a static copy has, and that each has the service's bytes."""
 
-import csv
 import re
 import shutil
 from dataclasses import replace
@@ -10,7 +9,7 @@ import pytest
 import webtest
 from support import SAMPLE
 from support.answers import client, links_of, settings_of, words_of
-from support.loads import add_laps, built, changed, race_ids, racedata
+from support.loads import add_laps, built, changed, csv_rows, race_ids, racedata
 from support.processes import run_racedata
 
 from racedata.service import site
@@ -99,8 +98,7 @@ def test_each_file_has_the_bytes_of_the_services_answer(copied, sample_database,
 def test_each_endpoint_has_files_for_each_season_and_race_even_if_they_have_no_records(
     copied, files
 ):
-    with (SAMPLE / "races.csv").open(encoding="utf-8") as lines:
-        races = {(row["year"], row["round"]) for row in csv.DictReader(lines)}
+    races = {(row["year"], row["round"]) for row in csv_rows(SAMPLE, "races")}
     seasons = {"", "/current", *(f"/{year}" for year, _ in races)}
     races = {"/current/last", "/current/next", *(f"/{year}/{round}" for year, round in races)}
     for endpoint in ENDPOINTS:
@@ -119,32 +117,24 @@ def test_each_endpoint_has_files_for_each_season_and_race_even_if_they_have_no_r
     assert (copied / "ergast/f1/1957/pitstops.csv").read_text().count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "column", "endings"),
-    [
-        ("drivers", "driverRef", [".json", "/results.json"]),
-        ("constructors", "constructorRef", [".json"]),
-        ("circuits", "circuitRef", [".json", "/races.json"]),
-    ],
-)
-def test_each_driver_constructor_and_circuit_has_its_files(files, kind, column, endings):
-    with (SAMPLE / f"{kind}.csv").open(encoding="utf-8") as lines:
-        ids = {row[column].lower() for row in csv.DictReader(lines)}
-    assert len(ids) > 10
-    assert {f"ergast/f1/{kind}/{id}{ending}" for id in ids for ending in endings} <= files
+def test_each_driver_constructor_and_circuit_has_its_files(files):
+    others = {"drivers": "/results", "constructors": "", "circuits": "/races"}
+    for kind, other in others.items():
+        for row in csv_rows(SAMPLE, kind):
+            address = f"ergast/f1/{kind}/{row[f'{kind[:-1]}Ref'].lower()}"
+            assert {f"{address}.json", f"{address}{other}.json"} <= files
 
 
 def test_names_that_clients_write_with_a_capital_have_files(copied):
-    for name, spelling in (("driverstandings", "driverStandings"), ("standings", "Standings")):
-        file = copied / f"ergast/f1/2023/constructor{name.removeprefix('driver')}.json"
-        other = file.with_name(f"constructor{spelling.removeprefix('driver')}.json")
-        assert file.read_bytes() == other.read_bytes()
+    for kind in ("driver", "constructor"):
+        names = f"{kind}standings.json", f"{kind}Standings.json"
+        written, other = ((copied / "ergast/f1/2023" / name).read_bytes() for name in names)
+        assert written == other
 
 
 def test_each_route_of_the_pages_has_files(files):
     # The sample has no discrepancies, so nothing links to those of a season.
-    of_html = [page for page in PAGES if page.template.endswith(".html")]
-    for page in (page for page in of_html if "}/discrepancies" not in page.route):
+    for page in (page for page in PAGES if "}/discrepancies" not in page.route):
         pattern = re.sub("{[^}]*}", "[^/]+", page.route).strip("/") or "index"
         assert [file for file in files if re.fullmatch(f"{pattern}.html", file)]
     assert {"current.html", "current/last.html", "openapi.json", "healthz"} <= files
@@ -191,19 +181,15 @@ def test_a_list_of_more_than_2000_records_has_no_file_and_is_named(small_dump, t
         assert int(app.get(f"{address}.json?limit=1").json["MRData"]["total"]) > 2000
 
 
-def test_the_readme_has_the_licence_of_the_data(copied):
-    readme = (copied / README).read_text(encoding="utf-8")
-    assert (
-        "Licence of the data: CC BY-NC-SA 4.0; name sample, and say that it was changed" in readme
+def test_a_copy_has_its_licence_headers_for_hosts_and_a_page_for_what_is_missing(copied):
+    readme, headers, missing = (
+        (copied / name).read_text(encoding="utf-8") for name in (README, HEADERS, NOT_FOUND)
     )
+    licence = "CC BY-NC-SA 4.0; name sample, and say that it was changed"
+    assert f"Licence of the data: {licence}" in readme
     assert readme.endswith("no file:\n    none\n")
-
-
-def test_hosts_that_read_them_get_headers_and_a_page_for_what_is_missing(copied):
-    assert "/ergast/f1/*.ics\n  Content-Type: text/calendar; charset=utf-8\n" in (
-        copied / HEADERS
-    ).read_text(encoding="utf-8")
-    assert "There is nothing at this address" in (copied / NOT_FOUND).read_text(encoding="utf-8")
+    assert "/ergast/f1/*.ics\n  Content-Type: text/calendar; charset=utf-8\n" in headers
+    assert "There is nothing at this address" in missing
 
 
 @pytest.mark.long(8)

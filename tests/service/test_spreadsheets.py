@@ -13,7 +13,7 @@ from support.answers import client, client_after
 from support.loads import changed
 
 from racedata.service.endpoints import BY_NAME, ENDPOINTS
-from racedata.service.spreadsheets import Spreadsheet
+from racedata.service.spreadsheets import written
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies
@@ -176,10 +176,10 @@ def test_a_value_is_equal_to_the_value_in_the_json_character_for_character(datab
 def test_what_each_source_says_has_a_column_of_its_own_whatever_the_values_are():
     fact = {"kind": "results", "key": "2023/18/norris", "column": "row", "state": "open"}
     said = [{"source": "dump", "value": "number=4; grid=2"}, {"source": "https://example.org/f1"}]
-    written = Spreadsheet(
-        BY_NAME["discrepancies"], ["dump", "f1db", "https://example.org/f1"]
-    ).write([{**fact, "explanation": "x", "Sources": said}])
-    (line,) = csv.DictReader(written.decode().splitlines())
+    sources = "dump", "f1db", "https://example.org/f1"
+    objects = [{**fact, "explanation": "x", "Sources": said}]
+    table = written(BY_NAME["discrepancies"], sources, objects)
+    (line,) = csv.DictReader(table.decode().splitlines())
     assert {name: value for name, value in line.items() if name.startswith("Sources")} == {
         "Sources.dump": "number=4; grid=2",
         "Sources.f1db": "-",

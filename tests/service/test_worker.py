@@ -115,12 +115,11 @@ def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_work
 
 
 # The service with another application. It answers `/slow` only when a file is no longer locked, and
-# `/wait` too, when it is called. `/list`, `/iterator` and `/slow-body` fail in the middle.
+# `/wait` too, when it is called. `/list` and `/generator` fail in the middle.
 OTHER = """
 import fcntl, sys
 from racedata import settings
 from racedata.service import server
-from racedata.service.environment import SlowBody
 
 def wait():
     fcntl.flock(open({!r}), fcntl.LOCK_SH)
@@ -137,13 +136,13 @@ def app(environ, start_response):
     path = environ["PATH_INFO"]
     if path == "/wait":
         wait()
-    fails = path in ("/list", "/iterator", "/slow-body")
+    fails = path in ("/list", "/generator")
     start_response("200 OK", [("content-length", "8" if fails else "2")])
     if path == "/list":
         return list(failing())
     if fails:
-        return failing() if path == "/iterator" else SlowBody(failing())
-    return SlowBody(slow()) if path == "/slow" else [b"OK"]
+        return failing()
+    return slow() if path == "/slow" else [b"OK"]
 
 server.application = lambda settings: app
 arguments = settings.parse_arguments(sys.argv[1:])
@@ -196,14 +195,14 @@ def test_with_threads_a_client_that_has_closed_its_sending_side_is_answered(tmp_
 
 def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(tmp_path):
     with other_application(tmp_path) as (running, _, stack):
-        for path in ("/list", "/iterator", "/slow-body"):
+        for path in ("/list", "/generator"):
             connection = connected(running, stack)
             connection.sendall(request(path))
             with connection.makefile("rb") as stream:
                 answer = stream.read()
             assert answer.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
             assert b"half" not in answer
-    assert (tmp_path / "log").read_text().count("ZeroDivisionError") == 3
+    assert (tmp_path / "log").read_text().count("ZeroDivisionError") == 2
 
 
 def test_a_connection_that_cannot_be_accepted_breaks_no_other(stopping):

@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 
 from racedata.formats import Json
-from support.processes import free_port, listens, until
+from support.processes import free_port, started
 
 Call = tuple[str, dict[str, str]]
 
@@ -33,7 +33,8 @@ def command(database: Path | str, *options: str) -> list[str]:
 
 def patient(database: Path | str, *options: str) -> list[str]:
     """The command, with so much time for a statement that a busy machine stops none."""
-    code = "from racedata import assistants, cli; assistants.SECONDS = 60; cli.main()"
+    longer = "assistants.BOUNDS = assistants.BOUNDS._replace(seconds=60)"
+    code = f"from racedata import assistants, cli; {longer}; cli.main()"
     return ["-c", code, *command(database, *options)[2:]]
 
 
@@ -44,13 +45,9 @@ def over_http(
     """`racedata mcp --http` as a process of its own, until the end of the block."""
     port = free_port()
     arguments = command(database, "--http", "--port", str(port), *options)
-    with subprocess.Popen([sys.executable, *arguments], stderr=subprocess.PIPE) as process:
-        try:
-            until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
-            yield Served(f"http://127.0.0.1:{port}/mcp", port, process.pid)
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
+    site = ("127.0.0.1", port)
+    with started([sys.executable, *arguments], site, stderr=subprocess.DEVNULL) as process:
+        yield Served(f"http://127.0.0.1:{port}/mcp", port, process.pid)
 
 
 def over_stdio(database: Path | str) -> Any:

@@ -1,9 +1,12 @@
 """A dump of CSV files, to change before it is loaded."""
 
 import csv
+import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pytest
 
 from racedata.loader.load import load
 from support.loads import loader_settings, select
@@ -55,3 +58,42 @@ class ChangedDump:
         """The rows of a query, from the database that is built from the dump."""
         self.load()
         return select(self.database, sql)
+
+
+class Case(NamedTuple):
+    """What a query finds in the database built from a dump, perhaps with changes."""
+
+    title: str  # the rule, in a sentence
+    changes: list[
+        tuple[str, dict[str, str], dict[str, str]]
+    ]  # a file, a row's fields, and new ones
+    sql: str
+    rows: list[tuple[Any, ...]]
+
+    def check(self, dump: ChangedDump) -> None:
+        for name, key, fields in self.changes:
+            if key:
+                dump.change(name, dump.line(name, **key), **fields)
+            else:
+                dump.add(name, **fields)
+        assert dump.stored(self.sql) == self.rows
+
+
+def cases_in(path: Path) -> list[Any]:
+    """The cases in a text, as parameters of a test: a title, changes, a query, and a JSON array for
+    each row. A change names a file, the fields of its row, if any, and the new ones, as JSON: a row
+    without fields is a copy of the last one.
+    """
+    cases = []
+    for text in path.read_text(encoding="utf-8").split("\n# ")[1:]:
+        title, *lines = text.strip().splitlines()
+        changes = [line[2:].split(" ", 1) for line in lines if line.startswith("! ")]
+        found = [tuple(json.loads(line)) for line in lines if line.startswith("[")]
+        case = Case(
+            title,
+            [(name, *json.loads(f"[{fields}]")) for name, fields in changes],
+            "\n".join(line for line in lines if line[0] not in "!["),
+            found,
+        )
+        cases.append(pytest.param(case, id=title))
+    return cases

@@ -24,7 +24,6 @@ from racedata.loader.corrections import CORRECTIONS, HEADER, Corrections, correc
 from racedata.loader.delivery import delivery_of
 from racedata.loader.parts import Tables
 from racedata.loader.signals import END_SIGNALS
-from racedata.loader.source_list import put_source_list
 from racedata.loader.sources import addresses_in, source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
@@ -132,8 +131,7 @@ def built_with_corrections(database: Path) -> Path:
             apply_corrections(stage, corrections_at(file))
         ((number, source),) = stage.stored_sources(is_sample=True)
         delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-        put_whole(store, delivery, Corrections([]))
-        put_source_list(store, [source.address])
+        put_whole(store, delivery)
         corrections = Corrections(corrections_at(CORRECTIONS))
         build_database(database, store, corrections, lambda text: None)
     backwards.unlink()
@@ -161,19 +159,16 @@ ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId
 
 def columns_of_facts(database: Path) -> dict[str, list[str]]:
     """The names of columns by table."""
-    with closing(sqlite3.connect(database)) as db:
-        tables = db.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        )
-        return {
-            table: [
-                name
-                for _, name, *_ in db.execute(f"PRAGMA table_info({table})").fetchall()
-                if name not in ROW_IDS
-            ]
-            for (table,) in tables.fetchall()
-            if table not in ABOUT_SOURCES
-        }
+    columns: dict[str, list[str]] = {}
+    for table, name in select(
+        database,
+        """SELECT tables.name, columns.name
+           FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+           WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'""",
+    ):
+        if table not in ABOUT_SOURCES and name not in ROW_IDS:
+            columns.setdefault(table, []).append(name)
+    return columns
 
 
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -181,12 +176,10 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
 
     New rows have the next free ones.
     """
-    columns = columns_of_facts(database)
-    with closing(sqlite3.connect(database)) as db:
-        return {
-            table: db.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
-            for table, names in columns.items()
-        }
+    return {
+        table: select(database, f"SELECT {', '.join(names)} FROM {table}")
+        for table, names in columns_of_facts(database).items()
+    }
 
 
 REFERENCES = {
@@ -252,14 +245,14 @@ def planted(name: str) -> list[list[tuple[str, str, str]]]:
 
 
 def with_ids(statement: str) -> str:
-    race = r"raceId = (SELECT raceId FROM races WHERE year = \1 AND round = \2)"
-    statement = re.sub(r"RACE\((\d+)/(\d+)\)", race, statement)
-    driver = r"driverId = (SELECT driverId FROM drivers WHERE driverRef = '\1')"
-    statement = re.sub(r"DRIVER\((\w+)\)", driver, statement)
-    constructor = (
-        r"constructorId = (SELECT constructorId FROM constructors WHERE constructorRef = '\1')"
-    )
-    return re.sub(r"CONSTRUCTOR\((\w+)\)", constructor, statement)
+    for name, key, condition in (
+        ("RACE", "raceId", r"races WHERE year || '/' || round = '\1'"),
+        ("DRIVER", "driverId", r"drivers WHERE driverRef = '\1'"),
+        ("CONSTRUCTOR", "constructorId", r"constructors WHERE constructorRef = '\1'"),
+    ):
+        found = f"{key} = (SELECT {key} FROM {condition})"
+        statement = re.sub(rf"\b{name}\(([\w/]+)\)", found, statement)
+    return statement
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -370,11 +363,14 @@ def finished_sample(folder: Path) -> Path:
     """A dump like the sample, whose seasons before 2023 have only the races that were run."""
     with_results = {row["raceId"] for row in csv_rows(SAMPLE, "results")}
     kept = with_results | {*race_ids(SAMPLE, 2023).values()}
-    edits: dict[str, Edit] = {
-        name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)
-    }
-    edits["seasons"] = lambda row: row if row["year"] != "1997" else None
-    return edited(SAMPLE, folder, **edits)
+
+    def keep(row: Row) -> Row | None:
+        return row if row["raceId"] in kept else None
+
+    edits: dict[str, Edit] = dict.fromkeys(("races", *RECORDS), keep)
+    return edited(
+        SAMPLE, folder, **edits, seasons=lambda row: row if row["year"] != "1997" else None
+    )
 
 
 def with_many_lap_times(source: Path) -> Path:

@@ -3,21 +3,19 @@ depends on the speed of the machine.
 """
 
 import fcntl
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from support.processes import OFF, Site, gunicorn, nginx, nginx_sockets
+from support.processes import OFF, Site, gunicorn, nginx, nginx_sockets, serve_with
 from support.traffic import ADDRESS, get
 
 LARGE = "/ergast/f1/results.json?limit=2000&offset={}"
 
 LOCKED = """
-import fcntl, sys
-from racedata import settings
-from racedata.service import answers, server
+import fcntl
+from racedata.service import answers
 
 def make_body(self, request):
     if request.limit > 100:
@@ -28,8 +26,6 @@ def make_body(self, request):
     return usual(self, request)
 
 usual, answers.Resource.make_body = answers.Resource.make_body, make_body
-arguments = settings.parse_arguments(sys.argv[1:])
-server.serve(arguments.settings, arguments.gunicorn_options)
 """
 
 
@@ -39,7 +35,6 @@ def locked_site(
 ) -> Iterator[tuple[Site, int, IO[str]]]:
     """One worker that makes no large answer in the block; yields address, worker and lock."""
     lock = folder / "lock"
-    (folder / "locked.py").write_text(LOCKED.format(path=str(lock)))
     environ = {
         "RACEDATA_DATABASE": str(sample_database),
         "WEB_CONCURRENCY": "1",
@@ -50,7 +45,7 @@ def locked_site(
         locked = stack.enter_context(lock.open("w"))
         fcntl.flock(locked, fcntl.LOCK_EX)
         sockets = nginx_sockets(folder) if is_behind_nginx else []
-        command = [sys.executable, str(folder / "locked.py")]
+        command = serve_with(LOCKED.format(path=str(lock)))
         running = stack.enter_context(
             gunicorn(*options, environ=environ, sockets=sockets, command=command)
         )

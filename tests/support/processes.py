@@ -28,6 +28,11 @@ Site = tuple[str, int]  # host and port
 Address = Site | str  # or the path of a unix socket
 
 
+def serve_with(code: str) -> list[str]:
+    """`racedata serve`, after code that changes something in that process."""
+    return [sys.executable, "-c", f"{code}\nfrom racedata import cli\ncli.main()", "serve"]
+
+
 @contextmanager
 def following(database: Path, *arguments: str, **environ: str) -> Iterator["subprocess.Popen[str]"]:
     """`racedata refresh --follow` as a process of its own, until the end of the block."""
@@ -126,31 +131,59 @@ def listens(address: Address) -> bool:
         return True
 
 
-def wait_for_start(process: "subprocess.Popen[Any]", address: Address) -> None:
+def wait_for_start(
+    process: "subprocess.Popen[Any]",
+    address: Address,
+    ready: Callable[[Address], bool] = listens,
+) -> None:
     """Waits until a server listens at `address`. Raises RuntimeError if it ends before that."""
-    until(lambda: process.poll() is not None or listens(address))
+    until(lambda: process.poll() is not None or ready(address))
     if process.poll() is not None:
         raise RuntimeError(f"{process.args!r} has ended with status {process.returncode}")
 
 
 @contextmanager
-def running_nginx(name: str, configuration: str, folder: Path, site: Site) -> Iterator[Site]:
-    """An nginx that listens at `site`; its configuration and log in the folder have a name."""
-    conf, log = folder / f"{name}.conf", folder / f"{name}.log"
-    conf.write_text(f"daemon off; pid {folder}/{name}.pid; error_log {log}; {configuration}")
-    process = subprocess.Popen(["nginx", "-c", conf, "-e", log])
+def started(
+    command: Sequence[Path | str],
+    address: Address,
+    ready: Callable[[Address], bool] = listens,
+    **options: Any,
+) -> Iterator["subprocess.Popen[Any]"]:
+    """A server as a process of its own, in a block that begins once `ready` is true of its address.
+
+    Raises RuntimeError if it ends before that.
+    """
+    process = subprocess.Popen(command, **options)
     try:
-        wait_for_start(process, site)
-        yield site
+        wait_for_start(process, address, ready)
+        yield process
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        try:
+            process.wait(timeout=40)
+        finally:
+            process.kill()
 
 
-def temporary_paths(folder: Path, name: str = "") -> str:
-    """Where an nginx has its temporary files."""
+@contextmanager
+def running_nginx(name: str, http: str, folder: Path) -> Iterator[Site]:
+    """An nginx with this `http` block, in which LISTEN is its address; yields its (host, port). Its
+    configuration, log and temporary files in the folder have a name.
+    """
+    site = ("127.0.0.1", free_port())
+    conf, log = folder / f"{name}.conf", folder / f"{name}.log"
+    # If nginx is started by root, its workers become another user, who may not enter the folder.
+    user = "user root;" if os.geteuid() == 0 else ""
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    return "".join(f"{kind}_temp_path {folder}/{name}{kind};" for kind in kinds)
+    temporary = "".join(f"{kind}_temp_path {folder}/{name}-{kind};" for kind in kinds)
+    conf.write_text(
+        f"daemon off; pid {folder}/{name}.pid; error_log {log}; {user} worker_processes 2;"
+        f"events {{ worker_connections 2000; }} http {{ include /etc/nginx/mime.types; {temporary}"
+        f"{http.replace('LISTEN', '{}:{}'.format(*site))} }}",
+        encoding="utf-8",
+    )
+    with started(["nginx", "-c", conf, "-e", log], site):
+        yield site
 
 
 def open_files(process: int | str) -> list[str]:
@@ -211,31 +244,16 @@ def gunicorn(
     """`racedata serve` with these options of gunicorn during the block.
 
     It listens on a free port or on unix sockets.
-
-    Enters the block once `ready` is true of its address. Raises RuntimeError if it ends before
-    that.
     """
     address: Address = str(sockets[0]) if sockets else ("127.0.0.1", free_port())
     place = {"PORT": str(address[1])} if isinstance(address, tuple) else {}
     bind = [option for path in sockets for option in ("--bind", f"unix:{path}")]
     environ = {"PATH": os.environ["PATH"], **place, **environ}
     begin = time.perf_counter()
-    process = subprocess.Popen(
-        [*command, "--", *bind, *options], cwd=ROOT, env=environ, stdout=output, stderr=output
-    )
-    try:
-        until(lambda: process.poll() is not None or ready(address))
-        if process.poll() is not None:
-            raise RuntimeError(
-                f"the service with {' '.join(options)} has ended with status {process.returncode}"
-            )
+    command = [*command, "--", *bind, *options]
+    out = {"stdout": output, "stderr": output}
+    with started(command, address, ready, cwd=ROOT, env=environ, **out) as process:
         yield Gunicorn(process, address, time.perf_counter() - begin)
-    finally:
-        process.terminate()
-        try:
-            process.wait(timeout=40)
-        finally:
-            process.kill()
 
 
 @contextmanager
@@ -280,14 +298,10 @@ def replaced(configuration: str, *changes: tuple[str, str]) -> str:
     return configuration
 
 
-def moved(site: str, address: Site, *changes: tuple[str, str]) -> str:
-    """A configuration of nginx for another address, with these texts replaced by others."""
-    return replaced(
-        site,
-        *changes,
-        ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
-        ("listen [::]:80 default_server;", ""),
-    )
+def moved(site: str, *changes: tuple[str, str]) -> str:
+    """A configuration for LISTEN instead of port 80, with these texts replaced by others."""
+    listen = ("listen 80 default_server", "listen LISTEN default_server")
+    return replaced(site, *changes, listen, ("listen [::]:80 default_server;", ""))
 
 
 @contextmanager
@@ -295,25 +309,16 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     """nginx with deploy/nginx.conf, in front of `nginx_sockets(folder)`; yields its (host, port).
 
     Each of the changes has a text of the configuration and its replacement. The logs are
-    `access.log` and `error.log` in the folder.
+    `access.log` and `nginx.log` in the folder.
     """
-    address = ("127.0.0.1", free_port())
     site = moved(
         SITE,
-        address,
         *changes,
         ("unix:/run/racedata/", f"unix:{folder}/"),
         ("/var/log/nginx/racedata.log", f"{folder}/access.log"),
         ("/var/www/racedata", f"{folder}/files"),
     )
-    (folder / "site.conf").write_text(site, encoding="utf-8")
-    # If nginx is started by root, its workers become another user, who may not enter the folder.
-    user = "user root;" if os.geteuid() == 0 else ""
-    configuration = (
-        f"{user} worker_processes 2; events {{ worker_connections 2000; }} http {{"
-        f"{temporary_paths(folder)} include /etc/nginx/mime.types; include {folder}/site.conf; }}"
-    )
-    with running_nginx("nginx", configuration, folder, address):
+    with running_nginx("nginx", site, folder) as address:
         yield address
 
 
@@ -331,30 +336,24 @@ def logged(folder: Path, requests: int) -> list[str]:
 @contextmanager
 def nginx_with_copy(folder: Path, copy: Path) -> Iterator[Site]:
     """nginx with deploy/nginx-static.conf over a static copy; yields its (host, port)."""
-    address = ("127.0.0.1", free_port())
     deployed = (ROOT / "deploy" / "nginx-static.conf").read_text(encoding="utf-8")
-    site = moved(deployed, address, ("root /var/www/f1;", f"root {copy};"))
-    user = "user root;" if os.geteuid() == 0 else ""
-    configuration = (
-        f"{user} events {{ }} http {{ access_log off; {temporary_paths(folder)} "
-        f"include /etc/nginx/mime.types; {site} }}"
-    )
-    with running_nginx("static", configuration, folder, address):
+    site = moved(deployed, ("root /var/www/f1;", f"root {copy};"))
+    with running_nginx("static", f"access_log off; {site}", folder) as address:
         yield address
 
 
 @contextmanager
 def site_with_nginx(
-    database: Path, folder: Path, **settings: str
+    database: Path, folder: Path, *changes: tuple[str, str], **settings: str
 ) -> Iterator[tuple[Site, Gunicorn]]:
-    """The service behind nginx with deploy/nginx.conf.
+    """The service behind nginx with deploy/nginx.conf, in which these texts are replaced.
 
-    The folder has its logs: `log`, `access.log`, `error.log`.
+    The folder has its logs: `log`, `access.log`, `nginx.log`.
     """
     settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **settings}
     with (
         service(database, folder / "log", nginx_sockets(folder), **settings) as running,
-        nginx(folder) as site,
+        nginx(folder, *changes) as site,
     ):
         yield site, running
 
@@ -394,14 +393,13 @@ def balancer(folder: Path, method: str, machines: Sequence[Site]) -> Iterator[Si
     `method` is how it chooses one: a directive of nginx. `X-Machine` in an answer names it. It
     appends the client's address to X-Forwarded-For.
     """
-    site, servers = ("127.0.0.1", free_port()), " ".join(f"server {h}:{p};" for h, p in machines)
-    configuration = (
-        "events { worker_connections 2000; } http { access_log off;"
-        f"{temporary_paths(folder, 'balancer-')} upstream machines {{ {method} {servers} }}"
-        f"server {{ listen {site[0]}:{site[1]}; location / {{ proxy_pass http://machines;"
+    servers = " ".join(f"server {host}:{port};" for host, port in machines)
+    http = (
+        f"access_log off; upstream machines {{ {method} {servers} }}"
+        "server { listen LISTEN; location / { proxy_pass http://machines;"
         "proxy_set_header Host $http_host; proxy_bind 127.0.0.1;"
         "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"
-        "add_header X-Machine $upstream_addr; } } }"
+        "add_header X-Machine $upstream_addr; } }"
     )
-    with running_nginx("balancer", configuration, folder, site):
+    with running_nginx("balancer", http, folder) as site:
         yield site

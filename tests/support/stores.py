@@ -5,7 +5,6 @@ Every race has a name and a circuit of its own, in the month of its round.
 
 from typing import Any
 
-from racedata.loader.corrections import Corrections
 from racedata.loader.delivery import Delivery
 from racedata.loader.parts import LIST_OF, LISTS, REFERENCE, Calendar, Part, Row
 from racedata.loader.store import Store, StoredCalendar, StoredPart, StoredSource
@@ -26,16 +25,15 @@ def a_source(name: str = "dump", **facts: Any) -> StoredSource:
         reading=1,
         place=1,
         is_loaded=True,
-        is_api=False,
         is_provisional=False,
         is_sample=False,
-        has_ids=False,
+        ids=None,
     )
     return usual._replace(**facts)
 
 
 def an_api(name: str = "api", **facts: Any) -> StoredSource:
-    return a_source(name, checksum=None, is_loaded=False, is_api=True)._replace(**facts)
+    return a_source(name, checksum=None, is_loaded=False)._replace(**facts)
 
 
 def a_race(round: int, **facts: Any) -> dict[str, Any]:
@@ -129,7 +127,7 @@ def row_of(name: str, id: int, reference: str) -> Row:
 def put(store: Store, *deliveries: Delivery) -> None:
     """Loads sources, the most trusted dump first."""
     for delivery in deliveries:
-        put_whole(store, delivery, Corrections([]))
+        put_whole(store, delivery)
     names = [each.source.name for each in deliveries]
     others = [each.name for each in store.sources() if not each.is_loaded]
     store.order([])
@@ -149,7 +147,7 @@ def in_order(store: Store, *names: str) -> None:
 
 
 # What tests of a build begin with. Only the base keeps its ids.
-BASE = a_source("base", has_ids=True)
+BASE = a_source("base", ids="base")
 OTHER = a_source("other")
 API = an_api("api")
 ONE_RACE = a_calendar(a_race(1, raceId=71))

@@ -156,7 +156,6 @@ def test_the_sensors_for_home_assistant_show_the_next_race_and_the_leader_if_the
         }
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
 def test_the_script_for_developers_reads_all_pages_and_never_gets_a_second_429(
     sample_database, base, tmp_path
 ):

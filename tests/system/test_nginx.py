@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import urllib.robotparser
-from contextlib import contextmanager
 
 import pytest
 from support import PACKAGE, ROOT
@@ -21,9 +20,7 @@ from support.processes import (
     logged,
     make_certificate,
     nginx,
-    nginx_sockets,
     replaced,
-    service,
     site_with_nginx,
     until,
 )
@@ -71,20 +68,32 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site):
     assert answers == [[200]] * 6 + [[429]] * 54
 
 
-PROXIED = {"X_Forwarded_Proto": "https", "X_Forwarded_Ssl": "on"}
+URL = '"url":"http://{}/ergast/f1/2023/18/races.json"'
 
 
 @pytest.mark.parametrize(
-    ("target", "headers", "host"),
+    ("target", "headers", "status", "form", "text"),
     [
-        ("", {"Host": "f1.example.org:8080", **PROXIED}, "f1.example.org:8080"),
-        ("http://example.org:81", {"Host": "other.example"}, "example.org:81"),
-        ("HTTP://example.org:81", {"Host": "other.example"}, "example.org:81"),
+        # a URL has the host of the request and the scheme of nginx
+        (ADDRESS, {"Host": "example.org:81", "X_Forwarded_Proto": "https"}, 200, "json", URL),
+        (ADDRESS, {"Host": "example.org:81", "X_Forwarded_Ssl": "on"}, 200, "json", URL),
+        (f"http://example.org:81{ADDRESS}", {"Host": "other.example"}, 200, "json", URL),
+        (f"HTTP://example.org:81{ADDRESS}", {"Host": "other.example"}, 200, "json", URL),
+        # a browser gets a page
+        ("/none", {"Accept": "text/html"}, 404, "html", "<h1>"),
+        ("/none", {"Accept": "*/*"}, 404, "problem", '"status":404'),
+        # what gunicorn refuses does no harm
+        ("/healthz", {"Accept": "text/html\x01"}, 200, "json", "sample"),
+        ("/healthz", {"Accept": "\x7f"}, 200, "json", "sample"),
+        ("/healthz", {"Accept": "x" * 8000}, 200, "json", "sample"),
     ],
 )
-def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site, target, headers, host):
-    _, body = get(site, f"{target}{ADDRESS}", source="127.0.0.16", **headers)
-    assert json.loads(body)["MRData"]["url"] == f"http://{host}/ergast/f1/2023/18/races.json"
+def test_the_service_gets_the_host_and_the_accept_header(site, target, headers, status, form, text):
+    types = dict(json="application/json", html="text/html; charset=utf-8")
+    response, body = get(site, target, source="127.0.0.16", **headers)
+    assert response.status == status
+    assert response.headers["Content-Type"] == types.get(form, "application/problem+json")
+    assert text.format("example.org:81") in body.decode()
 
 
 @pytest.mark.parametrize("trusts", [True, False])
@@ -94,9 +103,9 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
     lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", RUN, re.M))
     name, own = "    server_name _;\n", lines.replace("192.0.2.10", "127.0.0.1")
     changes = [(name, f"{name}{own}")] if trusts else []
-    limit = {"RACEDATA_SUSTAINED_LIMIT": "3/day"}
+    limits = {**OFF, "RACEDATA_SUSTAINED_LIMIT": "3/day"}
     with (
-        changed_site(sample_database, tmp_path, *changes, **limit) as site,
+        site_with_nginx(sample_database, tmp_path, *changes, **limits) as (site, _),
         balancer(tmp_path, "", [site]) as proxy,
     ):
 
@@ -127,7 +136,7 @@ def test_a_site_with_its_own_certificate_answers_https_with_http_2_and_hsts_and_
         ("/etc/ssl/private/racedata.key", f"{tmp_path}/key"),
     )
     change = "    location / {\n", f"{hsts}{lines}    location / {{\n"
-    with changed_site(sample_database, tmp_path, change) as site:
+    with site_with_nginx(sample_database, tmp_path, change, **OFF) as (site, _):
         response, _ = get(site)
         assert response.status == 301
         assert response.headers["Location"] == f"https://f1.example.org{ADDRESS}"
@@ -155,17 +164,6 @@ def test_the_command_for_http_2_changes_the_lines_of_certbot(tmp_path):
     )
 
 
-@contextmanager
-def changed_site(sample_database, folder, *changes, **settings):
-    """The service without rate limits behind an nginx with a changed deploy/nginx.conf."""
-    settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **OFF, **settings}
-    with (
-        service(sample_database, folder / "log", nginx_sockets(folder), **settings),
-        nginx(folder, *changes) as site,
-    ):
-        yield site
-
-
 def test_single_clients_are_refused_or_slowed_down_as_the_document_says(sample_database, tmp_path):
     (refusing,) = re.findall(r"^    deny 203.*\n", RUN, re.M)
     (slowing,) = re.findall(r"^    198\.51.* 1;\n", RUN, re.M)
@@ -181,7 +179,7 @@ def test_single_clients_are_refused_or_slowed_down_as_the_document_says(sample_d
     ]
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "racedata.db").symlink_to(sample_database)
-    with changed_site(sample_database, tmp_path, *changes) as site:
+    with site_with_nginx(sample_database, tmp_path, *changes, **OFF) as (site, _):
 
         def refusal(**request):
             response, body = get(site, **request)
@@ -217,7 +215,7 @@ def test_the_log_has_the_user_agent_and_the_seconds_and_the_commands_of_the_docu
     sample_database, tmp_path
 ):
     agents = ["f1dataR/2.0", 'a"b', "x" * 500, ""]
-    with changed_site(sample_database, tmp_path) as site:
+    with site_with_nginx(sample_database, tmp_path, **OFF) as (site, _):
         for number, agent in enumerate(agents, 1):
             get(site, source="127.0.0.9", User_Agent=agent)
             logged(tmp_path, number)
@@ -242,7 +240,8 @@ def test_the_document_shortens_logs_and_leaves_addresses_out(sample_database, tm
     assert "\trotate 7\n" in (tmp_path / "rotation").read_text()
     (tmp_path / "site").write_text(SITE)
     run_in_shell(f"{addresses} {tmp_path}/site")
-    with changed_site(sample_database, tmp_path, (SITE, (tmp_path / "site").read_text())) as site:
+    change = (SITE, (tmp_path / "site").read_text())
+    with site_with_nginx(sample_database, tmp_path, change, **OFF) as (site, _):
         get(site)
         (line,) = logged(tmp_path, 1)
     assert line.startswith("- - - [")
@@ -250,21 +249,6 @@ def test_the_document_shortens_logs_and_leaves_addresses_out(sample_database, tm
 
 def run_in_shell(command):
     return subprocess.run(["sh", "-c", command], capture_output=True, check=True, text=True).stdout
-
-
-def test_nginx_passes_on_the_form_that_the_service_has_chosen(site):
-    address = "/ergast/f1/2023/18/laps.json"
-    response, body = get(site, address, source="127.0.0.5", Accept_Encoding="gzip")
-    assert response.headers.get_all("Content-Encoding") == ["gzip"]
-    assert int(response.headers["Content-Length"]) == len(body)
-    assert json.loads(gzip.decompress(body))["MRData"]["total"] == "1014"
-    tag = response.headers["ETag"]
-    for coding in ("identity", "gzip;q=0"):
-        response, body = get(site, address, source="127.0.0.5", Accept_Encoding=coding)
-        assert response.headers["Content-Encoding"] is None
-        assert response.headers["ETag"] == tag
-        assert int(response.headers["Content-Length"]) == len(body)
-        assert json.loads(body)["MRData"]["total"] == "1014"
 
 
 REFUSED_BY_NGINX = {
@@ -295,23 +279,6 @@ def test_errors_of_nginx_itself_are_problem_json_too(site, name):
     assert b"\r\nContent-Type: application/problem+json\r\n" in head
     assert b"\r\nAccess-Control-Allow-Origin: *\r\n" in head
     assert (b"\r\nAllow: GET, HEAD, OPTIONS\r\n" in head) == (status == 405)
-
-
-@pytest.mark.parametrize(
-    ("path", "accepted", "status", "content_type"),
-    [
-        ("/none", "text/html", 404, "text/html; charset=utf-8"),
-        ("/none", "*/*", 404, "application/problem+json"),
-        # what gunicorn refuses
-        *(("/healthz", sent, 200, "application/json") for sent in ("text/html\x01", "\x7f")),
-        ("/healthz", "x" * 8000, 200, "application/json"),
-    ],
-)
-def test_a_browser_gets_a_page_and_no_accept_header_does_harm(
-    site, path, accepted, status, content_type
-):
-    response, _ = get(site, path, Accept=accepted)
-    assert (response.status, response.headers["Content-Type"]) == (status, content_type)
 
 
 def test_http_1_0_needs_no_host(site):
@@ -359,6 +326,9 @@ def test_an_answer_is_compressed_once_and_not_by_nginx_and_its_headers_reveal_no
     assert int(response.headers["Content-Length"]) == len(body)
     assert compressed == (body[:2] == b"\x1f\x8b")
     assert compressed or len(body) < 2000
+    plain, whole = get(site, path, source="127.0.0.7", Accept_Encoding="gzip;q=0")
+    assert plain.headers["Content-Encoding"] is None
+    assert whole == (gzip.decompress(body) if compressed else body)
     for each in (response, get(site, path, source="127.0.0.7", If_None_Match="*")[0]):
         assert each.headers["Server"] == "nginx"
         assert each.headers.get_all("X-Content-Type-Options") == ["nosniff"]

@@ -12,15 +12,7 @@ from pathlib import Path
 import pytest
 from support.locked import LARGE as SLOW
 from support.locked import locked_site
-from support.processes import (
-    OFF,
-    nginx,
-    nginx_sockets,
-    open_files,
-    service,
-    site_with_nginx,
-    until,
-)
+from support.processes import OFF, open_files, site_with_nginx, until
 from support.traffic import SECONDS, Client, assert_served, get, run, traffic
 
 SMALL = "/ergast/f1/2023/18.json"
@@ -94,10 +86,8 @@ def test_no_request_is_lost_if_either_side_closes_idle_connections(
         "GUNICORN_CMD_ARGS": f"--keep-alive {gunicorn_seconds}",
         **OFF,
     }
-    with (
-        service(sample_database, tmp_path / "log", nginx_sockets(tmp_path), **options),
-        nginx(tmp_path, ("keepalive_timeout 10s;", f"keepalive_timeout {nginx_seconds};")) as site,
-    ):
+    change = ("keepalive_timeout 10s;", f"keepalive_timeout {nginx_seconds};")
+    with site_with_nginx(sample_database, tmp_path, change, **options) as (site, _):
         run(site, *idle)
     assert_nothing_lost(*idle)
 

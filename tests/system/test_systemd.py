@@ -72,22 +72,19 @@ def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path):
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
 
 
-def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network():
+def test_the_unit_for_a_home_runs_what_pipx_installs_and_reads_the_settings_of_the_document(
+    tmp_path,
+):
     unit = options(HOME, "Service")
     assert unit["ExecStart"] == "%h/.local/bin/racedata serve --follow"
     words = shlex.split(unit["Environment"].replace("\\\n", ""))
-    environ = dict(word.split("=") for word in words)
-    assert environ == {"HOST": "0.0.0.0", **OFF}
-
-
-def test_the_line_for_a_home_installs_the_unit_which_reads_the_settings_of_the_document(tmp_path):
+    assert dict(word.split("=") for word in words) == {"HOST": "0.0.0.0", **OFF}
     document = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
+    assert "`{}`".format(unit["EnvironmentFile"].replace("-%h", "~")) in document
     (line,) = re.findall(r"^    (install .*)$", document, re.MULTILINE)
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     subprocess.run(["sh", "-c", line], cwd=ROOT, env=environ, check=True)
     assert (tmp_path / ".config/systemd/user/racedata.service").read_bytes() == HOME.read_bytes()
-    settings = options(HOME, "Service")["EnvironmentFile"]
-    assert "`{}`".format(settings.replace("-%h", "~")) in document
 
 
 def command(unit, option="ExecStart"):
@@ -103,11 +100,11 @@ def test_nginx_uses_the_sockets_of_the_service():
 
 def test_gunicorn_accepts_the_command_of_the_service(units, sample_database):
     # which is refused at the very end
-    checking = [*command(units / "racedata.service"), "--certfile", "none"]
+    checking = [*command(units / "racedata.service"), "--keep-alive", "0"]
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
     checked = subprocess.run(checking, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert checked.returncode == 3
-    assert checked.stderr.splitlines()[-1].startswith("racedata: certfile, keyfile: expected none")
+    assert checked.stderr.splitlines()[-1].startswith("racedata: keep-alive 0: ")
 
 
 def test_before_the_start_the_service_builds_an_older_database_again(units, database, tmp_path):

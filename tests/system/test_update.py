@@ -22,8 +22,6 @@ DOCUMENT = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
 OLD, NEW = "v0.2.9", "v0.10.0"
 UNITS = ("racedata.service", "racedata-follow.service")
 
-pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the repository")
-
 
 def commands(heading, with_text):
     """The indented block of a section that has a text."""

@@ -3,7 +3,6 @@ checkout.
 """
 
 import email
-import fcntl
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 import pytest
 from support import ROOT, SAMPLE
 from support.loads import rows_of, without
-from support.processes import free_port, listens, until
+from support.processes import free_port, started, until
 
 from racedata import __version__
 
@@ -34,7 +33,6 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import release
 release.build_packages(release.ROOT, Path(sys.argv[2]), release.time_of(release.ROOT))"""
-LICENCES = ("racedata/sample/licence.txt", "racedata/service/outlines-licence.txt")
 SETTINGS = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
 
 
@@ -46,57 +44,37 @@ def run(*command, folder, **environ):
     ).stdout
 
 
-def environment(folder, wheel):
-    """Makes a virtual environment in which the wheel is installed."""
-    run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder.parent)
-    options = ["--python", folder / "bin" / "python", "--disable-pip-version-check", "--quiet"]
-    run(sys.executable, "-m", "pip", *options, "install", wheel, folder=folder, **SETTINGS)
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dist(tmp_path_factory):
     """A folder with the wheel, the source distribution, and an environment `venv` that has the
     wheel.
     """
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    folder /= "dist"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:  # tests that run in parallel build it once
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "venv").exists():
-            run("make", "-C", ROOT, "dist", f"PYTHON={sys.executable}", folder=folder, **SETTINGS)
-            for path in (ROOT / "dist").iterdir():
-                shutil.copy(path, folder)
-            environment(folder / "venv", *folder.glob("*.whl"))
+    folder = tmp_path_factory.mktemp("dist")
+    run("make", "-C", ROOT, "dist", f"PYTHON={sys.executable}", folder=folder, **SETTINGS)
+    for path in (ROOT / "dist").iterdir():
+        shutil.copy(path, folder)
+    (wheel,) = folder.glob("*.whl")
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
+    options = ["--python", folder / "venv/bin/python", "--disable-pip-version-check", "--quiet"]
+    run(sys.executable, "-m", "pip", *options, "install", wheel, folder=folder, **SETTINGS)
     return folder
 
 
-@pytest.fixture(scope="session")
-def wheel(dist):
-    (path,) = dist.glob("*.whl")
-    return path
-
-
-def test_the_wheel_has_the_package_and_nothing_else(wheel):
-    names = zipfile.ZipFile(wheel).namelist()
+def test_the_packages_have_what_they_need_and_nothing_else(dist):
+    (wheel,), (source,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {*archive.namelist()}
+        metadata = email.message_from_bytes(archive.read(f"{INFO}/METADATA"))
     about = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
-    assert {*names} == PACKAGE | {
-        f"{INFO}/{name}" for name in (*about, *(f"licenses/{name}" for name in LICENCES))
+    licences = ("racedata/sample/licence.txt", "racedata/service/outlines-licence.txt")
+    assert names == PACKAGE | {
+        f"{INFO}/{name}" for name in (*about, *(f"licenses/{name}" for name in licences))
     }
-    assert {
-        "racedata/py.typed",
-        "racedata/team_colours.csv",
-        "racedata/loader/corrections.csv",
-        "racedata/service/outlines.csv",
-        *LICENCES,
-    } <= {*names}
-
-
-def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist):
-    (path,) = dist.glob("*.tar.gz")
-    with tarfile.open(path) as archive:
+    assert {"racedata/py.typed", "racedata/loader/corrections.csv", *licences} <= names
+    assert (metadata["Name"], metadata["Version"]) == ("racedata-f1", __version__)
+    assert metadata["License-Expression"].startswith("MIT AND CC-BY-NC-SA-3.0 AND ")
+    assert "pipx run racedata-f1 serve" in metadata.get_payload()
+    with tarfile.open(source) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     # setuptools adds tests that are directly in tests/.
     assert {
@@ -116,31 +94,15 @@ def test_the_packages_of_a_release_have_the_same_bytes_each_time(dist, tmp_path)
     )
 
 
-def test_the_metadata_has_name_version_licence_and_a_description(wheel):
-    metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(f"{INFO}/METADATA"))
-    assert (metadata["Name"], metadata["Version"]) == ("racedata-f1", __version__)
-    assert (
-        metadata["License-Expression"]
-        == "MIT AND CC-BY-NC-SA-3.0 AND CC-BY-NC-SA-4.0 AND CC-BY-4.0 AND CC0-1.0"
-    )
-    description = metadata.get_payload()
-    assert isinstance(description, str)
-    assert "pipx run racedata-f1 serve" in description
-
-
 @contextmanager
 def serving(command, folder, *options, **environ):
     """The address of `racedata serve` on a free port, which runs during the block."""
     port = free_port()
     arguments = f"serve --port {port} --workers 1 --burst-limit off".split()
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), **environ}
-    process = subprocess.Popen([command, *arguments, *options], cwd=folder, env=environ)
-    try:
-        until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
+    command = [command, *arguments, *options]
+    with started(command, ("127.0.0.1", port), cwd=folder, env=environ):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(timeout=40)
 
 
 def total(address):

@@ -1,5 +1,6 @@
 """The checks of `racedata check`: one .sql file per subject.
 
+They are read in the order of their names: `_views.sql` has what checks of several subjects read.
 The files consist of paragraphs. A check is a comment with its title (one line), what a doubt can
 mean, `rows:` and perhaps `history`; then the query. All other paragraphs make what the checks read.
 """
@@ -8,18 +9,6 @@ import re
 from importlib.resources import files
 from typing import NamedTuple
 
-# In the order of the report. `views` has what checks of several subjects read.
-FILES = (
-    "views",
-    "lists",
-    "places",
-    "times",
-    "grid",
-    "qualifying",
-    "standings",
-    "calendar",
-    "columns",
-)
 FORM = re.compile(
     r"-- (?P<title>.+)\n"
     r"(?P<meaning>(?:-- .+\n)+)"
@@ -39,12 +28,6 @@ class Check(NamedTuple):
     sql: str  # the doubts, the most doubtful first; its column names head the report's columns
 
 
-def paragraphs_of(name: str) -> list[str]:
-    """The paragraphs of a file."""
-    path = files(__package__).joinpath(f"{name}.sql")
-    return path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
-
-
 def check_in(paragraph: str) -> Check | None:
     """The check that a paragraph describes; None if it makes what checks read."""
     if found := FORM.fullmatch(paragraph):
@@ -55,6 +38,11 @@ def check_in(paragraph: str) -> Check | None:
     return None
 
 
-PARAGRAPHS = [paragraph for name in FILES for paragraph in paragraphs_of(name)]
+FILES = [file for file in files(__package__).iterdir() if file.name.endswith(".sql")]
+PARAGRAPHS = [
+    paragraph
+    for file in sorted(FILES, key=lambda file: file.name)
+    for paragraph in file.read_text("utf-8").rstrip("\n").split("\n\n")
+]
 ALL = [check for check in map(check_in, PARAGRAPHS) if check]
 PREPARATION = "\n".join(paragraph for paragraph in PARAGRAPHS if not check_in(paragraph))

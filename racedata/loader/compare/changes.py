@@ -1,17 +1,15 @@
 """What a build changes: the database that it replaces, compared with the new one, value by value.
 
-Numbers of rows and `final`, which follow from the rest, are not compared. A change has three forms:
-
-- here, a `Change`, which names things by reference: ids may differ in the two files;
-- in the store, a row with the same facts, which `Change.row` makes;
-- in the database, a row of `changes`, with ids, whose key begins with the race, as in corrections.
-  FILL makes such rows from the rows of the store, and TAKE does the reverse.
+Numbers of rows and `final`, which follow from the rest, are not compared. Here and in the store, a
+change names things by reference, because ids may differ in the two files. In the database, it has
+ids, and its key begins with the race, as in corrections: FILL makes such rows from the rows of the
+store, and TAKE does the reverse.
 """
 
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from racedata.formats import public_name
 from racedata.loader.compare.sides import Key
@@ -25,12 +23,12 @@ from racedata.loader.correction_lines import (
 )
 from racedata.loader.lists import Fact
 from racedata.loader.matching import match_with_earlier
-from racedata.loader.parts import LIST_OF, REFERENCE
+from racedata.loader.parts import REFERENCE
 from racedata.loader.same_bytes import build_time
 from racedata.loader.sql import calendar, column_names, insertion
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store
-from racedata.model import FASTEST_LAP, KINDS, TABLE_OF, TABLES
+from racedata.model import FASTEST_LAP, KINDS, TABLE_OF
 from racedata.values import Value
 
 # The words for a change of all records of a kind in a race, and for a sum of changes.
@@ -40,8 +38,8 @@ MANY = 5_000
 OUTSIDE_RACES = ("seasons", "drivers", "constructors", "circuits")
 CALENDAR = ("races", "sessions")
 SCHEMAS = ("main", "old")  # the new database, and the one that it replaces
-# What a part of a key names: the field of About, by column.
-FIELDS = {
+# What a part of a key names: the column of the store, by the column of the key.
+NAMED = {
     "year": "season",
     "driverId": "driver",
     "driverRef": "driver",
@@ -49,10 +47,6 @@ FIELDS = {
     "constructorRef": "constructor",
     "circuitRef": "circuit",
 }
-# A row of a list that has the id of another row in the other file.
-OTHER_ROW = """
-    SELECT 1 FROM main.{table} AS new JOIN old.{table} AS old USING ({id})
-    WHERE new.{name} <> old.{name}"""
 
 # The newest build and race first.
 FILL = """
@@ -83,56 +77,41 @@ TAKE = """
 RowsByKey = dict[Key, dict[Value, Facts]]
 
 
-class About(NamedTuple):
-    """What a change is about, by reference: columns of the store, by their names."""
+class Change(NamedTuple):
+    """A value that a build altered, with the names of the columns in the store."""
 
+    kind: str  # as in `origins`, or a list: `drivers`
+    key: str  # as in corrections, but without the race: `gasly`, `gasly/12`
+    # as in corrections; ROW, with the facts of a row; ALL_RECORDS or VALUES, with their number
+    columnName: str
+    oldValue: Value  # None if it was unknown, or was not there
+    value: Value
+    # What it is about, by reference.
     season: int | None = None
     round: int | None = None  # None if the calendar now lacks the race, or if there is none
     race: str | None = None  # its name
+    circuit: str | None = None
     driver: str | None = None
     constructor: str | None = None
-    circuit: str | None = None
-
-
-class Change(NamedTuple):
-    """A value that a build altered."""
-
-    kind: str  # as in `origins`, or a list: `drivers`
-    about: About
-    key: str  # as in corrections, but without the race: `gasly`, `gasly/12`
-    # as in corrections; ROW, with the facts of a row; ALL_RECORDS or VALUES, with their number
-    column: str
-    old: Value  # None if it was unknown, or was not there
-    new: Value
-    old_source: str | None = None
+    # Why it changed.
+    oldSource: str | None = None
     source: str | None = None
     reason: str = ""
-
-    @property
-    def row(self) -> dict[str, Value]:
-        """The columns of the store that have it."""
-        return {
-            "kind": self.kind,
-            **self.about._asdict(),
-            "key": self.key,
-            "columnName": self.column,
-            "oldValue": None if self.old is None else str(self.old),
-            "value": None if self.new is None else str(self.new),
-            "oldSource": self.old_source,
-            "source": self.source,
-            "reason": self.reason,
-        }
 
 
 class MatchedRace(NamedTuple):
     """A race that both files have, or only one of them."""
 
-    new: int | None  # its ids
-    old: int | None
-    old_round: int | None
-    about: About
+    new: int | None = None  # its ids
+    old: int | None = None
+    old_round: int | None = None
+    season: int | None = None
+    round: int | None = None
+    name: str | None = None
+    circuit: str | None = None
 
 
+NO_RACE = MatchedRace()  # of lists
 SourceOfFact = Callable[[str, str, Fact | None], str | None]  # Lists.source_of_fact
 
 
@@ -145,34 +124,38 @@ def put_found_changes(store: Store, finder: "ChangeFinder", state: tuple[str, in
     id, revision = state
     if id == store.state[0]:
         store.drop_changes(after=revision)
-    for season, rounds in finder.moved_rounds().items():
-        store.renumber_changes(season, rounds)
+    store.renumber_changes(
+        {
+            (race.season, race.old_round): race.round
+            for race in finder.races
+            if race.old_round not in (None, race.round)
+        }
+    )
     changes = list(finder.changes())
     if len(changes) > MANY:
         changes = summed(changes)
     # If there are too many, the changes of the oldest races go.
-    changes.sort(key=lambda change: (change.about.season or 0, change.about.round or 0))
+    changes.sort(key=lambda change: (change.season or 0, change.round or 0))
     now, revision = build_time(), store.state[1]
-    store.put_changes({"revision": revision, "changedAt": now, **each.row} for each in changes)
+    store.put_changes(
+        {"revision": revision, "changedAt": now, **each._asdict()} for each in changes
+    )
 
 
 def summed(changes: Sequence[Change]) -> list[Change]:
     """The number of values that changed in each list, and in each kind of each race, for one
     reason: so that other sources do not push out what was decided about races.
     """
-    counts = Counter(
-        change._replace(
-            about=About()
-            if change.kind in OUTSIDE_RACES
-            else change.about._replace(driver=None, constructor=None),
-            key="",
-            column=VALUES,
-            old=None,
-            new=None,
-        )
-        for change in changes
-    )
-    return [change._replace(new=count) for change, count in counts.items()]
+    counts = Counter[Change]()
+    for change in changes:
+        if change.kind in OUTSIDE_RACES:
+            change = change._replace(season=None, circuit=None)
+        counts[
+            change._replace(
+                key="", columnName=VALUES, oldValue=None, value=None, driver=None, constructor=None
+            )
+        ] += 1
+    return [change._replace(value=count) for change, count in counts.items()]
 
 
 def fill_changes(store: Store, db: sqlite3.Connection) -> None:
@@ -200,17 +183,13 @@ class ChangeFinder:
         self.races = list(self.matched_races())
         self.new_sources, self.old_sources = map(self.sources_in, SCHEMAS)
         self.new_corrections, self.old_corrections = map(self.corrections_in, SCHEMAS)
-        self.has_same_ids = self.are_ids_the_same()
-        # The columns that both files have: the old one may be of an earlier version.
-        self.columns = {
-            table.name: [
-                name
-                for name in column_names(db, table.name)
-                if name in column_names(db, table.name, "old")
-            ]
-            for table in TABLES
-        }
-
+        # the places of the races in `races`, by their ids in both files
+        db.execute(
+            """CREATE TEMP TABLE matched (
+                place INTEGER PRIMARY KEY, main INTEGER UNIQUE, old INTEGER UNIQUE)"""
+        )
+        ids = [(place, race.new, race.old) for place, race in enumerate(self.races)]
+        db.executemany("INSERT INTO matched VALUES (?, ?, ?)", ids)
         # The drivers whose results have another constructor, each with the new id of the race.
         # Other records of their cars follow. These come later: results are the first of KINDS.
         self.moved: set[tuple[int | None, str | None]] = set()
@@ -219,34 +198,19 @@ class ChangeFinder:
         """All changes, with their sources and their reasons: first of lists, then of
         calendars, then of records, kind by kind.
         """
-        for name in OUTSIDE_RACES:
-            new, old = (self.rows(name, schema) for schema in SCHEMAS)
-            yield from self.changes_of_rows(name, MatchedRace(None, None, None, About()), new, old)
-        for name in CALENDAR:
-            for race in self.races_that_differ(name):
-                # A race that is new, or gone, is one change, with its sessions.
-                if name == "races" or (race.new and race.old):
-                    yield from self.changes_of_rows(name, race, *self.rows_of_race(name, race))
-        for kind in KINDS:
+        for kind in (*OUTSIDE_RACES, *CALENDAR, *KINDS):
+            if not column_names(self.db, TABLE_OF[kind].name, "old"):
+                continue  # an older version of racedata lacked the table
             for race in self.races_that_differ(kind):
-                new, old = self.rows_of_race(kind, race)
-                if new and old:
-                    yield from self.changes_of_rows(kind, race, new, old)
-                elif new or old:
+                new, old = (self.rows(kind, schema, race) for schema in SCHEMAS)
+                if kind in KINDS and not (new and old):
                     counts = len(old) or None, len(new) or None
-                    change = Change(kind, race.about, "", ALL_RECORDS, *counts)
-                    yield self.explained(race, change)
+                    yield self.explained(race, Change(kind, "", ALL_RECORDS, *counts))
+                # A race that is new, or gone, is one change, with its sessions.
+                elif kind != "sessions" or (race.new and race.old):
+                    yield from self.changes_of_rows(kind, race, new, old)
 
     # What is compared with what.
-
-    def moved_rounds(self) -> dict[int, dict[int, int | None]]:
-        """The new rounds of races that have moved within their season, or are gone (None)."""
-        moved: dict[int, dict[int, int | None]] = {}
-        for race in self.races:
-            season, round = race.about.season, race.about.round
-            if season and race.old_round and race.old_round != round:
-                moved.setdefault(season, {})[race.old_round] = round
-        return moved
 
     def matched_races(self) -> Iterator[MatchedRace]:
         years = self.db.execute("SELECT year FROM main.races UNION SELECT year FROM old.races")
@@ -259,38 +223,23 @@ class ChangeFinder:
             matched = match_with_earlier(new, old)
             for race in new:
                 id = matched.get(race.id)
-                about = About(year, new_rounds[race.id], race.name, circuit=race.circuit)
-                yield MatchedRace(race.id, id, old_rounds.get(id), about)
+                at = id, old_rounds.get(id), year, new_rounds[race.id]
+                yield MatchedRace(race.id, *at, race.name, race.circuit)
             for race in old:
                 if race.id not in matched.values():
-                    about = About(year, None, race.name, circuit=race.circuit)
-                    yield MatchedRace(None, race.id, old_rounds[race.id], about)
-
-    def are_ids_the_same(self) -> bool:
-        """Whether an id means the same in both files: then so do equal rows."""
-        others = (
-            self.db.execute(OTHER_ROW.format(table=LIST_OF[id], id=id, name=name)).fetchone()
-            for id, name in REFERENCE.items()
-        )
-        new = {race.new for race in self.races}
-        return not any(others) and not any(
-            race.old in new for race in self.races if race.old and race.old != race.new
-        )
+                    at = race.id, old_rounds[race.id], year, None
+                    yield MatchedRace(None, *at, race.name, race.circuit)
 
     def races_that_differ(self, kind: str) -> list[MatchedRace]:
-        """The races whose rows may not say the same in both files."""
-        table = TABLE_OF[kind]
-        if not self.columns[table.name]:
-            return []
-        if not self.has_same_ids:
-            return self.races
-        ignored = ("record", "final", table.id)
-        names = [name for name in self.columns[table.name] if name not in ignored]
-        new, old = (f"SELECT {', '.join(names)} FROM {schema}.{table.name}" for schema in SCHEMAS)
-        sql = f"""SELECT raceId FROM ({new} EXCEPT {old})
-                  UNION SELECT raceId FROM ({old} EXCEPT {new})"""
-        found = {id for (id,) in self.db.execute(sql)}
-        return [race for race in self.races if race.new in found or race.old in found]
+        """The races whose rows do not say the same in both files."""
+        if kind in OUTSIDE_RACES:
+            return [NO_RACE]
+        new, old = (self.sql_of_rows(kind, schema) for schema in SCHEMAS)
+        found = self.db.execute(
+            f"""SELECT place FROM ({new} EXCEPT {old})
+                UNION SELECT place FROM ({old} EXCEPT {new}) ORDER BY place"""
+        )
+        return [self.races[place] for (place,) in found]
 
     def sources_in(self, schema: str) -> dict[tuple[int | None, str], str]:
         """The source of each kind of each race."""
@@ -313,26 +262,35 @@ class ChangeFinder:
 
     # Rows.
 
-    def rows_of_race(self, kind: str, race: MatchedRace) -> tuple[RowsByKey, RowsByKey]:
-        """The rows of a kind in the new file and in the old one."""
-        new = self.rows(kind, "main", race.new) if race.new else {}
-        return new, self.rows(kind, "old", race.old) if race.old else {}
+    def facts_of(self, kind: str, schema: str) -> dict[str, str]:
+        """The SQL of the facts about a row. An older version of racedata may lack some."""
+        return facts_of(kind, column_names(self.db, TABLE_OF[kind].name, "old"), schema)
 
-    def rows(self, kind: str, schema: str, race: int | None = None) -> RowsByKey:
+    def sql_of_rows(self, kind: str, schema: str, where: str = "") -> str:
+        """The rows of a kind: the place of the race, the number of the car where several rows may
+        have a key, the key, and the facts.
+        """
         table = TABLE_OF[kind]
-        names = key_columns(table)
-        columns = facts_of(kind, self.columns[table.name], schema)
-        # the number of the car, where several rows may have a key
+        has_race = kind not in OUTSIDE_RACES
+        place = f"(SELECT place FROM matched WHERE {schema} = raceId)" if has_race else "NULL"
         car = "number" if table.unique != table.key else "NULL"
-        keys = [sql_of_text(name, schema) if name in REFERENCE else name for name in names]
-        sql = f"""SELECT {", ".join((car, *keys, *columns.values()))}
-            FROM (SELECT * FROM {of_kind(kind, schema)}) AS corrected
-            {"" if race is None else "WHERE raceId = ?"}"""
-        found = self.db.execute(sql, () if race is None else (race,))
+        names = [
+            sql_of_text(name, schema) if name in REFERENCE else name for name in key_columns(table)
+        ]
+        facts = self.facts_of(kind, schema).values()
+        return f"""SELECT {place} AS place, {", ".join((car, *names, *facts))}
+            FROM (SELECT * FROM {of_kind(kind, schema)} {where}) AS corrected"""
+
+    def rows(self, kind: str, schema: str, race: MatchedRace = NO_RACE) -> RowsByKey:
+        """The rows of a kind, or of a list, in one of the files."""
+        id = race.new if schema == "main" else race.old
+        where, bound = ("", ()) if kind in OUTSIDE_RACES else ("AND raceId = ?", (id,))
+        facts, keys = list(self.facts_of(kind, schema)), len(key_columns(TABLE_OF[kind]))
         rows: RowsByKey = {}
-        for number, *values in found:
-            key = tuple(values[: len(keys)])
-            rows.setdefault(key, {})[number] = dict(zip(columns, values[len(keys) :]))
+        found = self.db.execute(self.sql_of_rows(kind, schema, where), bound)
+        for _, number, *values in found:
+            row = dict(zip(facts, values[keys:]))
+            rows.setdefault(tuple(values[:keys]), {})[number] = row
         return rows
 
     def changes_of_rows(
@@ -340,24 +298,28 @@ class ChangeFinder:
     ) -> Iterator[Change]:
         for key in {**old, **new}:
             for name, was, now in pairs(key, old.get(key, {}), new.get(key, {})):
-                about = about_row(kind, race, key)
-                for column, before, after in altered_facts(was, now):
-                    yield self.explained(race, Change(kind, about, name, column, before, after))
+                for fact in altered_facts(was, now):
+                    change = Change(kind, name, *fact)._replace(**named(kind, key))
+                    yield self.explained(race, change)
 
     # Why.
 
     def explained(self, race: MatchedRace, change: Change) -> Change:
-        """A change with its sources and its reason."""
+        """A change with its race, its sources and its reason."""
         kind = change.kind
         source = self.new_sources.get((race.new, kind))
         old_source = self.old_sources.get((race.old, kind))
-        if kind in OUTSIDE_RACES and change.new is not None:
-            fact = None if change.column == ROW else (change.column, change.new)
+        if kind in OUTSIDE_RACES and change.value is not None:
+            fact = None if change.columnName == ROW else (change.columnName, change.value)
             source = self.source_of_fact(kind, change.key, fact)
-        if (kind, change.column) == ("results", "constructor"):
-            self.moved.add((race.new, change.about.driver))
+        if (kind, change.columnName) == ("results", "constructor"):
+            self.moved.add((race.new, change.driver))
         return change._replace(
-            old_source=old_source and public_name(old_source),
+            season=change.season or race.season,
+            round=race.round,
+            race=race.name,
+            circuit=change.circuit or race.circuit,
+            oldSource=old_source and public_name(old_source),
             source=source and public_name(source),
             reason=self.correction(race, change) or self.reason(race, change, source, old_source),
         )
@@ -365,12 +327,12 @@ class ChangeFinder:
     def correction(self, race: MatchedRace, change: Change) -> str:
         """The correction that was added or taken back, in words; empty if there is none."""
         keys = [
-            "/".join(map(str, filter(None, (race.about.season, round, change.key))))
-            for round in (race.about.round, race.old_round)
+            "/".join(map(str, filter(None, (race.season, round, change.key))))
+            for round in (race.round, race.old_round)
         ]
         table = TABLE_OF[change.kind].name
         new, old = (
-            found.get((table, key, change.column))
+            found.get((table, key, change.columnName))
             for found, key in zip((self.new_corrections, self.old_corrections), keys)
         )
         if new == old:
@@ -382,13 +344,13 @@ class ChangeFinder:
     ) -> str:
         """Why the new value is right, if it was not corrected."""
         kind = change.kind
-        follows = change.column == "constructor" and (race.new, change.about.driver) in self.moved
-        if change.column == "constructors" or (follows and kind != "results"):
+        follows = change.columnName == "constructor" and (race.new, change.driver) in self.moved
+        if change.columnName == "constructors" or (follows and kind != "results"):
             return "follows from the results"
         if source and not old_source:
             return f"{public_name(source)} has it now"
         if not source:
-            is_of_list = kind in OUTSIDE_RACES and change.new is not None
+            is_of_list = kind in OUTSIDE_RACES and change.value is not None
             return "a source has changed it" if is_of_list else "no source has it any more"
         return f"{public_name(source)} {'has changed it' if source == old_source else 'counts now'}"
 
@@ -445,11 +407,7 @@ def altered_facts(old: Facts | None, new: Facts | None) -> Iterator[tuple[str, V
         yield from ((name, old[name], new[name]) for name in new if old[name] != new[name])
 
 
-def about_row(kind: str, race: MatchedRace, key: Key) -> About:
-    """What a row is about: its race, and what the key names."""
-    named = {
-        FIELDS[name]: value
-        for name, value in zip(key_columns(TABLE_OF[kind]), key)
-        if name in FIELDS
-    }
-    return race.about._replace(**named)  # type: ignore[arg-type]
+def named(kind: str, key: Key) -> dict[str, Any]:
+    """What a key names, by the column of the store."""
+    names = key_columns(TABLE_OF[kind])
+    return {NAMED[name]: part for name, part in zip(names, key) if name in NAMED}

@@ -1,56 +1,79 @@
-"""What a difference between two sources can mean: the groups of the report, what fits each, and
-what would settle it.
+"""What a difference between two sources can mean.
+
+differences.csv has the groups of the report, the most doubtful first. A difference is in the first
+group that it fits: `explained` ones are tried first, and then `open` ones. One that fits none
+follows from another. Here are the conditions that the file names.
 """
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from itertools import permutations
+from importlib.resources import files
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from racedata.formats import milliseconds
-from racedata.loader.compare.conventions import (
-    Case,
-    is_counted_without,
-    is_not_listed,
-    is_of_relief,
-    is_put_last,
-    is_with_formula_2,
-)
+from racedata.loader.compare.sides import Key, SourceRows
 from racedata.loader.matching import letters_of
-from racedata.model import KINDS, STANDINGS
+from racedata.loader.parts import Row
+from racedata.values import Value
 
-RESULT_TABLES = ("results", "sprint_results")
-QUALIFYING_TABLES = ("qualifying", "sprint_qualifying")
 # The words for countries that others have replaced, or that have another word too.
 COUNTRIES = {
     "East German": "German",
     "Rhodesian": "Zimbabwean",
     "Hong Kong": "Hongkongese",
 }
+# The races with cars of Formula 2, in a classification of their own. Sources differ in whether
+# these cars count.
+WITH_FORMULA_2 = ((1966, "German Grand Prix"), (1969, "German Grand Prix"))
+TIMES = ("q3", "q2", "q1")  # of the last part first
+UNKNOWN = (None, None, None)
+MAX_LAST = 3  # drivers that a source has put behind all others
 
 
-# What would settle a difference that is usually a convention, if one is not.
-SETTLES = "An official classification, or a report of the race, would settle it."
+class Case(NamedTuple):
+    """A difference between two sources, and what they say about the whole race."""
 
+    table: str
+    column: str
+    key: Key  # of the row
+    rows: Sequence[Row]  # the row in each source; twice the same if one of them lacks it
+    sources: Sequence[SourceRows]
+    season: int | None
+    race: str  # its name
+    results: SourceRows | None  # of the first source, in this race
 
-class Group(NamedTuple):
-    """Differences of one kind."""
+    @property
+    def values(self) -> Sequence[Value]:
+        return [row.get(self.column) for row in self.rows]
 
-    title: str
-    meaning: str  # what a difference can mean
-    tables: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    fits: Callable[[Case], bool] = lambda case: True
-    fits_unknown: bool = False  # whether a value of one of the rows may be unknown
-    settles: str = ""  # what would settle it; nothing need settle a convention
+    @property
+    def numbers(self) -> Sequence[float]:
+        """The values, if they are numbers or times; else zeros."""
+        texts = map(str, self.values)
+        try:
+            return [milliseconds(text) if ":" in text else float(text) for text in texts]
+        except ValueError:
+            return [0, 0]
+
+    @property
+    def distance(self) -> float:
+        """How far apart two numbers or times are; 0 if they are something else."""
+        first, second = self.numbers
+        return abs(first - second)
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether neither row has a numeric place."""
+        return not any(str(row["positionText"]).isdigit() for row in self.rows)
 
 
 def is_cut(case: Case) -> bool:
     """Whether one of two times is the other one with fewer digits, cut or rounded."""
-    times = map(str, case.values)
-    first, second = (milliseconds(text) if ":" in text else int(text) for text in times)
+    first, second = case.numbers
     return any(
-        abs(first - second) < unit and (first % unit == 0) != (second % unit == 0)
+        case.distance < unit and (first % unit == 0) != (second % unit == 0)
         for unit in (10, 100, 1000)
     )
 
@@ -62,11 +85,6 @@ def are_placed(case: Case) -> bool:
     return bool(numbers) and texts - numbers <= {"D", "E"}
 
 
-def is_retired(case: Case) -> bool:
-    """Whether neither row has a numeric place."""
-    return not any(str(row["positionText"]).isdigit() for row in case.rows)
-
-
 def drove(case: Case) -> bool:
     """Whether neither row is of a driver who did not start."""
     return not any(row["positionText"] in ("E", "F", "W") and not row["laps"] for row in case.rows)
@@ -74,7 +92,7 @@ def drove(case: Case) -> bool:
 
 def is_only_disqualified(case: Case) -> bool:
     """Whether one row says of a driver without a place nothing but a disqualification."""
-    return is_retired(case) and any(
+    return case.is_retired and any(
         row["positionText"] == "D" and row["laps"] is None and not row["grid"] for row in case.rows
     )
 
@@ -87,354 +105,182 @@ def is_other_word(case: Case) -> bool:
     )
 
 
-def is_another(case: Case) -> bool:
-    """Whether two names are of different people or things: neither is a part of the other."""
+def is_alike(case: Case) -> bool:
+    """Whether one of two names is a part of the other."""
     first, second = (letters_of(str(name)) for name in case.values)
-    return first not in second and second not in first
+    return first in second or second in first
 
 
-# The most doubtful first. A difference is in the first group that it fits: CONVENTIONS are tried
-# first, then these. A difference that fits none follows from another.
-DOUBTS = (
-    Group(
-        "A driver has a different surname or birth date.",
-        "One of the two is wrong, or it is another person.",
-        ("drivers",),
-        ("surname", "dob"),
-        settles="A register of births, or a biography that names its source, would settle it.",
-    ),
-    Group(
-        "A driver, constructor or circuit is from another country.",
-        "One of the two is wrong, or has another word for the country.",
-        ("drivers", "constructors", "circuits"),
-        ("nationality", "country"),
-        settles="An entry list with the licences of drivers and teams would settle it.",
-    ),
-    Group(
-        "A circuit is somewhere else.",
-        "In degrees. One of the two has the coordinates of the city, or a wrong digit.",
-        ("circuits",),
-        ("lat", "lng"),
-        fits=lambda case: case.distance > 0.02,  # two kilometres
-        settles="A map would settle it.",
-    ),
-    Group(
-        "A race or session has a different date or time.",
-        "One of the two is wrong. Dates are in UTC. If one is a day off, it may be the local date.",
-        ("races", "sessions"),
-        ("date", "time"),
-        settles="A programme or timetable of the weekend would settle it.",
-    ),
-    Group(
-        "A driver drove in a race, but only one of the two has the result.",
-        "A row is missing, or the other source has one too many. Before 1979, it may be of the "
-        "driver's second car.",
-        RESULT_TABLES,
-        ("row",),
-        fits=drove,
-        settles="An official classification, or a report of the race, would settle it.",
-    ),
-    Group(
-        "A driver has a different place.",
-        "One of the two is wrong, "
-        "or does not know of a penalty or disqualification after the race.",
-        RESULT_TABLES,
-        ("positionText", "positionOrder"),
-        fits=lambda case: (
-            are_placed(case) and case.rows[0]["positionText"] != case.rows[1]["positionText"]
-        ),
-        settles="An official classification, or the decision of the stewards, would settle it.",
-    ),
-    Group(
-        "A driver has a different constructor.",
-        "One of the two is wrong; or they divide constructors differently: by engine, by team, or "
-        "by who made the car.",
-        (*RESULT_TABLES, *QUALIFYING_TABLES, "practice"),
-        ("constructorId",),
-        settles="An entry list that names the chassis would settle it.",
-    ),
-    Group(
-        "A driver has different points.",
-        "One of the two is wrong.",
-        RESULT_TABLES,
-        ("points",),
-        settles="An official classification, or a table of points, would settle it.",
-    ),
-    Group(
-        "A race time differs by whole minutes.",
-        "In milliseconds. A wrong digit, most likely; "
-        "or one of the two does not count an interruption of the race.",
-        RESULT_TABLES,
-        ("milliseconds",),
-        fits=lambda case: case.distance % 60_000 == 0,
-        settles="The times in an official classification, or in a report, would settle it.",
-    ),
-    Group(
-        "A race time differs by a second or more.",
-        "In milliseconds. A wrong digit; or only one of the two includes a time penalty.",
-        RESULT_TABLES,
-        ("milliseconds",),
-        settles="The times in an official classification, or in a report, would settle it.",
-    ),
-    Group(
-        "A driver has a different number of laps.",
-        "One of the two is wrong.",
-        RESULT_TABLES,
-        ("laps",),
-        settles="An official classification, or a lap chart, would settle it.",
-    ),
-    Group(
-        "A driver has a different fastest lap.",
-        "If the laps of several drivers in a race differ, one of the two has mixed them up.",
-        RESULT_TABLES,
-        KINDS["fastest_laps"].compared,
-        settles="The official list of fastest laps would settle it.",
-    ),
-    Group(
-        "A driver started from the pit lane in only one of the two.",
-        "Place 0 on the grid is the pit lane. Some sources write the last place instead.",
-        RESULT_TABLES,
-        ("grid",),
-        fits=lambda case: 0 in case.values and drove(case),
-        settles="A report of the start, or the official starting grid, would settle it.",
-    ),
-    Group(
-        "A driver has a different place on the grid.",
-        "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
-        RESULT_TABLES,
-        ("grid",),
-        fits=lambda case: 0 not in case.values,
-        settles="The official starting grid, or a plan of the grid in a report, would settle it.",
-    ),
-    Group(
-        "A qualifying time differs.",
-        "One of the two is wrong, or does not know that the time was deleted.",
-        QUALIFYING_TABLES,
-        ("q1", "q2", "q3"),
-        settles="The official list of qualifying times would settle it.",
-    ),
-    Group(
-        "A driver has a different place in qualifying.",
-        "In one of the two, grid penalties or exclusions have changed the places. The times tell "
-        "which one.",
-        QUALIFYING_TABLES,
-        ("position",),
-        settles="The official classification of the qualifying would settle it.",
-    ),
-    Group(
-        "A driver's qualifying or pit stop is in only one of the two.",
-        "A row is missing, or the other source has one too many.",
-        (*QUALIFYING_TABLES, "pit_stops"),
-        ("row",),
-        settles="The official list of the session, or of pit stops, would settle it.",
-    ),
-    Group(
-        "A pit stop differs.",
-        "One of the two is wrong.",
-        ("pit_stops",),
-        KINDS["pit_stops"].compared,
-        settles="The official list of pit stops would settle it.",
-    ),
-    Group(
-        "A lap differs.",
-        "One of the two is wrong.",
-        ("lap_times",),
-        KINDS["lap_times"].compared,
-        settles="The official lap chart or history of laps would settle it.",
-    ),
-    Group(
-        "A practice result differs.",
-        "One of the two is wrong.",
-        ("practice",),
-        ("position", "laps", "milliseconds"),
-        settles="The official classification of the session would settle it.",
-    ),
-    Group(
-        "A driver or constructor has different points or wins in the standings.",
-        "One of the two is wrong, "
-        "or knows of an exclusion or of dropped points that the other does not have.",
-        STANDINGS,
-        ("points", "wins"),
-        settles="A table of points after the race, in a report, would settle it.",
-    ),
-    Group(
-        "A driver or constructor has a different place in the standings, "
-        "although no other has the same points.",
-        "The place is wrong in one of the two, or follows from other entrants' wrong points.",
-        STANDINGS,
-        ("position",),
-        settles="A table of the championship after the race, in a report, would settle it.",
-    ),
-    Group(
-        "A driver has a different car number.",
-        "One of the two is wrong. The driver's other races and sessions tell which.",
-        (*RESULT_TABLES, *QUALIFYING_TABLES, "practice"),
-        ("number",),
-        settles="An entry list, or a photograph of the car, would settle it.",
-    ),
-)
-# Groups for values that only one of the two has, in any table of a race.
-LACKED_BY_OURS = Group(
-    "The database lacks a value for one driver, but has it for others in the race.",
-    "The value is missing, or the other source has one too many.",
-    settles="An official classification or list of the session would settle it.",
-)
-LACKED_BY_THE_RACE = Group(
-    "A whole race lacks a value in the database, but other races of the season have it.",
-    "The values of that race are missing, or the other source has some that are not real.",
-    settles="An official classification or list of the session would settle it.",
-)
-LACKED_BY_THEIRS = Group(
-    "The other source lacks a value for one driver, but has it for others in the race.",
-    "The value is missing in the other source, or the database has one too many.",
-    settles="An official classification or list of the session would settle it.",
-)
-CONVENTIONS = (
-    Group(
-        "A driver who took over another's car has a place on the grid in only one of the two.",
-        "One of the two has the place of the car, the other none: another driver started in the "
-        "car, which has the same number and place.",
-        RESULT_TABLES,
-        ("grid",),
-        fits=is_of_relief,
-    ),
-    Group(
-        "A disqualified driver has laps or a place on the grid in only one of the two.",
-        "One of the two lists a driver who was disqualified, from the race or the championship, "
-        "without laps or a place on the grid.",
-        RESULT_TABLES,
-        ("laps", "grid"),
-        fits=is_only_disqualified,
-        fits_unknown=True,
-    ),
-    Group(
-        "A place on the grid is counted differently.",
-        "Both have the same drivers ahead. They differ in whether they count places that stayed "
-        "empty, and drivers whose place the other does not have.",
-        RESULT_TABLES,
-        ("grid",),
-        fits=is_counted_without,
-    ),
-    Group(
-        "A driver in a Formula 2 car is in only one of the two, or counts in its places.",
-        "Cars of Formula 2 drove in the same race, with a classification of their own. Sources "
-        "differ in whether they list and count them.",
-        RESULT_TABLES,
-        ("row", "positionText", "positionOrder"),
-        fits=is_with_formula_2,
-    ),
-    Group(
-        "A driver is last in the qualifying in only one of the two.",
-        "One of the two has the order of the times; the other has put behind all others who was "
-        "excluded, or whose times were deleted. Otherwise, their order is the same.",
-        QUALIFYING_TABLES,
-        ("position", "q1", "q2", "q3"),
-        fits=is_put_last,
-        fits_unknown=True,
-    ),
-    Group(
-        "A driver at the end of the qualifying is in only one of the two.",
-        "Sources differ in whether they list drivers without a time, and those who did not qualify "
-        "or were excluded.",
-        QUALIFYING_TABLES,
-        ("row",),
-        fits=is_not_listed,
-    ),
-    Group(
-        "A nationality has another word, or is one of two.",
-        "The two have the name of the country at that time and today's; or only one of the two has "
-        "a second nationality.",
-        ("drivers", "constructors"),
-        ("nationality",),
-        fits=is_other_word,
-    ),
-    Group(
-        "A time has fewer digits in one of the two.",
-        "One of the two has cut or rounded it.",
-        (*QUALIFYING_TABLES, *RESULT_TABLES, "practice", "lap_times", "pit_stops"),
-        ("q1", "q2", "q3", "fastestLapTime", "milliseconds", "time"),
-        fits=is_cut,
-    ),
-    Group(
-        "A race time differs by less than a second.",
-        "In milliseconds. "
-        "Most likely, one of the two has rounded times, or times from a different clock.",
-        RESULT_TABLES,
-        ("milliseconds",),
-        fits=lambda case: case.distance < 1000,
-    ),
-    Group(
-        "A driver who did not start is in only one of the two.",
-        "Sources differ in which of the drivers they list who stayed away, withdrew or did not "
-        "qualify.",
-        RESULT_TABLES,
-        ("row",),
-        fits=lambda case: not drove(case),
-    ),
-    Group(
-        "A driver has a place in only one of the two, or the two have different letters.",
-        "Sources differ in who is classified, and in who retired, withdrew, "
-        "did not start or did not qualify.",
-        RESULT_TABLES,
-        ("positionText",),
-        fits=lambda case: not are_placed(case),
-    ),
-    Group(
-        "A driver who retired has one lap more, or one fewer.",
-        "Sources differ on whether the lap on which the driver retired counts.",
-        RESULT_TABLES,
-        ("laps",),
-        fits=lambda case: is_retired(case) and case.distance == 1,
-    ),
-    Group(
-        "The same fastest lap has a different number, up to three laps away.",
-        "Some sources count the laps of the leader, even for drivers who are lapped.",
-        RESULT_TABLES,
-        ("fastestLap",),
-        fits=lambda case: (
-            case.rows[0]["fastestLapTime"] == case.rows[1]["fastestLapTime"] and case.distance <= 3
-        ),
-    ),
-    Group(
-        "A qualifying time differs by more than a minute.",
-        "In the first six races of 2005, the times of two laps were added. "
-        "Some sources have only the sum.",
-        ("qualifying",),
-        ("q1",),
-        fits=lambda case: case.distance > 60_000,
-    ),
-    Group(
-        "A race has a different name.",
-        "Sources differ in which of a race's names they use. Otherwise, it is another race's.",
-        ("races",),
-        ("name",),
-    ),
-    Group(
-        "A surname or the name of a constructor is longer or shorter, or spelled differently.",
-        "One of the two has only part of the name, or no accents.",
-        ("drivers", "constructors"),
-        ("surname", "name"),
-        fits=lambda case: not is_another(case),
-    ),
-    Group(
-        "A driver has a different first name, or a constructor or circuit a different name.",
-        "Sources differ in nicknames and in the names of sponsors. Otherwise, one of the two is "
-        "wrong.",
-        ("drivers", "constructors", "circuits"),
-        ("forename", "name"),
-    ),
-)
+# Conventions that show only in the whole race: how sources order, count and leave out drivers.
 
 
-# In the order of the report.
-GROUPS = (*DOUBTS, LACKED_BY_OURS, LACKED_BY_THE_RACE, *CONVENTIONS, LACKED_BY_THEIRS)
+def is_of_relief(case: Case) -> bool:
+    """Whether one source has the place of the car, and the other no place of its own, for a driver
+    who took over the car of another.
+    """
+    for with_place, without in permutations(case.sources):
+        cars = [*zip(*(with_place.columns[name] for name in ("number", "grid")))]
+        own = with_place.values(("number", "grid"))[case.key]
+        if own[1] and without.column("grid")[case.key] == 0 and cars.count(own) > 1:
+            return True
+    return False
+
+
+def is_counted_without(case: Case) -> bool:
+    """Whether the same drivers are ahead of this one on the grid of both sources.
+
+    Then the sources only count places differently: empty ones, and places of drivers who have none
+    in the other source.
+    """
+    one, other = (places(rows.column("grid")) for rows in case.sources)
+    return is_same_place(case.key, one, other)
+
+
+def places(values: Mapping[Key, Value]) -> dict[Key, int]:
+    """The places that are numbers from 1."""
+    return {key: int(value) for key, value in values.items() if str(value).isdigit() and value}
+
+
+def is_same_place(key: Key, one: Mapping[Key, int], other: Mapping[Key, int]) -> bool:
+    """Whether the same drivers are ahead, of those who have a place in both, and none beside."""
+    both = one.keys() & other.keys()
+    return key in both and all(
+        (one[driver] - one[key]) * (other[driver] - other[key]) > 0 for driver in both - {key}
+    )
+
+
+def is_with_formula_2(case: Case) -> bool:
+    """Whether only one source lists the drivers of Formula 2, or counts them in the places."""
+    if (case.season, case.race) not in WITH_FORMULA_2:
+        return False
+    one, other = (places(rows.column("positionText")) for rows in case.sources)
+    return case.column == "row" or is_same_place(case.key, one, other)
+
+
+def is_put_last(case: Case) -> bool:
+    """Whether one source has put a few drivers behind all others, perhaps without their times, and
+    otherwise says the same as the other source, in which their places follow from their times.
+    """
+    for by_time, other in permutations(case.sources):
+        both = by_time.at.keys() & other.at.keys()
+        order, other_order = (ranked(rows, both) for rows in (by_time, other))
+        last = only_last_in_other(order, other_order)
+        times, other_times = by_time.values(TIMES), other.values(TIMES)
+        if (
+            last
+            and (case.column == "position" or case.key in last)
+            and all(times[key] == other_times[key] for key in order if key not in last)
+            and all(other_times[key] in (times[key], UNKNOWN) for key in last)
+            and all(is_faster(times[a], times[b]) for a, b in pairwise(order) if a in last)
+        ):
+            return True
+    return False
+
+
+def only_last_in_other(order: Sequence[Key], other_order: Sequence[Key]) -> set[Key]:
+    """The drivers who are last in the other order only, at most MAX_LAST.
+
+    For the orders a b c d and a c d b, this is b. Empty if the orders differ in another way too.
+    """
+    for count in range(1, MAX_LAST + 1):
+        last = other_order[-count:]
+        rest = [key for key in order if key not in last]
+        if rest and other_order == [*rest, *last] and not {*order[-count:]} & {*last}:
+            return {*last}
+    return set()
+
+
+def ranked(rows: SourceRows, keys: Collection[Key]) -> list[Key]:
+    of_drivers = places(rows.column("position"))
+    return sorted(of_drivers.keys() & keys, key=of_drivers.__getitem__)
+
+
+def is_faster(times: Key, others: Key) -> bool:
+    """Whether a driver was faster in the last part of the qualifying in which any of two drove."""
+    for time, other in zip(times, others):
+        if time or other:
+            return bool(time) and (not other or milliseconds(str(time)) <= milliseconds(str(other)))
+    return False
+
+
+def is_not_listed(case: Case) -> bool:
+    """Whether a row of qualifying that only one source has is of a driver without a time, of one
+    who did not qualify, or of one at the end of the list, behind slower drivers.
+    """
+    (one, other), results = case.sources, case.results
+    times = one.values(TIMES)
+    if times[case.key] == UNKNOWN or (
+        results and results.column("positionText").get(case.key) == "F"
+    ):
+        return True
+    both = one.at.keys() & other.at.keys()
+    *_, before, last = (None, None, *ranked(one, both | {case.key}))
+    return before is not None and last == case.key and is_faster(times[last], times[before])
+
+
+# The conditions, by their names in the file.
+FITS: Mapping[str, Callable[[Case], bool]] = {
+    "": lambda case: True,
+    "far apart": lambda case: case.distance > 0.02,  # in degrees: two kilometres
+    "drove": drove,
+    "did not start": lambda case: not drove(case),
+    "placed": lambda case: (
+        are_placed(case) and case.rows[0]["positionText"] != case.rows[1]["positionText"]
+    ),
+    "not placed": lambda case: not are_placed(case),
+    "whole minutes": lambda case: case.distance % 60_000 == 0,
+    "under a second": lambda case: case.distance < 1000,
+    "over a minute": lambda case: case.distance > 60_000,
+    "pit lane": lambda case: 0 in case.values and drove(case),
+    "on the grid": lambda case: 0 not in case.values,
+    "last lap": lambda case: case.is_retired and case.distance == 1,
+    "same lap": lambda case: (
+        case.rows[0]["fastestLapTime"] == case.rows[1]["fastestLapTime"] and case.distance <= 3
+    ),
+    "cut": is_cut,
+    "other word": is_other_word,
+    "alike": is_alike,
+    "relief": is_of_relief,
+    "disqualified": is_only_disqualified,
+    "counted": is_counted_without,
+    "formula 2": is_with_formula_2,
+    "last": is_put_last,
+    "not listed": is_not_listed,
+}
+# Of a value that one of the two rows lacks, the only conditions; else it is simply lacking:
+FIT_UNKNOWN = ("disqualified", "last")
+# in the database, for one driver or for the whole race; or in the other source.
+LACKED_HERE, LACKED_BY_THE_RACE, LACKED_THERE = "lacked here", "lacked by the race", "lacked there"
+
+
+class Group(NamedTuple):
+    """Differences of one kind: the columns of differences.csv."""
+
+    doubt: int  # the number of the line: 1 for the most doubtful group
+    state: str  # `explained` if it is a convention, else `open`
+    tables: str  # separated by spaces
+    columns: str
+    condition: str  # one of FITS, or of those for values that only one of the two has
+    title: str
+    meaning: str  # what a difference can mean
+    settles: str  # what would settle it; nothing need settle a convention
+
+    @property
+    def is_convention(self) -> bool:
+        return self.state == "explained"
+
+
+LINES = files(__package__).joinpath("differences.csv").read_text(encoding="utf-8").splitlines()
+GROUPS = [Group(doubt, *row) for doubt, row in enumerate(csv.reader(LINES[1:]), 1)]
+LACKED = {group.condition: group for group in GROUPS if not group.tables}
 
 
 @cache
 def groups_of(table: str, column: str) -> list[Group]:
     """The groups for differences in a column, in the order in which they are tried."""
-    return [
+    found = [
         group
-        for group in (*CONVENTIONS, *DOUBTS)
-        if table in group.tables and column in group.columns
+        for group in GROUPS
+        if table in group.tables.split() and column in group.columns.split()
     ]
+    return sorted(found, key=lambda group: not group.is_convention)

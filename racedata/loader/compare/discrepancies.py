@@ -24,31 +24,27 @@ over the car 20 from Brooks:
 
 import csv
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, combinations
 from typing import NamedTuple
 
 from racedata.formats import public_name
-from racedata.loader.compare.conventions import Case
 from racedata.loader.compare.differences import (
-    CONVENTIONS,
-    GROUPS,
-    LACKED_BY_OURS,
+    FIT_UNKNOWN,
+    FITS,
+    LACKED,
     LACKED_BY_THE_RACE,
-    LACKED_BY_THEIRS,
-    SETTLES,
+    LACKED_HERE,
+    LACKED_THERE,
+    Case,
     Group,
     groups_of,
 )
-from racedata.loader.compare.sides import Key, Said, Sides, SourceRows, Subject
-from racedata.loader.correction_lines import (
-    ROW,
-    Correction,
-    correctable_columns,
-    known_facts,
-)
+from racedata.loader.compare.sides import Key, Said, Sides, SourceRows
+from racedata.loader.correction_lines import ROW, Correction, correctable_columns, known_facts
 from racedata.loader.corrections import CORRECTIONS
-from racedata.loader.parts import Row
+from racedata.loader.parts import REFERENCE, Row
 from racedata.loader.sources import family
 from racedata.loader.sql import insert
 from racedata.model import FASTEST_LAP
@@ -56,35 +52,15 @@ from racedata.values import Value
 
 NOT_CORRECTED = CORRECTIONS.with_name("not_corrected.csv")
 OPEN, EXPLAINED, RESOLVED = "open", "explained", "resolved"
+# What would settle a difference that is usually a convention, if one is not.
+SETTLES = "An official classification, or a report of the race, would settle it."
 
 # The kinds of which a missing row counts: each driver has one, or one for each car or stop.
 WITH_ROWS = ("results", "sprint_results", "qualifying", "sprint_qualifying", "pit_stops")
 IDS = ("driverId", "constructorId", "circuitId")
 
 Values = Mapping[str, Value]  # by the name of the source
-
-
-class DisputedFact(NamedTuple):
-    """A fact about which sources may disagree."""
-
-    subject: Subject
-    key: Key  # of its row
-    column: str  # as in corrections
-    value: Value  # what the database says
-    values: Values
-    car: tuple[Value, ...] = ()  # its number, if that is a part of the key in corrections
-
-
-class Judgement(NamedTuple):
-    """What a difference can mean."""
-
-    group: Group
-    size: float  # how far apart the values are
-
-    @property
-    def doubt(self) -> int:
-        """1 for the most doubtful group."""
-        return 1 + GROUPS.index(self.group)
+Judgement = tuple[Group, float]  # what a difference can mean, and how far apart the values are
 
 
 class Discrepancy(NamedTuple):
@@ -111,7 +87,7 @@ def fill_discrepancies(
                 "record": record,
                 "place": places[source],
                 "source": public_name(source),
-                "value": text_of(value),
+                "value": value,
             }
             for source, value in of_sources.items()
         ]
@@ -135,24 +111,28 @@ class Reasons:
                 (row["table"], row["key"], row["column"]): row for row in csv.DictReader(file)
             }
 
-    def of(self, fact: DisputedFact, key: str, group: Group) -> tuple[str, str]:
-        """The state of a discrepancy, and the reason. `key` names the fact as corrections do."""
-        table, column, text = fact.subject.table.name, fact.column, text_of(fact.value)
+    def of(
+        self, fact: tuple[str, str, str], ours: str | None, values: Values, group: Group
+    ) -> tuple[str, str]:
+        """The state of a discrepancy, and the reason. A fact is a table, a key and a column, as
+        corrections have them.
+        """
+        table, key, column = fact
         correction = self.corrections.get((table, key.lower(), column))
-        if correction and (column == ROW or correction.right == text):
+        if correction and (column == ROW or correction.right == ours):
             return RESOLVED, correction.witnesses
-        kept = self.kept.get((table, key, column))
-        if kept and kept["here"] == ("\\N" if text is None else text):
+        kept = self.kept.get(fact)
+        if kept and kept["here"] == ("\\N" if ours is None else ours):
             settles = f". {group.settles or SETTLES}" if kept["state"] == OPEN else ""
             return kept["state"], kept["reason"] + settles
-        if group in CONVENTIONS:
+        if group.is_convention:
             return EXPLAINED, group.meaning
-        agreeing = [source for source, each in fact.values.items() if text_of(each) == text]
+        agreeing = [source for source, value in values.items() if value == ours]
         # Sources of a family descend from one. Together, they are one witness, which agrees if one
         # of them does. Two witnesses or more must agree, and more than disagree: see
         # "Discrepancies" in docs/data.md.
         families = {*map(family, agreeing)}
-        others = {*map(family, fact.values)} - families
+        others = {*map(family, values)} - families
         if len(families) > max(1, len(others)):
             names = " and ".join(map(public_name, agreeing))
             return RESOLVED, f"{names} agree."
@@ -171,12 +151,12 @@ class Comparison:
 
     def between(self, sides: Sides) -> Iterator[Discrepancy]:
         """The values that differ, and the rows that only some sources have."""
-        subject, all_rows = sides.subject, sides.rows.values()
+        all_rows = sides.rows.values()
         if len(all_rows) < 2:
             return
         columns = [
             column
-            for column in subject.compared
+            for column in sides.compared
             if sum(self.said.has(sides, source, column) for source in sides.rows) > 1
         ]
         first, *others = (rows.values(columns) for rows in all_rows)
@@ -184,24 +164,24 @@ class Comparison:
             key for table in others if table != first for key, _ in table.items() ^ first.items()
         }
         several = {key for rows in all_rows for key in rows.several}
-        for key in sorted(differing - several, key=str):
+        for key in differing - several:
             rows = self.rows_with(sides, key)
             for column in columns if len(rows) > 1 else ():
                 yield from self.in_column(sides, column, key, rows)
-        if subject.kind in WITH_ROWS:
+        if sides.kind in WITH_ROWS:
             yield from self.rows_in_some(sides)
 
     def rows_with(self, sides: Sides, key: Key) -> dict[str, Row]:
         """The rows with a key, by source. Of a fastest lap, also empty ones: of those who drove."""
-        subject, results = sides.subject, dict[str, SourceRows]()
-        if subject.kind == "fastest_laps" and subject.race:
-            results |= self.said.rows_by_source(subject.race, "results")
+        results: Mapping[str, SourceRows] = {}
+        if sides.kind == "fastest_laps" and sides.race:
+            results = self.said.rows_by_source(sides.race, "results")
         if any(key in rows.several for rows in results.values()):
             return {}  # who drove two cars
         found: dict[str, Row] = {}
         for source, rows in sides.rows.items():
             if key in rows.at:
-                found[source] = rows.row(rows.at[key], subject.compared)
+                found[source] = rows.row(rows.at[key], sides.compared)
             elif source in results and key in results[source].at:
                 found[source] = dict.fromkeys(FASTEST_LAP)
         return found
@@ -210,63 +190,62 @@ class Comparison:
         self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]
     ) -> Iterator[Discrepancy]:
         """The discrepancy in a column of the rows with a key, if it is one."""
-        subject = sides.subject
         values = {
             source: row.get(column)
             for source, row in rows.items()
             if row.get(column) is not None
-            or (subject.lacks_count and self.said.has(sides, source, column))
+            or (sides.lacks_count and self.said.has(sides, source, column))
         }
         if len({*values.values()}) < 2:
             return
-        if column == "constructorId" and self.follows_results(subject, key, values):
+        if column == "constructorId" and self.follows_results(sides, key, values):
             return
-        name = "constructor" if column == "constructorId" else column
-        ours = next(iter(self.said.served(subject).get(key, ())), {}).get(name)
-        cases = (
+        judgement = judgement_of(
             self.case(sides, column, key, {one: rows[one], other: rows[other]})
             for one, other in combinations(values, 2)
             if values[one] != values[other]
         )
-        judgement = judgement_of(subject, cases)
-        if not judgement and None in values.values():
+        if not judgement and None not in values.values():
+            return
+        name = "constructor" if column == "constructorId" else column
+        ours = next(iter(self.said.served(sides, key)), {}).get(name)
+        if not judgement:
             is_known = column in sides.rows[sides.first].known
-            lacking = LACKED_BY_OURS if is_known else LACKED_BY_THE_RACE
-            judgement = Judgement(lacking if ours is None else LACKED_BY_THEIRS, 0)
-        if judgement:
-            shown = {source: self.shown(column, value) for source, value in values.items()}
-            yield self.discrepancy(DisputedFact(subject, key, name, ours, shown), judgement)
+            lacking = LACKED_HERE if is_known else LACKED_BY_THE_RACE
+            judgement = LACKED[lacking if ours is None else LACKED_THERE], 0
+        yield self.discrepancy(sides, key, name, ours, values, judgement)
 
     def case(self, sides: Sides, column: str, key: Key, rows: Mapping[str, Row]) -> Case:
         """A difference between two sources, with what they say about the race."""
-        race = sides.subject.race
+        race = sides.race
         results = self.said.rows_by_source(race, "results").get(next(iter(rows))) if race else None
         season, name = (race.season, race.name) if race else (None, "")
         sources = [sides.rows[source] for source in rows]
-        return Case(column, key, [*rows.values()], sources, season, name, results)
+        table = sides.table.name
+        return Case(table, column, key, [*rows.values()], sources, season, name, results)
 
-    def follows_results(self, subject: Subject, key: Key, values: Values) -> bool:
+    def follows_results(self, sides: Sides, key: Key, values: Values) -> bool:
         """Whether each source only repeats the constructor of its results, which differ too."""
-        if subject.kind == "results" or "driverId" not in subject.key_columns or not subject.race:
+        if sides.kind == "results" or "driverId" not in sides.key_columns or not sides.race:
             return False
-        driver = (key[subject.key_columns.index("driverId")],)
-        results = self.said.rows_by_source(subject.race, "results")
-        for source, constructor in values.items():
-            rows = results.get(source)
-            if not rows or driver not in rows.at or driver in rows.several:
-                return False
-            if rows.columns["constructorId"][rows.at[driver]] != constructor:
-                return False
-        return True
+        driver = (key[sides.key_columns.index("driverId")],)
+        results = self.said.rows_by_source(sides.race, "results")
+        return all(
+            source in results
+            and driver not in results[source].several
+            and results[source].column("constructorId").get(driver) == constructor
+            for source, constructor in values.items()
+        )
 
     def rows_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
-        """The rows that only some sources have. The rows of a driver differ in a number: that of
-        the car or of the stop. If two sources have as many rows of a driver, they have the same
-        rows, even if the numbers differ.
+        """The rows that only some sources have. The rows of a driver differ in a number: of the car
+        or of the stop. If two sources have as many rows of a driver, they have the same rows, even
+        if the numbers differ.
         """
-        subject = sides.subject
-        has_stops = "stop" in subject.key_columns
-        for driver in sorted(drivers_to_count(sides.rows.values()), key=str):
+        has_stops = "stop" in sides.key_columns
+        first, *others = (Counter(key[0] for key in rows.keys) for rows in sides.rows.values())
+        drivers = {driver for other in others for driver, _ in other.items() ^ first.items()}
+        for driver in drivers:
             by_number = rows_of_driver(driver, sides, "stop" if has_stops else "number")
             has_several = any(len(rows) > 1 for rows in by_number.values())
             for number in dict.fromkeys(chain.from_iterable(by_number.values())):
@@ -276,107 +255,93 @@ class Comparison:
                     source: rows[number] for source, rows in by_number.items() if number in rows
                 }
                 most = max(len(by_number[source]) for source in having)
-                lacking = [
-                    source
+                # in the order of the sources; None if one lacks the row
+                said = {
+                    source: having.get(source)
                     for source, rows in by_number.items()
-                    if number not in rows and len(rows) < most
-                ]
-                served = self.said.served(subject).get(key, ())
-                ours = [row for row in served if not car or row.get("number", number) == number]
-                yield from self.row_in_some(sides, key, having, lacking, ours, car)
+                    if source in having or len(rows) < most
+                }
+                yield from self.row_in_some(sides, key, said, car)
 
     def row_in_some(
-        self,
-        sides: Sides,
-        key: Key,
-        having: Mapping[str, Row],
-        lacking: Collection[str],
-        ours: Sequence[Row],
-        car: tuple[Value, ...] = (),
+        self, sides: Sides, key: Key, said: Mapping[str, Row | None], car: tuple[Value, ...]
     ) -> Iterator[Discrepancy]:
-        """The discrepancy about a row that some sources have and others lack.
-
-        `ours` are the served rows. `car` is the number of the car, if the driver has several.
+        """The discrepancy about a row that some sources have and others lack. `car` has the number
+        of the car, if the driver has several.
         """
         # Each row is judged alone.
-        cases = (
+        judgement = judgement_of(
             self.case(sides, ROW, key, {source: row, other: row})
-            for source, row in having.items()
-            for other in lacking
+            for source, row in said.items()
+            for other in said
+            if row and not said[other]
         )
-        subject = sides.subject
-        if judgement := judgement_of(subject, cases):
+        if judgement:
+            served = self.said.served(sides, key)
+            ours = [row for row in served if not car or row.get("number", *car) == car[0]]
+            value = self.words(sides, ours[0]) if ours else None
             values = {
-                source: self.row_in_words(subject, source, key, having[source])
-                if source in having
-                else None
-                for source in sides.rows
-                if source in having or source in lacking
+                source: self.row_in_words(sides, source, key, row) if row else None
+                for source, row in said.items()
             }
-            value = self.words(subject, ours[0]) if ours else None
-            yield self.discrepancy(DisputedFact(subject, key, ROW, value, values, car), judgement)
+            yield self.discrepancy(sides, key, ROW, value, values, judgement, car)
 
     # In words.
 
-    def discrepancy(self, fact: DisputedFact, judgement: Judgement) -> Discrepancy:
-        kind, race, race_id = fact.subject
-        named = dict(zip(fact.subject.key_columns, fact.key))
-        parts = [self.shown(name, part) for name, part in named.items()]
+    def discrepancy(
+        self,
+        sides: Sides,
+        key: Key,
+        column: str,
+        ours: Value,
+        said: Values,
+        judgement: Judgement,
+        car: tuple[Value, ...] = (),
+    ) -> Discrepancy:
+        """A discrepancy about a column, as corrections call it. `ours` is the value here."""
+        race, (group, size) = sides.race, judgement
+        at = (race.season, int(race.facts["round"])) if race else ()
+        name = "/".join(map(str, (*at, *key, *car)))
+        named = dict(zip(sides.key_columns, key))
+        ids = {id: self.said.id_of(id, named.get(id, named.get(REFERENCE[id]))) for id in IDS}
         if race:
-            parts = [race.season, race.facts["round"], *parts]
-        key = "/".join(map(str, (*parts, *fact.car)))
-        ids = {name: id for name, id in named.items() if name in IDS and isinstance(id, int)}
-        if race_id:
-            ids["circuitId"] = self.circuits[race_id]
-        state, explanation = self.reasons.of(fact, key, judgement.group)
+            ids["circuitId"] = self.circuits[sides.race_id]
+        value, values = text_of(ours), {source: text_of(each) for source, each in said.items()}
+        fact = sides.table.name, name, column
+        state, explanation = self.reasons.of(fact, value, values, group)
         row = {
-            "kind": kind,
-            "key": key,
-            "columnName": fact.column,
+            "kind": sides.kind,
+            "key": name,
+            "columnName": column,
             "year": race.season if race else None,
-            "raceId": race_id,
-            **{id: ids.get(id) for id in IDS},
-            "value": text_of(fact.value),
+            "raceId": sides.race_id,
+            **ids,
+            "value": value,
             "state": state,
             "explanation": explanation,
-            "doubt": judgement.doubt,
+            "doubt": group.doubt,
         }
-        at = (-race.season, int(race.facts["round"])) if race else (0, 0)
-        order = (judgement.doubt, -judgement.size, *at, kind, key, fact.column)
-        return Discrepancy(order, row, fact.values)
+        newest = (-at[0], at[1]) if at else (0, 0)
+        order = (group.doubt, -size, *newest, sides.kind, name, column)
+        return Discrepancy(order, row, values)
 
-    def shown(self, column: str, value: Value) -> Value:
-        """A value as corrections have it: a reference instead of an id."""
-        return self.said.references.get(column, {}).get(value, value)
-
-    def row_in_words(self, subject: Subject, source: str, key: Key, row: Row) -> str:
+    def row_in_words(self, sides: Sides, source: str, key: Key, row: Row) -> str:
         """The facts of a row of a source, as corrections have them."""
-        facts = {
-            **row,
-            "constructor": self.shown("constructorId", row.get("constructorId")),
-            "status": row.get("statusId"),
-        }
-        if subject.kind == "results" and subject.race:
-            laps = self.said.rows_by_source(subject.race, "fastest_laps").get(source)
+        facts = {**row, "constructor": row.get("constructorId"), "status": row.get("statusId")}
+        if sides.kind == "results" and sides.race:
+            laps = self.said.rows_by_source(sides.race, "fastest_laps").get(source)
             if laps and key in laps.at:
                 lap = laps.row(laps.at[key], FASTEST_LAP)
                 if lap["number"] == row.get("number"):
                     facts |= {name: lap[name] for name in FASTEST_LAP}
-        return self.words(subject, facts)
+        return self.words(sides, facts)
 
-    def words(self, subject: Subject, facts: Row) -> str:
+    def words(self, sides: Sides, facts: Row) -> str:
         """Facts about a row, as corrections have them, without the columns of its key."""
-        table = subject.table
+        table = sides.table
         left_out = ("positionOrder", *table.key)
         names = (name for name in correctable_columns(table.name, "main") if name not in left_out)
         return known_facts({name: facts.get(name) for name in names})
-
-
-def drivers_to_count(all_rows: Collection[SourceRows]) -> set[Value]:
-    """The drivers with several rows in a source, or with a row that only some sources have."""
-    keys = [rows.at.keys() for rows in all_rows]
-    in_some = {*chain(*keys)}.difference(set(keys[0]).intersection(*keys))
-    return {key[0] for key in in_some.union(*(rows.several for rows in all_rows))}
 
 
 def rows_of_driver(driver: Value, sides: Sides, name: str) -> Mapping[str, Mapping[Value, Row]]:
@@ -384,20 +349,21 @@ def rows_of_driver(driver: Value, sides: Sides, name: str) -> Mapping[str, Mappi
     found: dict[str, dict[Value, Row]] = {}
     for source, rows in sides.rows.items():
         at = (at for at, key in enumerate(rows.keys) if key[0] == driver)
-        all_rows = (rows.row(a, sides.subject.compared) for a in at)
+        all_rows = (rows.row(a, sides.compared) for a in at)
         found[source] = {row.get(name): row for row in all_rows}
     return found
 
 
-def judgement_of(subject: Subject, cases: Iterable[Case]) -> Judgement | None:
+def judgement_of(cases: Iterable[Case]) -> Judgement | None:
     """What differences between the rows of two sources can mean: the most doubtful group that fits
     one, with the largest of its differences. None if no group fits.
     """
     judgements: list[Judgement] = []
     for case in cases:
         is_lacking = case.column != ROW and None in case.values
-        for group in groups_of(subject.table.name, case.column):
-            if (group.fits_unknown or not is_lacking) and group.fits(case):
-                judgements.append(Judgement(group, case.distance))
+        for group in groups_of(case.table, case.column):
+            condition = group.condition
+            if (condition in FIT_UNKNOWN or not is_lacking) and FITS[condition](case):
+                judgements.append((group, case.distance))
                 break
-    return min(judgements, key=lambda judgement: (judgement.doubt, -judgement.size), default=None)
+    return min(judgements, key=lambda judgement: (judgement[0].doubt, -judgement[1]), default=None)

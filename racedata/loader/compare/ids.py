@@ -15,7 +15,6 @@ def fill_ids(said: Said) -> None:
         for row in said.store.list_rows(source.name, "ids"):
             kind, reference, own = (str(row[name]) for name in ("kind", "reference", "id"))
             table = LIST_BY_SINGULAR[kind]
-            id = said.ids[source.name, table.name].of(reference)
-            if ours := said.references[table.id_key].get(id):
+            if ours := said.ours(source.name, table.name, reference):
                 facts.add((kind, str(ours), public_name(source.name), own))
     said.db.executemany(insertion("main.ids", COLUMNS), sorted(facts))

@@ -1,6 +1,7 @@
 """What the sources of the list say, side by side: about each race and kind, and in each list.
 
-It is what they say before corrections. discrepancies.py compares it.
+It is what they say before corrections. discrepancies.py compares it. Whatever a source calls our
+drivers, constructors and circuits, the rows have our references; or its own, of what we lack.
 """
 
 import sqlite3
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from racedata.loader.choose import ChosenRace
 from racedata.loader.correction_lines import correctable_columns, key_columns
-from racedata.loader.lists import IdsOf, Lists
+from racedata.loader.lists import Lists
 from racedata.loader.parts import LIST_OF, REFERENCE, Row
 from racedata.loader.store import Store, StoredPart, unpacked
 from racedata.model import KINDS, STANDINGS, TABLE_OF, Table
@@ -18,10 +19,7 @@ from racedata.values import Value
 
 # The lists whose rows the sources may call by other references and ids.
 IDENTIFIED = ("drivers", "constructors", "circuits")
-# What names a row within its race: ids in the database, or references of what that lacks.
-Key = tuple[Value, ...]
-# The served rows with a key: facts by the name of a column in corrections.
-ServedRows = Mapping[Key, Sequence[Row]]
+Key = tuple[Value, ...]  # what names a row within its race, as in corrections
 
 
 class SourceRows:
@@ -54,18 +52,19 @@ class SourceRows:
         return {key: value for key, (value,) in self.values([name]).items()}
 
 
-def source_rows(
-    rows: Sequence[Row], names: Sequence[str], key_columns: Sequence[str]
-) -> SourceRows:
-    return SourceRows({name: [row.get(name) for row in rows] for name in names}, key_columns)
-
-
-class Subject(NamedTuple):
-    """What is compared: a kind of records of a race, or a list."""
+class Sides(NamedTuple):
+    """What sources say about a kind of records of a race, or in a list. The source whose records
+    count comes first.
+    """
 
     kind: str
+    rows: Mapping[str, SourceRows]  # by the name of the source
     race: ChosenRace | None = None
-    id: int | None = None  # of the race
+    race_id: int | None = None
+
+    @property
+    def first(self) -> str:
+        return next(iter(self.rows))
 
     @property
     def table(self) -> Table:
@@ -74,12 +73,11 @@ class Subject(NamedTuple):
     @property
     def key_columns(self) -> list[str]:
         """The columns whose values are the Key of a row."""
-        is_of_list = self.kind in IDENTIFIED
-        return [self.table.names[0]] if is_of_list else key_columns(self.table)
+        return key_columns(self.table)
 
     @property
     def compared(self) -> tuple[str, ...]:
-        return (KINDS.get(self.kind) or self.table).compared
+        return compared_columns(self.kind)
 
     @property
     def lacks_count(self) -> bool:
@@ -87,15 +85,15 @@ class Subject(NamedTuple):
         return self.kind not in (*IDENTIFIED, "races", *STANDINGS)
 
 
-class Sides(NamedTuple):
-    """What sources say about a subject. The source whose records count comes first."""
+def compared_columns(kind: str) -> tuple[str, ...]:
+    return (KINDS.get(kind) or TABLE_OF[kind]).compared
 
-    subject: Subject
-    rows: Mapping[str, SourceRows]  # by the name of the source
 
-    @property
-    def first(self) -> str:
-        return next(iter(self.rows))
+def rows_in(kind: str, rows: Sequence[Mapping[str, Value]]) -> SourceRows:
+    """The keys and the compared values of some rows."""
+    keys = key_columns(TABLE_OF[kind])
+    names = (*keys, *compared_columns(kind))
+    return SourceRows({name: [row.get(name) for row in rows] for name in names}, keys)
 
 
 class Said:
@@ -112,62 +110,53 @@ class Said:
         lists: Lists,
     ) -> None:
         """`db` is the new database, which has these lists."""
-        self.db, self.store, self.race_ids = db, store, race_ids
+        self.db, self.store, self.race_ids, self.lists = db, store, race_ids, lists
         self.sources = store.sources()
-        # by source and list: its rows, and our ids by its references
-        self.rows: dict[tuple[str, str], list[Row]] = {}
-        self.ids: dict[tuple[str, str], IdsOf] = {}
-        for source in self.sources:
-            for name in IDENTIFIED:
-                rows, merged = store.list_rows(source.name, name), lists.merged[name]
-                own = ((row[merged.reference], merged.find(row)) for row in rows)
-                known = {reference: id for reference, id in own if id is not None}
-                self.rows[source.name, name] = rows
-                self.ids[source.name, name] = IdsOf(known, merged.ids)
-        # by the column with our ids: our references, by id
-        self.references: dict[str, dict[Value, Value]] = {
-            id: dict(db.execute(f"SELECT {id}, {name} FROM main.{LIST_OF[id]}").fetchall())
-            for id, name in REFERENCE.items()
-            if LIST_OF[id] in IDENTIFIED
-        }
         self.calendars = {(each.source, each.season): each for each in store.calendars()}
         # What was looked up: by kind and season, the columns that have values.
         self.columns_known: dict[tuple[str, int], set[str]] = {}
-        # Of the race that `sides` has come to: what its parts say, and by kind its served rows.
+        # Of the race that `sides` has come to: what its parts say.
         self.parts: dict[StoredPart, SourceRows] = {}
-        self.served_rows: dict[str, ServedRows] = {}
+
+    def ours(self, source: str, name: str, reference: Value) -> Value:
+        """Our reference for what a source calls something in a list; None if we lack it."""
+        id = self.lists.ids[source, name].of(reference)
+        merged = self.lists.merged[name]
+        return None if id is None else merged.rows[id][merged.reference]
+
+    def id_of(self, column: str, reference: Value) -> int | None:
+        """The id in the new database for one of our references, in a column such as driverId."""
+        return self.lists.merged[LIST_OF[column]].ids.get(str(reference).lower())
 
     def sides(self) -> Iterator[Sides]:
         """All that may differ: the lists, then race by race."""
         for name in IDENTIFIED:
-            yield self.lists_of(name)
+            yield Sides(name, self.rows_of_list(name))
         for race, id in self.race_ids.items():
             self.parts.clear()
-            self.served_rows.clear()
             yield from self.calendars_of(race, id)
             for kind in race.parts:
                 parts = race.ranked_parts(kind)
                 # Some sources have drivers among the results that others have among the entries.
                 if kind != "entries" and len({self.store.content(part) for part in parts}) > 1:
-                    yield Sides(Subject(kind, race, id), self.rows_by_source(race, kind))
+                    yield Sides(kind, self.rows_by_source(race, kind), race, id)
 
-    def lists_of(self, name: str) -> Sides:
+    def rows_of_list(self, name: str) -> Mapping[str, SourceRows]:
         """A list of all sources: the rows that the database has."""
-        subject, sides = Subject(name), {}
-        (id,) = subject.key_columns
-        (reference,) = subject.table.key
+        reference, sides = self.lists.merged[name].reference, {}
         for source in self.sources:
-            ids = self.ids[source.name, name]
-            rows = [{**row, id: ids.of(row[reference])} for row in self.rows[source.name, name]]
-            rows = [row for row in rows if row[id] in self.references[id]]
+            rows = [
+                {**row, reference: ours}
+                for row in self.store.list_rows(source.name, name)
+                if (ours := self.ours(source.name, name, row[reference])) is not None
+            ]
             # a provisional source repeats the facts of the database
             if rows and not source.is_provisional:
-                sides[source.name] = source_rows(rows, (id, *subject.compared), (id,))
-        return Sides(subject, sides)
+                sides[source.name] = rows_in(name, rows)
+        return sides
 
     def calendars_of(self, race: ChosenRace, id: int) -> Iterator[Sides]:
         """The race, and its sessions, in the calendars of all sources."""
-        races, sessions = Subject("races", race, id), Subject("sessions", race, id)
         of_races: dict[str, SourceRows] = {}
         of_sessions: dict[str, SourceRows] = {}
         for source in self.sources:
@@ -177,23 +166,21 @@ class Said:
             for facts in given:
                 if facts["key"] == race.keys.get(source.name):
                     if calendar.counting is not None:
-                        of_races[source.name] = source_rows([facts], races.compared, ())
-                    if rows := facts["sessions"]:
-                        names = ("session", *sessions.compared)
-                        of_sessions[source.name] = source_rows(rows, names, ("session",))
-        yield Sides(races, of_races)
-        yield Sides(sessions, of_sessions)
+                        of_races[source.name] = rows_in("races", [facts])
+                    if facts["sessions"]:
+                        of_sessions[source.name] = rows_in("sessions", facts["sessions"])
+        yield Sides("races", of_races, race, id)
+        yield Sides("sessions", of_sessions, race, id)
 
     def rows_of(self, part: StoredPart) -> SourceRows:
-        """What a part says, with ids instead of references to what the database has."""
+        """What a part says."""
         if part not in self.parts:
             names, content = self.store.content(part)
             columns = dict(zip(names.split(), zip(*unpacked(content))))
             for name in ("driverId", "constructorId"):
                 if name in columns:
-                    ids = self.ids[part.source, LIST_OF[name]]
                     columns[name] = tuple(
-                        reference if (id := ids.of(reference)) is None else id
+                        self.ours(part.source, LIST_OF[name], reference) or reference
                         for reference in columns[name]
                     )
             if part.kind in STANDINGS:
@@ -203,7 +190,7 @@ class Said:
                     place if rows[points] == 1 else None
                     for place, points in zip(columns["position"], columns["points"])
                 )
-            self.parts[part] = SourceRows(columns, Subject(part.kind).key_columns)
+            self.parts[part] = SourceRows(columns, key_columns(TABLE_OF[part.kind]))
         return self.parts[part]
 
     def rows_by_source(self, race: ChosenRace, kind: str) -> Mapping[str, SourceRows]:
@@ -214,12 +201,10 @@ class Said:
         """Whether a source has values in a column: in the race; or if its records count there, in
         other races of the season. Only then can it lack a value.
         """
-        if column in sides.rows[source].known:
-            return True
-        kind, race, _ = sides.subject
-        return (
-            source == sides.first and race is not None and column in self.known(kind, race.season)
-        )
+        in_race = column in sides.rows[source].known
+        if in_race or source != sides.first or not sides.race:
+            return in_race
+        return column in self.known(sides.kind, sides.race.season)
 
     def known(self, kind: str, season: int) -> set[str]:
         """The columns in which the database has values for races of a season."""
@@ -232,22 +217,21 @@ class Said:
             }
         return self.columns_known[kind, season]
 
-    def served(self, subject: Subject) -> ServedRows:
-        """The rows of the new database."""
-        if subject.kind not in self.served_rows:
-            facts = {
-                name: column.shown
-                for name, column in correctable_columns(subject.table.name, "main").items()
-            }
-            names = subject.key_columns
-            rows: dict[Key, list[Row]] = {}
-            where, bound = ("WHERE raceId = ?", (subject.id,)) if subject.race else ("", ())
-            for values in self.db.execute(
-                f"""SELECT {", ".join((*names, *facts.values()))}
-                    FROM main.{subject.table.name} AS corrected {where}""",
-                bound,
-            ):
-                row = dict(zip(facts, values[len(names) :]))
-                rows.setdefault(tuple(values[: len(names)]), []).append(row)
-            self.served_rows[subject.kind] = rows
-        return self.served_rows[subject.kind]
+    def served(self, sides: Sides, key: Key) -> list[Row]:
+        """The rows of the new database with a key."""
+        facts = {
+            name: column.shown
+            for name, column in correctable_columns(sides.table.name, "main").items()
+        }
+        named: dict[str, Value] = {
+            name: self.id_of(name, part) if name in REFERENCE else part
+            for name, part in zip(sides.key_columns, key)
+        }
+        if sides.race:
+            named["raceId"] = sides.race_id
+        found = self.db.execute(
+            f"""SELECT {", ".join(facts.values())} FROM main.{sides.table.name} AS corrected
+                WHERE {" AND ".join(f"{name} = ?" for name in named)}""",
+            tuple(named.values()),
+        )
+        return [dict(zip(facts, row)) for row in found]

@@ -45,12 +45,7 @@ def difference(db: sqlite3.Connection, table: str) -> str:
     )
     if now != before:
         return f"{table:<22}{now:>12,} {plural('row', now)} ({now - before:+,})"
-    columns = db.execute(f"PRAGMA new.table_info({table})").fetchall()
-    names = [name for _, name, *_ in columns]
-    key = ", ".join(name for _, name, *_, place_in_key in columns if place_in_key)
     (changed,) = db.execute(
-        f"""SELECT count(*) FROM new.{table} AS new LEFT JOIN main.{table} AS old USING ({key})
-            WHERE ({", ".join(f"new.{name}" for name in names)})
-                IS NOT ({", ".join(f"old.{name}" for name in names)})"""
+        f"SELECT count(*) FROM (SELECT * FROM new.{table} EXCEPT SELECT * FROM main.{table})"
     ).fetchone()
     return f"{table:<22}{now:>12,} {plural('row', now)}, {changed:,} changed" if changed else ""

@@ -51,8 +51,6 @@ def opened(address: str, recognised_by: Collection[str], names: Collection[str])
 
     `names` are the names of published sources, for errors.
     """
-    # In SOURCE=~/data.zip, make's shell leaves the ~ as it is.
-    address = os.path.expanduser(address)
     if os.path.isdir(address):
         yield Dump(address, dump_in(Path(address), address, recognised_by), None)
     elif os.path.isfile(address):
@@ -110,13 +108,9 @@ def folders_with(root: AnyPath, names: Collection[str]) -> list[AnyPath]:
     """The folders that have a file with one of these names; only those nearest to `root`."""
     if isinstance(root, zipfile.Path):
         paths = [PurePosixPath(name) for name in root.root.namelist()]
-        places = {path.parent for path in paths if path.name in names}
-        top = min((len(place.parts) for place in places), default=0)
-        return [root.joinpath(*place.parts) for place in places if len(place.parts) == top]
-
-    def has_one(folder: Path) -> bool:
-        return any((folder / name).exists() for name in names)
-
-    if has_one(root):
-        return [root]
-    return [path for path in root.iterdir() if path.is_dir() and has_one(path)]
+    else:
+        found = (path for name in names for path in (root / name, *root.glob(f"*/{name}")))
+        paths = [PurePosixPath(path.relative_to(root)) for path in found if path.exists()]
+    places = {path.parent for path in paths if path.name in names}
+    top = min((len(place.parts) for place in places), default=0)
+    return [root.joinpath(*place.parts) for place in places if len(place.parts) == top]

@@ -9,9 +9,10 @@ import io
 import re
 import sqlite3
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,21 +41,6 @@ def csv_line(values: Sequence[object]) -> str:
     return text.getvalue()
 
 
-class Remembered(dict[str, Value]):
-    """The values of fields that were read before. Faster than lru_cache."""
-
-    def __init__(self, value_of: Callable[[str], Value]) -> None:
-        self.value_of = value_of
-
-    def __missing__(self, text: str) -> Value:
-        value = self.value_of(text)
-        if len(self) > 4096:  # keeps the memory flat
-            self.clear()
-        if len(text) < 100:
-            self[text] = value
-        return value
-
-
 class Field(NamedTuple):
     """A column of a CSV file, by its name in the header."""
 
@@ -71,13 +57,6 @@ class Field(NamedTuple):
             raise ValueError
         return None
 
-    def values_of_many(self) -> Callable[[Sequence[str]], Sequence[Value]]:
-        """The function that returns the values of many fields at once."""
-        value_of: Callable[[str], Value] = self.value_of
-        if self.parse.repeats:
-            value_of = Remembered(self.value_of).__getitem__
-        return lambda texts: list(map(value_of, texts))
-
 
 @dataclass
 class CsvFile:
@@ -89,26 +68,30 @@ class CsvFile:
     needs_all_columns: bool = False
     header: Sequence[str] = ()
     rows_read: int = 0  # without the header and blank lines
+    # the latest batch: the last line of each row, and its texts
+    lines: Sequence[int] = ()
+    rows: Sequence[list[str]] = ()
 
     def batches(self) -> Iterator[list[Sequence[Value]]]:
         """The rows, up to BATCH at a time: for each of `fields`, its values."""
         with self.open_rows() as reader:
             self.header = next(reader, [])
             self.check_header()
-            plan = [
-                (index, field.values_of_many()) for index, field in zip(self.indexes(), self.fields)
-            ]
-            while batch := list(islice(reader, BATCH)):
-                # a blank line has no fields
-                rows = batch if all(batch) else list(filter(None, batch))
-                if not rows:
-                    continue
+            # most columns have few distinct texts
+            parsers = [lru_cache(1024)(field.value_of) for field in self.fields]
+            # a blank line has no fields
+            rows = ((reader.line_num, row) for row in reader if row)
+            while batch := list(islice(rows, BATCH)):
+                self.lines, self.rows = zip(*batch)
                 try:
-                    texts = self.columns_of(rows)
-                    values = [values_of(texts[index]) for index, values_of in plan]
+                    texts = self.columns_of(self.rows)
+                    values: list[Sequence[Value]] = [
+                        [*map(value_of, texts[index])]
+                        for index, value_of in zip(self.indexes(), parsers)
+                    ]
                 except ValueError:
                     raise self.first_wrong_value() from None
-                self.rows_read += len(rows)
+                self.rows_read += len(batch)
                 yield values
                 self.progress(f"{self.path.name}: {counted(self.rows_read, 'row')}")
 
@@ -128,8 +111,10 @@ class CsvFile:
         except sqlite3.IntegrityError as error:
             # Such as `UNIQUE constraint failed: races.year, races.round`.
             (after,) = db.execute(count).fetchone()
-            number, names = after - before + 1, re.findall(r"\.(\w+)", str(error))
-            raise self.duplicate(number, names) from None
+            at = after - before - (self.rows_read - len(self.rows))  # in the batch
+            names = re.findall(r"\.(\w+)", str(error))
+            row = dict(zip(self.header, self.rows[at]))
+            raise self.duplicate(self.lines[at], {name: row[name] for name in names}) from None
 
     @contextmanager
     def open_rows(self) -> Iterator["Reader"]:
@@ -140,19 +125,17 @@ class CsvFile:
                 yield reader
             except csv.Error as error:
                 what = f"broken CSV ({error}); expected fields separated by commas"
-                raise self.fault(what, line=reader.line_num) from None
+                raise self.fault(what, reader.line_num) from None
 
     def check_header(self) -> None:
         if wrong := NOT_UTF8.search(",".join(self.header)):
             raise self.fault(not_utf8(wrong))
         for field in self.fields:
             if (field.required or self.needs_all_columns) and field.name not in self.header:
-                raise self.fault(
-                    f"not in the header, which has {', '.join(self.header)[:300] or 'nothing'}",
-                    field.name,
-                )
+                found = ", ".join(self.header)[:300] or "nothing"
+                raise self.fault(f"not in the header, which has {found}", column=field.name)
             if self.header.count(field.name) > 1:
-                raise self.fault("twice in the header; expected once", field.name)
+                raise self.fault("twice in the header; expected once", column=field.name)
 
     def remarks(self, rare: Sequence[str] = ()) -> list[str]:
         """A line for each column that the file lacks, except those that are `rare`."""
@@ -168,7 +151,7 @@ class CsvFile:
         indexes = {name: index for index, name in enumerate(self.header)}
         return [indexes.get(field.name, len(self.header)) for field in self.fields]
 
-    def columns_of(self, rows: list[list[str]]) -> list[tuple[str, ...]]:
+    def columns_of(self, rows: Sequence[list[str]]) -> list[tuple[str, ...]]:
         """The texts of some rows, column by column; after the last column, one of missing texts.
 
         If a row is short, its last columns are missing. Raises ValueError if a row is too long.
@@ -182,47 +165,28 @@ class CsvFile:
         return columns + [("",) * len(rows)] * (len(self.header) + 1 - len(columns))
 
     def first_wrong_value(self) -> LoadError:
-        """The cause of a ValueError in `batches`. Reads the file again, row by row, to find the
-        line and column.
-        """
-        with self.open_rows() as reader:
-            next(reader)
-            for row in reader:
-                if len(row) > len(self.header):
-                    fields = counted(len(row), "field")
-                    what = f"{fields}; expected {len(self.header)}, as in the header"
-                    return self.fault(what, line=reader.line_num)
-                for field, index in zip(self.fields, self.indexes()) if row else ():
-                    text = row[index] if index < len(row) else ""
-                    try:
-                        field.value_of(text)
-                    except ValueError:
-                        what = f"{text[:80]!r}; expected {field.parse.expected}"
-                        if wrong := NOT_UTF8.search(text):
-                            what = not_utf8(wrong)
-                        return self.fault(what, field.name, reader.line_num)
-        raise LoadError(f"{self.path.name}: changed while it was being read; try again")
+        """The cause of a ValueError in `batches`: looks at the fields one by one."""
+        for line, row in zip(self.lines, self.rows):
+            if len(row) > len(self.header):
+                fields = counted(len(row), "field")
+                return self.fault(f"{fields}; expected {len(self.header)}, as in the header", line)
+            for field, index in zip(self.fields, self.indexes()):
+                text = row[index] if index < len(row) else ""
+                try:
+                    field.value_of(text)
+                except ValueError:
+                    what = f"{text[:80]!r}; expected {field.parse.expected}"
+                    if wrong := NOT_UTF8.search(text):
+                        what = not_utf8(wrong)
+                    return self.fault(what, line, field.name)
+        raise AssertionError("each field has a value")
 
-    def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
-        """The error for row `number`, counted from 1: an earlier row has the same `names`."""
-        line, fields = self.found_again(number)
-        row = dict(zip(self.header, fields))
-        key = ", ".join(row[name] for name in names)
-        what = f"{key[:80]!r} appears twice; expected once"
-        return self.fault(what, ", ".join(names), line)
+    def duplicate(self, line: int, key: Mapping[str, str]) -> LoadError:
+        """The error for a line: an earlier one has the same values of these columns."""
+        what = f"{', '.join(key.values())[:80]!r} appears twice; expected once"
+        return self.fault(what, line, ", ".join(key))
 
-    def line_of(self, number: int) -> int:
-        """The line of row `number`, counted from 1."""
-        return self.found_again(number)[0]
-
-    def found_again(self, number: int) -> tuple[int, list[str]]:
-        """The line and the fields of row `number`. Reads the file again."""
-        with self.open_rows() as reader:
-            next(reader)
-            row = next(islice(filter(None, reader), number - 1, None))
-            return reader.line_num, row
-
-    def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
+    def fault(self, what: str, line: int = 1, column: str = "") -> LoadError:
         place = f"{self.path.name}, line {line}"
         if column:
             place += f", {'columns' if ', ' in column else 'column'} {column}"

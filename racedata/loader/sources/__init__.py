@@ -13,9 +13,8 @@ from racedata.loader.sources import ergast_files
 from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA_URL
 from racedata.loader.sources.database import DatabaseSource
-from racedata.loader.sources.dump import LAYOUTS, DumpSource
 from racedata.loader.sources.dump import PUBLISHED as PUBLISHED
-from racedata.loader.sources.ergast_files import Add as Add
+from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.ergast_files import write_dump as write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.history import History as History
@@ -46,7 +45,7 @@ NAMES = (*PUBLISHED, OPENF1)  # never the address of a file, which is an absolut
 DEFAULT_LIST = (JOLPICA_URL, PUBLISHED["tracinginsights"], PUBLISHED["f1db"], OPENF1)
 
 # The sources whose facts do not descend from Ergast's.
-INDEPENDENT = (*(layout.name for layout in LAYOUTS if not layout.is_of_ergast), OPENF1)
+INDEPENDENT = ("f1db", OPENF1)
 
 
 def family(name: str) -> str:

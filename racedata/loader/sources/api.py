@@ -66,9 +66,7 @@ class ApiSource(Source):
             # Seasons filled in by another source still need laps.
             filled_in = old.without_laps(also_from_apis=False).values()
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
-        seen = seen_before(task.history)
-        # A season that is fetched whole asks again: the API may have learned an endpoint.
-        not_served = set() if task.season else {*task.history.notes.get("notServed", [])}
+        notes = dict(task.history.notes)
         years = [task.season] if task.season else [year for year in seasons if year >= first]
         if len(years) > 2:  # in winter, there are two
             what = f"{years[0]} to {years[-1]}: about {REQUESTS_OF_SEASON} requests for each season"
@@ -81,30 +79,16 @@ class ApiSource(Source):
                 if not races:
                     continue
                 calendars += 1
-                fetched = SeasonFetch(
-                    api=api,
-                    old=old,
-                    facts=seasons[year],
-                    races=races,
-                    all_details=bool(task.season),
-                    seen=seen,
-                    not_served=not_served,
-                )
+                fetched = SeasonFetch(api, old, seasons[year], races, bool(task.season), notes)
                 fetched.fetch()
-                not_served = fetched.not_served
+                notes["notServed"] = sorted(fetched.not_served)
                 task.say(fetched.report())
-                notes = {"seen": fetched.digests, "notServed": sorted(not_served)}
-                task.deliver(fetched.delivery(notes))
+                task.deliver(fetched.delivery())
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")
         sent = counted(self.pace.requests - requests, "request")
         return f" after {sent} to {self.address}"
-
-
-def seen_before(history: History) -> dict[str, str]:
-    """The digests of the lists that an API gave for this database, by race and endpoint."""
-    return dict(history.notes.get("seen", {}))
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:
@@ -117,7 +101,7 @@ def is_new(api: Api, expected: Expected, history: History) -> bool:
     if not expected.is_stored or not page.records:
         return bool(page.records)
     place, records = api.address(path), [record[-1] for record in page.records]
-    if seen_before(history).get(path) == digest_of(records):
+    if history.notes.get("seen", {}).get(path) == digest_of(records):
         return False
     with history.database() as old:
         id = old.race_id(expected.year, expected.round)

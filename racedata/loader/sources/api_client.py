@@ -6,7 +6,6 @@ not.
 """
 
 import hashlib
-import io
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -44,42 +43,30 @@ Record = tuple[Json, ...]
 
 
 class AnswerPage(NamedTuple):
-    """A page: the `limit` that the API applied, the `total` of all records, and the records of the
-    page.
-    """
-
-    limit: int
-    total: int
-    records: list[Record]
+    limit: int  # that the API applied
+    total: int  # of all records
+    records: list[Record]  # of the page
 
 
 class NotServed(LoadError):
     """The API does not have the endpoint at an address."""
 
 
-class Client:
-    """A client of the API at `url`, which reports its progress."""
-
-    def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
-        self.url = url.rstrip("/")
-        self.progress, self.pace = progress, pace
-
-    def get(self, url: str) -> bytes:
-        """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        body = io.BytesIO()
-        request = Request(
-            url, "an answer from an API", ANSWER_SECONDS, ANSWER_BYTES, is_public=True
-        )
-        self.pace.fetch(request, body, self.progress, TRIES)
-        return body.getvalue()
+def answer_of(url: str, progress: Progress, pace: Pace) -> bytes:
+    """The body of an API's answer. Raises LoadError for anything but an answer with status 200."""
+    request = Request(url, "an answer from an API", ANSWER_SECONDS, ANSWER_BYTES, is_public=True)
+    return pace.content(request, progress, TRIES)
 
 
-class Api(Client):
+class Api:
     """A client of an API in Ergast's format. `limit` is the size of its largest page, once it is
     known.
     """
 
     limit = PAGE_LIMIT
+
+    def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
+        self.url, self.progress, self.pace = url.rstrip("/"), progress, pace
 
     def records(self, path: str) -> list[Record]:
         """The records of an endpoint, such as `2025/5/laps`: all pages. Raises LoadError."""
@@ -102,7 +89,7 @@ class Api(Client):
         url = self.address(path, offset)
         self.progress(f"{path}: {counted(self.pace.requests, 'request')}")
         try:
-            body = self.get(url)
+            body = answer_of(url, self.progress, self.pace)
         except WrongStatus as error:
             if error.status in NOT_SERVED:
                 hint = f"; is --from the base address, such as {JOLPICA_URL}?"
@@ -123,7 +110,10 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     """The page that an answer has. Raises ValueError if it is not the page of `path` that begins at
     `offset`.
     """
-    envelope = read_envelope(body)
+    answer = parsed_json(body)
+    envelope = answer.get("MRData") if isinstance(answer, dict) else None
+    if not isinstance(envelope, dict):
+        raise ValueError("no object MRData; expected an answer in Ergast's format")
     limit = envelope_number(envelope, "limit", 1, PAGE_LIMIT)
     total = envelope_number(envelope, "total", 0, MAX_RECORDS)
     envelope_number(envelope, "offset", offset, offset)
@@ -155,15 +145,6 @@ def parsed_json(body: bytes) -> Any:
         return orjson.loads(body)
     except ValueError:
         raise ValueError(f"{body[:40]!r}; expected JSON") from None
-
-
-def read_envelope(body: bytes) -> Json:
-    """The object MRData of an answer."""
-    answer = parsed_json(body)
-    envelope = answer.get("MRData") if isinstance(answer, dict) else None
-    if not isinstance(envelope, dict):
-        raise ValueError("no object MRData; expected an answer in Ergast's format")
-    return envelope
 
 
 def envelope_number(envelope: Json, name: str, least: int, most: int) -> int:

@@ -5,10 +5,12 @@ It decides what to fetch, by what the database has.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from racedata.formats import Json, counted, plural, timestamp
+from racedata.licences import SHARED_ALIKE
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError
 from racedata.loader.http import host_of
@@ -17,13 +19,12 @@ from racedata.loader.parts import Row
 from racedata.loader.sources.api_client import Api, NotServed, digest_of
 from racedata.loader.sources.api_rows import SeasonParts, row_of, rows_of
 from racedata.loader.sources.history import OldDatabase
-from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.sql import calendar
 from racedata.loader.store import StoredSource
 from racedata.model import KIND_BY_ENDPOINT, KINDS, STANDINGS, TABLE_BY_NAME, Table
 from racedata.values import Value
 
-LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
+LICENCES = {"api.jolpi.ca": SHARED_ALIKE}  # the licence of the data, by host
 
 
 def licence_of(url: str) -> str:
@@ -61,18 +62,15 @@ class SeasonFetch:
         facts: Json,
         races: Sequence[Json],
         all_details: bool,
-        seen: Mapping[str, str],
-        not_served: Collection[str],
+        notes: Mapping[str, Any],
     ) -> None:
-        """`seen` has the digests of the lists that were fetched before, by race and endpoint.
-
-        `not_served` has the endpoints that the API is known to lack.
-        """
+        """`notes` are those of the last delivery."""
         self.api = api
         self.old = old
         self.facts = facts
         self.all_details = all_details
-        self.seen = seen
+        # the digests of the lists that were fetched before, by race and endpoint
+        self.seen: Mapping[str, str] = notes.get("seen", {})
         self.year = int(facts["season"])
         known = {name: old.references(name) for name in ("drivers", "constructors")}
         self.parts = SeasonParts(self.year, f"{api.url}, {self.year}", known)
@@ -88,7 +86,9 @@ class SeasonFetch:
         self.chosen: list[FetchedRace] = []  # races whose records are stored
         # races whose places, points or drivers are not the stored ones
         self.reclassified: list[FetchedRace] = []
-        self.not_served = {*not_served}  # endpoints that the API lacks
+        # The endpoints that the API lacks. A season that is fetched whole asks again: the API may
+        # have learned one.
+        self.not_served = set[str]() if all_details else {*notes.get("notServed", [])}
 
     def fetch(self) -> None:
         """Fetches the lists of the season, then the other records of the races that are chosen."""
@@ -249,7 +249,7 @@ class SeasonFetch:
         )
         return stored <= self.api.limit or stored_laps != laps_of_api
 
-    def delivery(self, notes: Mapping[str, object]) -> Delivery:
+    def delivery(self) -> Delivery:
         """What was fetched."""
         fetched_at = timestamp(self.api.pace.time())
         source = StoredSource(
@@ -258,7 +258,6 @@ class SeasonFetch:
             licence=licence_of(self.api.url),
             checksum=None,
             read_at=fetched_at,
-            is_api=True,
         )
         for race in self.races:
             for endpoint, records in race.records.items():
@@ -271,6 +270,7 @@ class SeasonFetch:
             "seasons": [{"year": self.year, "url": url}],
         }
         parts = [(part, fetched_at) for part in self.parts.parts]
+        notes = {"seen": self.digests, "notServed": sorted(self.not_served)}
         return Delivery(source, [self.calendar], parts, lists, notes)
 
     def report(self) -> str:

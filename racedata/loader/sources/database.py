@@ -66,7 +66,7 @@ class DatabaseSource(Source):
     @contextmanager
     def copied(self, progress: Progress, etags: Sequence[str] = ()) -> Iterator[Copy]:
         """A checked copy in a temporary folder. Raises Unchanged if it has one of these tags."""
-        with temporary_folder("racedata-", "racedata.db") as folder:
+        with temporary_folder() as folder:
             path = folder / "racedata.db"
             with path.open("wb") as file:
                 self.fetch(file, etags, progress)

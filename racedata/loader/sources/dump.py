@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from racedata.formats import HTTP, timestamp, without_query
+from racedata.licences import NAMED, SHARED_ALIKE
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, checksum_of, opened, unzipped
@@ -16,7 +17,7 @@ from racedata.loader.http import Request, Secret
 from racedata.loader.parts import Tables
 from racedata.loader.same_bytes import SAMPLE, SAMPLE_NAME
 from racedata.loader.schedule import DAY, Expected
-from racedata.loader.sources import ergast, f1db, jolpica
+from racedata.loader.sources import ergast, sections
 from racedata.loader.sources.history import History
 from racedata.loader.sources.source import Source, Task, check_season
 from racedata.loader.stage import ReadInto, Stage, staged
@@ -29,14 +30,25 @@ class Layout(NamedTuple):
 
     recognised_by: str  # a file that only this layout has
     read: Callable[[Dump, Stage], tuple[StoredSource, list[str]]]  # see read_dump
-    is_of_ergast: bool  # whether its facts descend from Ergast's
     name: str = ""  # the source of every dump in this layout; empty if there are several
 
 
+def file_of_f1db(table: str) -> str:
+    return f"{table.replace('_', '-')}.csv"
+
+
 LAYOUTS = (
-    Layout(jolpica.RECOGNISED_BY, jolpica.read, is_of_ergast=True, name="jolpica"),
-    Layout(f1db.RECOGNISED_BY, f1db.read, is_of_ergast=False, name="f1db"),
-    Layout(ergast.RECOGNISED_BY, ergast.read, is_of_ergast=True),
+    Layout(
+        "formula_one_round.csv",
+        partial(sections.read, "jolpica", SHARED_ALIKE, "formula_one_{}.csv".format),
+        name="jolpica",
+    ),
+    Layout(
+        "f1db-races.csv",
+        partial(sections.read, "f1db", NAMED, file_of_f1db),
+        name="f1db",
+    ),
+    Layout("races.csv", ergast.read),
 )
 RECOGNISED_BY = [layout.recognised_by for layout in LAYOUTS]
 

@@ -17,8 +17,6 @@ from racedata.loader.store import StoredSource
 from racedata.model import TABLE_BY_NAME, TABLES, WEEKEND, Table
 from racedata.values import Value, day, id_in, time_of_day
 
-RECOGNISED_BY = "races.csv"
-
 # The columns of races.csv with the dates and times of sessions, which are a table of their own
 # here.
 SESSION_FIELDS = [
@@ -106,7 +104,7 @@ def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     licence = first_line(dump.folder / "licence.txt") or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
     checksum = dump.checksum(files.values())
-    source = StoredSource(name, dump.address, licence, checksum, build_time(), has_ids=True)
+    source = StoredSource(name, dump.address, licence, checksum, build_time(), ids=name)
     return source, remarks
 
 
@@ -125,7 +123,7 @@ def insert(stage: Stage, table: Table, batch: Sequence[Sequence[Value]]) -> None
     SESSION_FIELDS.
     """
     count = len(table.names)
-    stage.insert(table.name, table.names, batch[:count])
+    stage.insert_rows(table.name, table.names, zip(*batch[:count]))
     race_ids, columns = batch[0], batch[count:]
     for session, dates, times in zip(WEEKEND, columns[::2], columns[1::2]):
         known = [
@@ -133,4 +131,4 @@ def insert(stage: Stage, table: Table, batch: Sequence[Sequence[Value]]) -> None
             for id, date, time in zip(race_ids, dates, times)
             if date or time
         ]
-        stage.insert("sessions", ["raceId", "session", "date", "time"], list(zip(*known)))
+        stage.insert_rows("sessions", ["raceId", "session", "date", "time"], known)

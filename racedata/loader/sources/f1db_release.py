@@ -1,16 +1,15 @@
-"""A release of f1db. Its SHA-256, a separate file, shows whether it is new. f1db.py reads it."""
+"""A release of f1db. Its SHA-256, a separate file, shows whether it is new."""
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from racedata.formats import HTTP
+from racedata.licences import NAMED
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request
 from racedata.loader.schedule import Expected
-from racedata.loader.sources import f1db
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
@@ -24,7 +23,7 @@ CHECKSUMS_BYTES, CHECKSUMS_SECONDS = 100_000, 30
 class F1dbRelease(DumpSource):
     """A release, or a copy of one: a zip next to a file of checksums."""
 
-    licence = f1db.LICENCE
+    licence = NAMED
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)
@@ -53,12 +52,11 @@ class F1dbRelease(DumpSource):
         """The SHA-256 of the release, from the file of checksums: one request tells whether it is
         new.
         """
-        address, content = self.address.removesuffix(FILE) + CHECKSUMS, io.BytesIO()
+        address = self.address.removesuffix(FILE) + CHECKSUMS
         request = Request(address, "the checksums of a release", CHECKSUMS_SECONDS, CHECKSUMS_BYTES)
-        self.pace.fetch(request, content, progress)
         line = re.search(
             rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$",
-            content.getvalue().decode("latin-1"),
+            self.pace.content(request, progress).decode("latin-1"),
             re.MULTILINE,
         )
         if not line:

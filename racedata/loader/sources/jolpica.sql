@@ -1,41 +1,41 @@
--- The SQL of jolpica.py. See sections.py.
+-- A dump in Jolpica's own layout: a file per table of its database, linked by ids. See sections.py.
 
 -- [tables] The files, in the order of loading: each comes after those that it refers to. An empty
 -- field is NULL.
 
 CREATE TEMP TABLE season (
-    id INTEGER PRIMARY KEY, year INTEGER NOT NULL UNIQUE, wikipedia TEXT
+    id INTEGER PRIMARY KEY, year INTEGER YEAR NOT NULL UNIQUE, wikipedia TEXT
 );
 
 CREATE TEMP TABLE circuit (
-    id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
-    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, altitude TEXT, wikipedia TEXT,
-    api_id TEXT
+    id INTEGER PRIMARY KEY, reference TEXT REFERENCE NOT NULL UNIQUE COLLATE NOCASE,
+    name TEXT NOT NULL, locality TEXT, country TEXT, latitude TEXT DEGREES,
+    longitude TEXT DEGREES, altitude TEXT NUMBER, wikipedia TEXT, api_id TEXT
 );
 
 CREATE TEMP TABLE team (
-    id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, reference TEXT REFERENCE UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
     nationality TEXT, wikipedia TEXT, api_id TEXT
 );
 
 CREATE TEMP TABLE driver (
-    id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE,
+    id INTEGER PRIMARY KEY, reference TEXT REFERENCE UNIQUE COLLATE NOCASE,
     forename TEXT NOT NULL, surname TEXT NOT NULL, permanent_car_number INTEGER,
-    abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT,
+    abbreviation TEXT, date_of_birth TEXT DAY, nationality TEXT, wikipedia TEXT,
     api_id TEXT
 );
 
 CREATE TEMP TABLE round (
-    id INTEGER PRIMARY KEY, season_id INTEGER NOT NULL REFERENCES season, number INTEGER,
-    circuit_id INTEGER NOT NULL REFERENCES circuit, name TEXT NOT NULL,
-    is_cancelled INTEGER, wikipedia TEXT
+    id INTEGER PRIMARY KEY, season_id INTEGER NOT NULL REFERENCES season,
+    number INTEGER ROUND_NUMBER, circuit_id INTEGER NOT NULL REFERENCES circuit, name TEXT NOT NULL,
+    is_cancelled INTEGER FLAG, wikipedia TEXT
 );
 
 CREATE UNIQUE INDEX temp.round_number ON round (season_id, number) WHERE is_cancelled IS NOT 1;
 
 CREATE TEMP TABLE session (
     id INTEGER PRIMARY KEY, round_id INTEGER NOT NULL REFERENCES round, type TEXT NOT NULL,
-    number INTEGER, timestamp TEXT, has_time_data INTEGER
+    number INTEGER, timestamp TEXT MOMENT, has_time_data INTEGER FLAG
 );
 
 CREATE UNIQUE INDEX temp.session_type ON session (round_id, type)
@@ -53,35 +53,36 @@ CREATE TEMP TABLE roundentry (
 
 CREATE TEMP TABLE sessionentry (
     id INTEGER PRIMARY KEY, round_entry_id INTEGER NOT NULL REFERENCES roundentry,
-    session_id INTEGER NOT NULL REFERENCES session, position INTEGER, is_classified INTEGER,
-    status INTEGER, detail TEXT, points TEXT, grid INTEGER, laps_completed INTEGER,
-    time INTEGER, fastest_lap_rank INTEGER,
+    session_id INTEGER NOT NULL REFERENCES session, position INTEGER, is_classified INTEGER FLAG,
+    status INTEGER, detail TEXT, points TEXT SCORE, grid INTEGER, laps_completed INTEGER,
+    time INTEGER CLOCK_DURATION, fastest_lap_rank INTEGER,
     UNIQUE (session_id, round_entry_id)
 );
 
 CREATE TEMP TABLE lap (
     id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry,
-    number INTEGER, position INTEGER, time TEXT, average_speed TEXT,
-    is_entry_fastest_lap INTEGER, is_deleted INTEGER
+    number INTEGER, position INTEGER, time TEXT CLOCK_LAP_TIME, average_speed TEXT SPEED,
+    is_entry_fastest_lap INTEGER FLAG, is_deleted INTEGER FLAG
 );
 
 CREATE TEMP TABLE pitstop (
     id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry,
-    number INTEGER, lap_id INTEGER REFERENCES lap, local_timestamp TEXT, duration INTEGER,
+    number INTEGER, lap_id INTEGER REFERENCES lap,
+    local_timestamp TEXT TIME_WITH_FRACTION, duration INTEGER CLOCK_DURATION,
     UNIQUE (session_entry_id, number)
 );
 
 CREATE TEMP TABLE driverchampionship (
     id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round,
-    driver_id INTEGER NOT NULL REFERENCES driver, points TEXT, position INTEGER,
-    win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
+    driver_id INTEGER NOT NULL REFERENCES driver, points TEXT SCORE, position INTEGER,
+    win_count INTEGER, is_eligible INTEGER FLAG, adjustment_type INTEGER,
     UNIQUE (round_id, driver_id)
 );
 
 CREATE TEMP TABLE teamchampionship (
     id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round,
-    team_id INTEGER NOT NULL REFERENCES team, points TEXT, position INTEGER,
-    win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
+    team_id INTEGER NOT NULL REFERENCES team, points TEXT SCORE, position INTEGER,
+    win_count INTEGER, is_eligible INTEGER FLAG, adjustment_type INTEGER,
     UNIQUE (round_id, team_id)
 );
 

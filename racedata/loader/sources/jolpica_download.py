@@ -1,16 +1,13 @@
-"""Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256.
-jolpica.py reads it.
-"""
+"""Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256."""
 
-import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from racedata.licences import SHARED_ALIKE
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump
 from racedata.loader.http import Request, Secret, WrongStatus
-from racedata.loader.sources import jolpica
 from racedata.loader.sources.api_client import parsed_json
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
 from racedata.loader.sources.pace import Pace
@@ -23,7 +20,7 @@ INDEX_BYTES = 1_000_000
 class JolpicaDump(DumpSource):
     """The dump in an index: Jolpica's own, or another one, named by `jolpica:` and its URL."""
 
-    licence = jolpica.LICENCE
+    licence = SHARED_ALIKE
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)
@@ -39,16 +36,15 @@ class JolpicaDump(DumpSource):
         token = LoaderSettings.read(os.environ).jolpica_token
         index = self.address.partition(":")[2] or INDEX
         secret = Secret(f"Token {token}", index) if token else None
-        content = io.BytesIO()
         request = Request(index, "Jolpica's index", size=INDEX_BYTES, secret=secret)
         try:
-            self.pace.fetch(request, content, progress)
+            content = self.pace.content(request, progress)
         except WrongStatus as error:
             if not (token and error.status in (401, 403)):
                 raise
             what = f"does not accept JOLPICA_TOKEN ({error.status})"
             raise LoadError(f"{index}: {what}") from None
-        url, checksum = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
+        url, checksum = dump_in_index(content, "latest" if token else "delayed", index)
         with self.downloaded(url, progress, (checksum, index), secret) as dump:
             yield dump._replace(address=self.address)  # the URL is of this release only
 

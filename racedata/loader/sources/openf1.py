@@ -14,7 +14,7 @@ from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON
 from racedata.loader.http import WrongStatus
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import Client, digest_of, parsed_json
+from racedata.loader.sources.api_client import answer_of, digest_of, parsed_json
 from racedata.loader.sources.history import History
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
@@ -24,7 +24,7 @@ from racedata.loader.sources.openf1_rows import (
     Undecided,
     WrongValue,
 )
-from racedata.loader.sources.openf1_weekend import SESSION_NAMES, HeldSession, WantedRace, Weekend
+from racedata.loader.sources.openf1_weekend import SESSION_NAMES, WantedRace, Weekend
 from racedata.loader.sources.own_calendar import RowsByTable, with_our_calendar
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task
@@ -37,13 +37,8 @@ OPENF1_URL = "https://api.openf1.org/v1"
 LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
 
 CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
-OF_LAPS = ("lap_times", "fastest_laps")
-# How long its records are fetched again: OpenF1 repairs laps and stops late.
-REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
-    kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
-}
-LONGEST_REPAIR = max(REPAIRED.values())
-AGAIN = timedelta(days=30)  # after the repairs, everything is asked for once in this time
+# How long a race is fetched again: OpenF1 repairs laps and stops late. Then, once in such a time.
+REPAIRED = timedelta(days=31)
 WEEKEND = timedelta(days=4)
 SESSIONS_HOLD = timedelta(hours=12)  # how long a season's list of sessions is used
 
@@ -70,10 +65,8 @@ class OpenF1(Source):
         pace.limits = LIMITS
         # The sessions by season, and when they were fetched.
         self.meetings: dict[int, tuple[float, list[OpenF1Row]]] = {}
-        # The findings of the last refresh: digests of results, by meeting; sessions with laps or
-        # stops, by endpoint.
-        self.seen: dict[int, str] = {}
-        self.found: dict[str, set[int]] = {"laps": set(), "pit": set()}
+        # The digests of the rows that refreshes have found, by query.
+        self.seen: dict[str, str] = {}
 
     def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
         what = "has no calendar and no history; use it with: racedata refresh --from openf1"
@@ -81,12 +74,12 @@ class OpenF1(Source):
 
     # Requests.
 
-    def rows(self, client: Client, query: str) -> list[OpenF1Row]:
+    def rows(self, progress: Progress, query: str) -> list[OpenF1Row]:
         """The rows of an answer; none if OpenF1 has nothing yet."""
-        url = f"{client.url}/{query}"
-        client.progress(f"{query}: {counted(self.pace.requests, 'request')}")
+        url = f"{self.address}/{query}"
+        progress(f"{query}: {counted(self.pace.requests, 'request')}")
         try:
-            body = client.get(url)
+            body = answer_of(url, progress, self.pace)
         except WrongStatus as error:
             if error.status == 401:
                 raise NotYet(
@@ -105,17 +98,17 @@ class OpenF1(Source):
             raise LoadError(f"{url}: {error}") from None
         if not (isinstance(objects, list) and all(isinstance(row, dict) for row in objects)):
             raise LoadError(f"{url}: {body[:40]!r}; expected a list of objects")
-        return [OpenF1Row(row, client.url, query) for row in objects]
+        return [OpenF1Row(row, self.address, query) for row in objects]
 
-    def sessions_of(self, client: Client, year: int) -> list[OpenF1Row]:
+    def sessions_of(self, progress: Progress, year: int) -> list[OpenF1Row]:
         """The sessions of a season, asked for twice a day."""
         since, rows = self.meetings.get(year, (0.0, []))
         if not rows or not 0 <= self.pace.clock() - since <= SESSIONS_HOLD.total_seconds():
             query = f"sessions?year={year}"
-            rows = self.rows(client, query)
+            rows = self.rows(progress, query)
             if any(row.number("year") != year for row in rows):
                 raise LoadError(
-                    f"{client.url}/{query}: a session of another season; expected {year}"
+                    f"{self.address}/{query}: a session of another season; expected {year}"
                 )
             self.meetings[year] = self.pace.clock(), rows
         return rows
@@ -124,53 +117,46 @@ class OpenF1(Source):
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         races = {(race.year, race.round): race for race in self.races_to_ask(history)}
-        client = Client(self.address, progress, self.pace)
-        for question in self.questions(expected):
+        # first missing results, then missing laps and stops, then changed results; the latest first
+        newest = sorted(expected, key=lambda records: records.starts, reverse=True)
+        order = sorted(
+            newest, key=lambda records: (records.is_stored, records.kind not in CLASSIFIED)
+        )
+        for question in order:
             race = races.get((question.year, question.round))
             if not race:
                 continue
             if race.year not in self.meetings:
                 return True
             try:
-                weekend = self.weekend(client, race)
+                weekend = self.weekend(progress, race)
             except Undecided:
                 continue
             session = weekend.get(question.session)
             if not session:
                 continue
-            if question.kind in CLASSIFIED:
-                rows = self.rows(client, f"session_result?meeting_key={session.meeting}")
-                return bool(rows) and digest_of(rows) != self.seen.get(session.meeting)
-            endpoint = "laps" if question.kind == "lap_times" else "pit"
-            if session.key not in self.found[endpoint]:
-                some = "&lap_number=2" if endpoint == "laps" else ""
-                return bool(self.rows(client, f"{endpoint}?session_key={session.key}{some}"))
+            query = f"session_result?meeting_key={session['meeting_key']}"
+            if question.kind not in CLASSIFIED:
+                endpoint = "laps" if question.kind == "lap_times" else "pit"
+                query = f"{endpoint}?session_key={session['session_key']}"
+                if query in self.seen:
+                    continue
+            rows = self.rows(progress, query)
+            return bool(rows) and digest_of(rows) != self.seen.get(query)
         return False
-
-    def questions(self, expected: Sequence[Expected]) -> list[Expected]:
-        """What to ask, in this order: for missing results, for missing laps and stops, for changed
-        results.
-        """
-
-        def order(records: Expected) -> tuple[int, float]:
-            is_missing, is_classified = not records.is_stored, records.kind in CLASSIFIED
-            first = 0 if is_missing and is_classified else 1 if is_missing else 2
-            return first, -records.starts.timestamp()
-
-        return sorted(expected, key=order)
 
     # Races and sessions.
 
     def is_long_ago(self, day: object) -> bool:
-        """Whether a kind that was last asked for on this day is asked for again in any case."""
-        return not isinstance(day, str) or day <= f"{self.pace.time() - AGAIN:%Y-%m-%d}"
+        """Whether a race that was last asked for on this day is asked for again in any case."""
+        return not isinstance(day, str) or day <= f"{self.pace.time() - REPAIRED:%Y-%m-%d}"
 
     def races_to_ask(self, history: History, task: Task | None = None) -> list[WantedRace]:
         """The races of which OpenF1 may have a wanted kind. A kind is wanted as long as no other
         source has given it.
         """
         season = task.season if task else None
-        last_asked = asked_before(history)
+        last_asked = history.notes.get("asked", {})
         races = []
         with history.database() as old:
             unfinished = old.first_season([])
@@ -185,7 +171,8 @@ class OpenF1(Source):
             ).fetchall():
                 day = datetime.fromisoformat(f"{date}T00:00:00+00:00")
                 age = self.pace.time() - day
-                if age < -WEEKEND:
+                is_due = season or age < REPAIRED or self.is_long_ago(last_asked.get(date))
+                if age < -WEEKEND or not is_due:
                     continue
                 origins = old.db.execute(
                     """SELECT kind, name FROM origins JOIN sources USING (sourceId)
@@ -197,19 +184,14 @@ class OpenF1(Source):
                     kind
                     for kind in (*self.kinds, "fastest_laps")
                     if sources.get(kind, NAME) == NAME
-                    and (
-                        season
-                        or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
-                        or self.is_long_ago(last_asked.get(f"{date} {kind}"))
-                    )
                 ]
                 if kinds:
                     races.append(WantedRace(year, round, name, circuit, day, kinds))
         return races
 
-    def weekend(self, client: Client, race: WantedRace) -> dict[str, HeldSession]:
+    def weekend(self, progress: Progress, race: WantedRace) -> dict[str, OpenF1Row]:
         """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
-        rows = self.sessions_of(client, race.year)
+        rows = self.sessions_of(progress, race.year)
         meetings = []
         for row in rows:
             starts = row.moment("date_start")
@@ -225,11 +207,12 @@ class OpenF1(Source):
             what = "no race" if not meetings else f"{len(meetings)} races"
             raise Undecided(f"OpenF1 has {what} at {race.circuit} on {race.date:%Y-%m-%d}")
         return {
-            SESSION_NAMES[name]: HeldSession(row.number("session_key"), meetings[0], row)
+            SESSION_NAMES[name]: row
             for row in rows
             if row.get("meeting_key") == meetings[0]
             and (name := str(row.get("session_name"))) in SESSION_NAMES
             and not row.get("is_cancelled")
+            and row.number("session_key")
         }
 
     # Refreshes.
@@ -238,7 +221,8 @@ class OpenF1(Source):
         before = self.pace.requests
         races = self.races_to_ask(task.history, task)
         years = sorted({race.year for race in races})
-        last_asked = asked_before(task.history)
+        # the day when each race was asked for last, by the date of the race
+        last_asked = dict(task.history.notes.get("asked", {}))
         faults: list[str] = []
         for year in years:
             of_year = [race for race in races if race.year == year]
@@ -258,11 +242,10 @@ class OpenF1(Source):
         has_failed = False  # the race before
         with task.history.database() as old:
             entrants = Entrants(old.db, year)
-        client = Client(self.address, task.progress, self.pace)
         try:
             for race in races:
                 try:
-                    rows = self.of_race(client, race, entrants, remarks)
+                    rows = self.of_race(task.progress, race, entrants, remarks)
                 except NotYet:
                     raise
                 except LoadError as error:
@@ -273,8 +256,7 @@ class OpenF1(Source):
                 else:
                     has_failed = False
                     fetched.append((race, rows))
-                    today = f"{self.pace.time():%Y-%m-%d}"
-                    last_asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
+                    last_asked[f"{race.date:%Y-%m-%d}"] = f"{self.pace.time():%Y-%m-%d}"
         finally:
             # What was fetched is stored even if the next race fails.
             for remark in remarks:
@@ -304,47 +286,41 @@ class OpenF1(Source):
             read_at=at,
             is_provisional=True,
         )
-        # An old day says no more than none. Kinds that are finished are not asked for again.
+        # An old day says no more than none.
         recent = {key: day for key, day in last_asked.items() if not self.is_long_ago(day)}
         of_parts = [(part, at) for part in parts]
         task.deliver(Delivery(source, [calendar], of_parts, lists, {"asked": recent}))
 
     def of_race(
-        self, client: Client, race: WantedRace, entrants: Entrants, remarks: list[str]
+        self, progress: Progress, race: WantedRace, entrants: Entrants, remarks: list[str]
     ) -> RowsByTable:
         """The rows of a race, by table. Omitted records become remarks with the reason."""
         try:
-            weekend = self.weekend(client, race)
+            weekend = self.weekend(progress, race)
         except Undecided as why:
             if self.pace.time() > race.date + timedelta(days=1):
                 remarks.append(f"{NAME}: {race.label} is left out: {why}")
             return {}
-        meeting = next(iter(weekend.values())).meeting
-        results = self.rows_of(client, meeting, "session_result", None)
-        self.seen[meeting] = digest_of(results)
+        meeting = int(next(iter(weekend.values()))["meeting_key"])
+        results = self.rows_of(progress, meeting, "session_result", None)
         if not results:
             return {}
-        rows_of = partial(self.rows_of, client, meeting)
+        rows_of = partial(self.rows_of, progress, meeting)
         work = Weekend(rows_of, race, weekend, results, entrants)
         rows = work.fetch()
         remarks += [f"{NAME}: {remark}" for remark in work.remarks]
-        for endpoint, session in work.published.items():
-            self.found[endpoint].add(session)
         return rows
 
     def rows_of(
-        self, client: Client, meeting: int, endpoint: str, session: int | None
+        self, progress: Progress, meeting: int, endpoint: str, session: int | None
     ) -> list[OpenF1Row]:
         """The rows of a meeting, or of one session of it."""
         query = f"{endpoint}?" + (f"session_key={session}" if session else f"meeting_key={meeting}")
-        rows = self.rows(client, query)
+        rows = self.rows(progress, query)
         for row in rows:
             key = row.number("session_key")
             if row.get("meeting_key") != meeting or (session and key != session):
-                raise WrongValue(f"{client.url}/{query}: a row of another session; expected none")
+                raise WrongValue(f"{self.address}/{query}: a row of another session; expected none")
+        if rows:
+            self.seen[query] = digest_of(rows)
         return rows
-
-
-def asked_before(history: History) -> dict[str, str]:
-    """The day when each kind of a race was asked for last, by the date of the race and the kind."""
-    return dict(history.notes.get("asked", {}))

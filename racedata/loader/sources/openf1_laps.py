@@ -6,6 +6,7 @@ A race has laps only if all of them are present and right.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from statistics import median_high
 from typing import NamedTuple
 
 from racedata.formats import lap_time
@@ -47,7 +48,13 @@ def laps_of(rows: Sequence[OpenF1Row], results: Sequence[OpenF1Row]) -> Laps:
         times[number][lap] = duration
         if lap > 1 and (start := row.moment("date_start")):
             ends[number, lap] = start + timedelta(milliseconds=duration)
-    shortest = 0.9 * usual_fastest_lap(times)
+    # compared with the median, because the fastest of all may be a wrong one
+    fastest = [
+        min(later)
+        for laps in times.values()
+        if (later := [time for lap, time in laps.items() if lap > 1])
+    ]
+    shortest = 0.9 * median_high(fastest or [0])
     for row in results:
         number = row["driver_number"]
         laps = times[number]
@@ -68,18 +75,6 @@ def check_numbers(number: int, laps: Collection[int], count: int | None) -> None
     if wrong := {*expected} ^ {*laps} - {1}:
         what = "unexpected" if min(wrong) in laps else "missing"
         raise Undecided(f"lap {min(wrong)} of car {number} is {what}")
-
-
-def usual_fastest_lap(times: Mapping[int, Mapping[int, int]]) -> int:
-    """The median of the drivers' fastest laps: the fastest of all may be a wrong one."""
-    fastest = sorted(
-        min(time for lap, time in laps.items() if lap > 1)
-        for laps in times.values()
-        if max(laps, default=0) > 1
-    )
-    if not fastest:
-        raise Undecided("no laps")
-    return fastest[len(fastest) // 2]
 
 
 def first_lap(number: int, inferred: int, others: int, total: int) -> int:

@@ -49,14 +49,6 @@ class WantedRace(NamedTuple):
         return f"{self.year}/{self.round} {self.name}"
 
 
-class HeldSession(NamedTuple):
-    """A session of a weekend."""
-
-    key: int
-    meeting: int
-    row: OpenF1Row  # as OpenF1 has it
-
-
 # The rows of an endpoint that a weekend has, or one session of it.
 RowsOf = Callable[[str, int | None], list[OpenF1Row]]
 
@@ -75,7 +67,7 @@ class Weekend:
         self,
         rows_of: RowsOf,
         race: WantedRace,
-        sessions: Mapping[str, HeldSession],
+        sessions: Mapping[str, OpenF1Row],
         results: Sequence[OpenF1Row],
         entrants: Entrants,
     ) -> None:
@@ -83,7 +75,6 @@ class Weekend:
         self.results, self.entrants = results, entrants
         self.drivers = rows_of("drivers", None)
         self.remarks: list[str] = []
-        self.published: dict[str, int] = {}  # the session of which there are laps, or stops
         self.grid: list[OpenF1Row] | None = None
         self.rows: RowsByTable = {}
 
@@ -91,7 +82,7 @@ class Weekend:
         """The rows of a session: among `rows`, or else among the results."""
         session = self.sessions.get(name)
         rows = self.results if rows is None else rows
-        return [row for row in rows if session and row.get("session_key") == session.key]
+        return [row for row in rows if session and row.get("session_key") == session["session_key"]]
 
     def fetch(self) -> RowsByTable:
         """Fetches the wanted records. Omitted ones become remarks with the reason."""
@@ -119,7 +110,7 @@ class Weekend:
         results = self.of_session(name)
         if not results:
             return ""
-        entries = entries_of(self.drivers, self.entrants, self.sessions[name].key)
+        entries = entries_of(self.drivers, self.entrants, self.sessions[name]["session_key"])
         absent = self.absent(name, len(results), entries)
         if kind == "pit_stops":
             self.add_stops(name, len(results), entries)
@@ -151,17 +142,15 @@ class Weekend:
     def add_stops(self, name: str, drivers: int, entries: Mapping[int, Entry]) -> None:
         """Adds the pit stops of a race."""
         session = self.sessions[name]
-        if stops := self.rows_of("pit", session.key):
-            self.published["pit"] = session.key
-            offset = session.row.offset()
-            self.add("pit_stops", stop_rows(stops, entries, drivers, offset))
+        if stops := self.rows_of("pit", session["session_key"]):
+            self.add("pit_stops", stop_rows(stops, entries, drivers, session.offset()))
 
     def absent(self, name: str, count: int, entries: Mapping[int, Entry]) -> str:
         """How many drivers the results of a session lack, as a text. Raises Undecided if too many.
 
         In a practice session, some drivers may not have a lap.
         """
-        key = self.sessions[name].key
+        key = self.sessions[name]["session_key"]
         numbers = {row.get("driver_number") for row in self.drivers if row["session_key"] == key}
         expected = max(len(numbers & {*entries}), self.entrants.field)
         least = expected // 2 + 1
@@ -199,7 +188,7 @@ class Weekend:
     ) -> None:
         """Adds the fastest laps to the rows of a sprint, if all laps are present and right."""
         try:
-            found = self.rows_of("laps", self.sessions["sprint"].key)
+            found = self.rows_of("laps", self.sessions["sprint"]["session_key"])
             laps = laps_of(found, results) if found else None
         except (Undecided, WrongValue) as why:
             label = f"{self.race.label}, fastest laps (sprint)"
@@ -212,11 +201,10 @@ class Weekend:
         self, name: str, results: Sequence[OpenF1Row], entries: Mapping[int, Entry]
     ) -> None:
         """Adds the laps, and the fastest ones to the results."""
-        key = self.sessions[name].key
+        key = self.sessions[name]["session_key"]
         rows = self.rows_of("laps", key)
         if not rows:
             return
-        self.published["laps"] = key
         laps = laps_of(rows, results)
         if unknown := {number for number, _ in laps.times} - set(entries):
             raise Undecided(f"no driver for car {min(unknown)}")
@@ -237,4 +225,4 @@ def join_fastest_laps(
     """Adds the fastest laps of drivers to the rows of their results."""
     of_drivers = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
     for row in rows:
-        row |= of_drivers.get(int(str(row["driverId"])), {})
+        row |= of_drivers.get(str(row["driverId"]), {})

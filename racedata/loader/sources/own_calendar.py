@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.parts import LIST_OF, LISTS, Calendar, Part, Row, Tables, as_parts
+from racedata.loader.parts import LIST_OF, REFERENCE, Calendar, Part, Row, Tables, as_parts
 from racedata.loader.sources.statuses import known_statuses
-from racedata.model import LIST_BY_SINGULAR, TABLE_BY_NAME
 from racedata.values import Value
 
-# The rows of a race by table, with the database's ids of drivers and constructors; `status` is a
-# text.
+# The rows of a race by table, with our references of drivers and constructors, and the texts of
+# statuses, instead of ids.
 RowsByTable = dict[str, list[dict[str, Value]]]
 
 
@@ -28,31 +27,29 @@ def with_our_calendar(
     names. `own_ids` has our references by the source's own ids, for each kind, such as `driver`.
     """
     tables = Tables(old.db, "main")
-    parts = []
-    used: dict[str, set[Value]] = {name: set() for name in LISTS}
-    for round, rows in races:
-        for kind, made in rows.items():
-            named = [tables.named(row) for row in made]
-            for row in named:
-                for id, name in LIST_OF.items():
-                    used[name] |= {row[id]} if id in row else set()
-            parts += as_parts(year, round, kind, named)
     calendar = [{**race, "time": None, "sessions": []} for race in tables.seasons()[year]]
-    used["circuits"] = {race["circuitId"] for race in calendar}
+    parts = [
+        part
+        for round, rows in races
+        for kind, made in rows.items()
+        for part in as_parts(year, round, kind, made)
+    ]
+    made = [row for _, rows in races for made in rows.values() for row in made]
+    used = {id: {row[id] for row in (*calendar, *made) if row.get(id)} for id in REFERENCE}
     lists = {
-        name: [
-            row for row in tables.list_rows(name) if row[TABLE_BY_NAME[name].key[0]] in used[name]
+        LIST_OF[id]: [
+            row for row in tables.list_rows(LIST_OF[id]) if row[REFERENCE[id]] in used[id]
         ]
-        for name in ("circuits", "constructors", "drivers")
+        for id in ("circuitId", "constructorId", "driverId")
     }
     statuses = known_statuses()
     lists["status"] = [
-        {"statusId": statuses.get(str(text)), "status": text} for text in used["status"] if text
+        {"statusId": statuses.get(text), "status": text} for text in used["statusId"]
     ]
     lists["ids"] = [
         {"kind": kind, "reference": reference, "id": str(id)}
         for kind, references in own_ids.items()
         for id, reference in references.items()
-        if reference in used[LIST_BY_SINGULAR[kind].name]
+        if reference in used[f"{kind}Id"]
     ]
     return Calendar(year, calendar, may_count=False), parts, lists

@@ -1,5 +1,6 @@
 """The pace of the requests to a source: its limits, its pauses (`Retry-After`), and its clock."""
 
+import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -67,6 +68,12 @@ class Pace:
                     raise NotYet(f"{request.place}: {what}", seconds) from None
                 progress(f"status {error.status}: waiting for {seconds:,.0f} seconds")
             self.sleep(seconds)
+
+    def content(self, request: Request, progress: Progress, tries: int = 1) -> bytes:
+        """What is requested, as `fetch` copies it."""
+        content = io.BytesIO()
+        self.fetch(request, content, progress, tries)
+        return content.getvalue()
 
     @contextmanager
     def turn(self, progress: Progress) -> Iterator[None]:

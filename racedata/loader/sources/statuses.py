@@ -21,7 +21,7 @@ def insert_statuses(stage: Stage, texts: str) -> None:
     `engine` are the same.
     """
     known = known_statuses()
-    stage.insert("status", ["statusId", "status"], [list(known.values()), list(known)])
+    stage.insert_rows("status", ["status", "statusId"], known.items())
     new = stage.db.execute(
         f"""INSERT INTO stage.status (statusId, status)
             WITH found (text, number) AS ({texts.rstrip(";")})

@@ -1,5 +1,5 @@
 """The HTML pages: templates/, a module per page that collects its facts, and what answers requests.
 
-Facts are answers of the endpoints (ask.py), objects of the catalogue, and what page_queries.py and
-career_queries.py find. All HTML is in templates/.
+Facts are answers of the endpoints (ask.py), objects of the catalogue, and what the queries in
+queries.sql find. All HTML is in templates/.
 """

@@ -5,31 +5,27 @@ are counted as on the page of a driver.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import chain, groupby
 from operator import attrgetter
-from sqlite3 import Row
 from typing import Any, NamedTuple
 
 from racedata.formats import Json, counted, short_time
-from racedata.service.pages import career_queries, page_queries, seasons
+from racedata.service.pages import seasons
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.career import CONSTRUCTOR, DRIVER, Career
+from racedata.service.pages.career import Drive, drives
 from racedata.service.pages.names import plain
 from racedata.service.pages.races import ranked
 from racedata.service.words import place_in_words, points_in_words
 
 SHOWN = 5  # of a ranking, and all with the same number as the last of them
 
-Amount = float | tuple[int, int]  # by which entries are in order; an age is years and days
-ToWords = Callable[[Any], str]
-
 
 class Entry(NamedTuple):
     """A row of a ranking."""
 
-    number: Amount
+    number: float | tuple[int, int]  # by which entries are in order; an age is years and days
     who: Json  # a driver or constructor; of a race, who won it; of a season, the champion
     races: Sequence[Json] = ()  # the race, or the first and the last in a row
     season: str = ""
@@ -40,26 +36,15 @@ class Ranking(NamedTuple):
     """A table of the page."""
 
     caption: str
-    kind: str  # of what it ranks, the head of its column: `Driver`, `Constructor`, `Race`, `Season`
     head: str  # of the numbers
-    entries: list[Entry]
-    in_words: ToWords  # a number for people
-
-
-class Drive(NamedTuple):
-    """A race of a driver or constructor."""
-
-    race: Json
-    start: bool
-    pole: bool
-    win: bool
-    podium: bool
-    points: bool
+    entries: Callable[[Any], Iterable[Entry]]  # of one of those that are ranked, such as a History
+    is_most: bool = True  # whether the largest number is first
+    in_words: Callable[[Any], str] = "{:,}".format  # a number for people
 
 
 class History(NamedTuple):
     """All races of a driver or constructor, in order. `what` names a field of Drive: only drives in
-    which it is true count.
+    which it is more than 0 count.
     """
 
     who: Json
@@ -67,7 +52,7 @@ class History(NamedTuple):
 
     def races_with(self, what: str) -> list[Json]:
         """The races that count."""
-        return [drive.race for drive in self.drives if getattr(drive, what)]
+        return [drive.race for drive in self.drives if getattr(drive, what) > 0]
 
     def total(self, what: str) -> Iterator[Entry]:
         if races := self.races_with(what):
@@ -75,9 +60,9 @@ class History(NamedTuple):
 
     def in_a_row(self, what: str) -> Iterator[Entry]:
         """Starts that all count, one after the other: at least two."""
-        starts = (drive for drive in self.drives if drive.start)
-        for does_count, drives in groupby(starts, attrgetter(what)):
-            races = [drive.race for drive in drives]
+        starts = (drive for drive in self.drives if drive.starts)
+        for does_count, in_row in groupby(starts, lambda drive: getattr(drive, what) > 0):
+            races = [drive.race for drive in in_row]
             if does_count and len(races) > 1:
                 yield Entry(len(races), self.who, [races[0], races[-1]])
 
@@ -91,6 +76,23 @@ class History(NamedTuple):
         if races and "dateOfBirth" in self.who:
             race = races[which]
             yield Entry(age(self.who["dateOfBirth"], race["date"]), self.who, [race])
+
+
+class WonRace(NamedTuple):
+    """A race with a winner. Times are in milliseconds; 0 and None are unknown."""
+
+    race: Json
+    winner: Json
+    second: Json | None
+    gap: int | None
+    time: int | None
+    grid: int | None
+
+    def entry(self, what: str) -> Iterator[Entry]:
+        if number := getattr(self, what):
+            yield Entry(
+                number, self.winner, [self.race], "", self.second if what == "gap" else None
+            )
 
 
 def age(born: str, day: str) -> tuple[int, int]:
@@ -119,126 +121,107 @@ def grid_in_words(place: int) -> str:
     return place_in_words(str(place))
 
 
-# Rankings of drivers and of constructors: the caption, the head of the numbers, each one's entries.
-CAREERS: Sequence[tuple[str, str, Callable[[History], Iterable[Entry]]]] = (
-    ("Most wins", "Wins", lambda one: one.total("win")),
-    ("Most starts", "Starts", lambda one: one.total("start")),
-    ("Most races with a podium", "Races", lambda one: one.total("podium")),
-    ("Most poles", "Poles", lambda one: one.total("pole")),
-    ("Most wins in a season", "Wins", lambda one: one.by_season("win")),
-    ("Most races with a podium in a season", "Races", lambda one: one.by_season("podium")),
-    ("Most poles in a season", "Poles", lambda one: one.by_season("pole")),
-    ("Most wins in a row", "Wins", lambda one: one.in_a_row("win")),
-    ("Most podiums in a row", "Races", lambda one: one.in_a_row("podium")),
-    ("Most races with points in a row", "Races", lambda one: one.in_a_row("points")),
+CAREERS = (
+    Ranking("Most wins", "Wins", lambda one: one.total("wins")),
+    Ranking("Most starts", "Starts", lambda one: one.total("starts")),
+    Ranking("Most races with a podium", "Races", lambda one: one.total("podiums")),
+    Ranking("Most poles", "Poles", lambda one: one.total("poles")),
+    Ranking("Most wins in a season", "Wins", lambda one: one.by_season("wins")),
+    Ranking("Most races with a podium in a season", "Races", lambda one: one.by_season("podiums")),
+    Ranking("Most poles in a season", "Poles", lambda one: one.by_season("poles")),
+    Ranking("Most wins in a row", "Wins", lambda one: one.in_a_row("wins")),
+    Ranking("Most podiums in a row", "Races", lambda one: one.in_a_row("podiums")),
+    Ranking("Most races with points in a row", "Races", lambda one: one.in_a_row("points")),
 )
-# Rankings of drivers by age: the caption, whether the oldest is first, each one's entries.
-AGES: Sequence[tuple[str, bool, Callable[[History], Iterable[Entry]]]] = (
-    ("Youngest winners", False, lambda one: one.age_at(0, "win")),
-    ("Oldest winners", True, lambda one: one.age_at(-1, "win")),
-    ("Youngest at the first start", False, lambda one: one.age_at(0, "start")),
-    ("Oldest at the last start", True, lambda one: one.age_at(-1, "start")),
+AGES = (
+    Ranking("Youngest winners", "Age", lambda one: one.age_at(0, "wins"), False, age_in_words),
+    Ranking("Oldest winners", "Age", lambda one: one.age_at(-1, "wins"), True, age_in_words),
+    Ranking(
+        "Youngest at the first start",
+        "Age",
+        lambda one: one.age_at(0, "starts"),
+        False,
+        age_in_words,
+    ),
+    Ranking(
+        "Oldest at the last start", "Age", lambda one: one.age_at(-1, "starts"), True, age_in_words
+    ),
 )
-# Rankings of races: the caption, the head of the numbers, their column in page_queries.won_races,
-# whether the most is first, and the words.
-RACES: Sequence[tuple[str, str, str, bool, ToWords]] = (
-    ("Closest finishes", "Gap", "gap", False, gap_in_words),
-    ("Largest gaps", "Gap", "gap", True, gap_in_words),
-    ("Shortest races", "Winner's time", "milliseconds", False, short_time),
-    ("Longest races", "Winner's time", "milliseconds", True, short_time),
-    ("Winners from furthest back", "Grid", "grid", True, grid_in_words),
+RACES = (
+    Ranking("Closest finishes", "Gap", lambda one: one.entry("gap"), False, gap_in_words),
+    Ranking("Largest gaps", "Gap", lambda one: one.entry("gap"), True, gap_in_words),
+    Ranking("Shortest races", "Winner's time", lambda one: one.entry("time"), False, short_time),
+    Ranking("Longest races", "Winner's time", lambda one: one.entry("time"), True, short_time),
+    Ranking(
+        "Winners from furthest back", "Grid", lambda one: one.entry("grid"), True, grid_in_words
+    ),
 )
-# Rankings of seasons by how far champions were ahead: the caption, whether the most is first.
-LEADS = (("Closest championships", False), ("Largest leads", True))
+SEASONS = (
+    Ranking("Closest championships", "Points", lambda lead: [lead], False, points_in_words),
+    Ranking("Largest leads", "Points", lambda lead: [lead], True, points_in_words),
+)
 
 
 def facts(ask: Ask) -> dict[str, Any]:
-    catalogue = ask.catalogue
-    drivers = histories(ask, DRIVER, catalogue.drivers)
-    constructors = histories(ask, CONSTRUCTOR, catalogue.constructors)
-    won = page_queries.won_races(ask.data)
-    rankings = {
-        "Drivers": [*of_careers("Driver", drivers), *of_ages(drivers)],
-        "Constructors": [*of_careers("Constructor", constructors)],
-        "Races": [*of_races(ask, won)],
-        "Seasons": [*of_seasons(ask)],
-    }
+    drivers, constructors, won = histories(ask, "driver"), histories(ask, "constructor"), races(ask)
     return {
-        # by section and anchor
+        # by title; of each section, what it ranks, and the rankings with their entries by anchor
         "sections": {
-            section: {anchor(section, each.caption): each for each in of_section if each.entries}
-            for section, of_section in rankings.items()
+            f"{kind}s": (kind, with_entries(kind, rankings, those))
+            for kind, rankings, those in (
+                ("Driver", CAREERS + AGES, drivers),
+                ("Constructor", CAREERS, constructors),
+                ("Race", RACES, won),
+                ("Season", SEASONS, [*leads(ask)]),
+            )
         },
         "races": len(won),
     }
 
 
-def anchor(section: str, caption: str) -> str:
-    """`drivers-most-wins`: where the ranking is on the page."""
-    return "-".join(plain(f"{section} {caption}").split())
+def with_entries(
+    kind: str, rankings: Iterable[Ranking], those: Sequence[object]
+) -> dict[str, tuple[Ranking, list[Entry]]]:
+    """The rankings that have entries, with these, by where they are on the page:
+    `drivers-most-wins`.
+    """
+    number, found = attrgetter("number"), {}
+    for ranking in rankings:
+        entries = chain.from_iterable(map(ranking.entries, those))
+        in_order = sorted(entries, key=number, reverse=ranking.is_most)
+        if in_order:
+            anchor = "-".join(plain(f"{kind}s {ranking.caption}").split())
+            found[anchor] = ranking, ranked(in_order, number, SHOWN)
+    return found
 
 
-def histories(ask: Ask, career: Career, objects: Mapping[int, Json]) -> list[History]:
-    races = ask.catalogue.races
-    rows = career_queries.drives(ask.data, career.column)
+def histories(ask: Ask, who: str) -> list[History]:
+    found: dict[str, list[Drive]] = {}
+    for year in ask.catalogue.rounds:  # other clients need not wait for one long statement
+        for id, drive in drives(ask, who, "year", year):
+            found.setdefault(id, []).append(drive)
+    return [History(ask.object(who, id), of_one) for id, of_one in found.items()]
+
+
+def races(ask: Ask) -> list[WonRace]:
+    drivers = ask.catalogue.drivers
     return [
-        History(
-            objects[id],
-            [
-                Drive(races[race], start > 0, pole == 1, place == 1, place in (1, 2, 3), points > 0)
-                for _, race, start, pole, place, points in of_one
-            ],
+        WonRace(
+            ask.catalogue.races[row["raceId"]],
+            drivers[row["driverId"]],
+            drivers.get(row["secondId"]),
+            row["gap"],
+            row["milliseconds"],
+            row["grid"],
         )
-        for id, of_one in groupby(rows, key=lambda row: row["id"])
+        for row in ask.rows("won races")
     ]
 
 
-def of_careers(kind: str, histories: Sequence[History]) -> Iterator[Ranking]:
-    for caption, head, entries in CAREERS:
-        found = chain.from_iterable(map(entries, histories))
-        yield Ranking(caption, kind, head, first_of(found), "{:,}".format)
-
-
-def of_ages(drivers: Sequence[History]) -> Iterator[Ranking]:
-    for caption, is_oldest, entries in AGES:
-        found = chain.from_iterable(map(entries, drivers))
-        yield Ranking(caption, "Driver", "Age", first_of(found, is_oldest), age_in_words)
-
-
-def of_races(ask: Ask, won: Sequence[Row]) -> Iterator[Ranking]:
-    catalogue = ask.catalogue
-    for caption, head, column, is_most, in_words in RACES:
-        found = [
-            Entry(
-                row[column],
-                catalogue.drivers[row["driverId"]],
-                [catalogue.races[row["raceId"]]],
-                second=catalogue.drivers[row["secondId"]] if column == "gap" else None,
-            )
-            for row in won
-            if row[column]
-        ]
-        yield Ranking(caption, "Race", head, first_of(found, is_most), in_words)
-
-
-def of_seasons(ask: Ask) -> Iterator[Ranking]:
+def leads(ask: Ask) -> Iterator[Entry]:
+    """How far champions were ahead."""
     standings, over = seasons.first_places(ask, "driverstandings", "DriverStandings")
-    rows = [seasons.row_of(year, True, standings[year], ()) for year in sorted(over, reverse=True)]
-    leads = [
-        Entry(
-            float(row.ahead),
-            row.driver["Driver"],
-            season=str(row.year),
-            second=standings[row.year][1]["Driver"],
-        )
-        for row in rows
-        if row.driver and row.ahead
-    ]
-    for caption, is_most in LEADS:
-        yield Ranking(caption, "Season", "Points", first_of(leads, is_most), points_in_words)
-
-
-def first_of(entries: Iterable[Entry], is_most: bool = True) -> list[Entry]:
-    """The first entries of a ranking: those with the largest number, or with the smallest."""
-    number = attrgetter("number")
-    return ranked(sorted(entries, key=number, reverse=is_most), number, SHOWN)
+    for year in sorted(over, reverse=True):
+        if lead := seasons.ahead(standings[year]):
+            first, second = (place["Driver"] for place in standings[year])
+            yield Entry(lead, first, (), str(year), second)

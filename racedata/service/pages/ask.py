@@ -1,19 +1,26 @@
 """Asks the endpoints for the facts of the HTML pages, as a client does.
 
-So the pages show the same facts as the answers. What no endpoint answers about races is here too:
-from page_queries.py, where the SQL is, and from the catalogue.
+So the pages show the same facts as the answers. What no endpoint answers is in queries.sql and in
+the catalogue.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib.resources import files
+from sqlite3 import Row
 
 from racedata.formats import Json, public_name
 from racedata.service import queries, words
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.content import Content, Served, provenances
 from racedata.service.endpoints import BY_NAME
-from racedata.service.pages import page_queries
 from racedata.service.request import ParsedRequest
+
+# The queries by name, each with its comment.
+_, *PARAGRAPHS = (
+    files(__package__).joinpath("queries.sql").read_text(encoding="utf-8").split("\n\n")
+)
+QUERIES = {each.removeprefix("-- ").partition(":")[0]: each for each in PARAGRAPHS}
 
 
 class Ask:
@@ -59,11 +66,22 @@ class Ask:
             self.served, ParsedRequest(address, limit, 0, "", tuple(own_parameters.items()))
         )
 
+    def rows(self, query: str, *values: str | int | None, **names: str) -> list[Row]:
+        """The rows of a query in queries.sql; `names` are for its braces."""
+        return self.data.rows(QUERIES[query].format(**names), values)
+
+    def race(self, season: int, round: int) -> Json:
+        return self.catalogue.races[self.catalogue.id_of_round[season, round]]
+
+    def object(self, kind: str, id: str) -> Json:
+        """A driver, constructor or circuit."""
+        name = f"{kind}s"
+        return self.catalogue.lists[name][self.catalogue.ids[name][id.lower()]]
+
     def provisional_sources(self, race: Json) -> dict[str, str]:
         """The sources of the provisional records of a race, by kind."""
         id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
-        sources = page_queries.provisional_sources(self.data, id)
-        return {kind: public_name(source) for kind, source in sources.items()}
+        return {kind: public_name(name) for kind, name in self.rows("provisional sources", id)}
 
     def provenances(self, races: Sequence[Json]) -> list[Json]:
         """Where the results of races are from, of those that have any."""
@@ -71,30 +89,6 @@ class Ask:
         ids = [self.catalogue.id_of_round[round] for round in rounds]
         found = provenances(self.data, "results", ids)
         return [found[id] for id in ids if id in found]
-
-    def leaders(self, season: int) -> dict[str, list[Json]]:
-        """Who led the championship of the drivers after each round that has standings."""
-        return self.leaders_by_season.get(season, {})
-
-    @cached_property
-    def leaders_by_season(self) -> dict[int, dict[str, list[Json]]]:
-        leaders: dict[int, dict[str, list[Json]]] = {}
-        for row in page_queries.leaders(self.data):
-            race = self.catalogue.races[row["raceId"]]
-            rounds = leaders.setdefault(int(race["season"]), {})
-            rounds.setdefault(race["round"], []).append(self.catalogue.drivers[row["driverId"]])
-        return leaders
-
-    @cached_property
-    def winners(self) -> dict[int, list[dict[str, int]]]:
-        """The winners of each race, by raceId, in the order of races: `driverId, constructorId`.
-
-        An endpoint, asked for the wins of a driver, leaves out who shared the car.
-        """
-        winners: dict[int, list[dict[str, int]]] = {}
-        for row in page_queries.winners(self.data):
-            winners.setdefault(row["raceId"], []).append(dict(row))
-        return winners
 
     @cached_property
     def names(self) -> words.Names:
@@ -110,17 +104,6 @@ class Ask:
         """What sources call a driver, constructor or circuit, by kind and own id; no numbers."""
         ids: dict[tuple[str, str], list[str]] = {}
         for row in queries.ids_of_sources(self.data):
-            if not row["id"].isdigit():
-                ids.setdefault((row["kind"], row["reference"]), []).append(row["id"])
+            if not row["sourceId"].isdigit():
+                ids.setdefault((row["kind"], row["id"]), []).append(row["sourceId"])
         return ids
-
-    def races_of_name(self, name: str) -> Sequence[Json]:
-        """All races with this name."""
-        return self.races_by_name[name]
-
-    @cached_property
-    def races_by_name(self) -> dict[str, list[Json]]:
-        races: dict[str, list[Json]] = {}
-        for race in self.catalogue.races.values():
-            races.setdefault(race["raceName"], []).append(race)
-        return races

@@ -1,129 +1,129 @@
-"""What the pages of a driver and of a constructor share: careers in numbers, seasons, wins."""
+"""The pages of a driver and of a constructor, such as `/drivers/alonso`: their careers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from racedata.formats import Json
+from racedata.colours import newest_colour
+from racedata.formats import Json, public_url
 from racedata.model import LETTERS
 from racedata.service.addresses import Value
-from racedata.service.catalogue import Catalogue
-from racedata.service.pages import career_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
 COUNTED = ("starts", "wins", "poles", "podiums")
-# of a season with a place in the championship, but without results
-NOTHING = dict.fromkeys(COUNTED, 0)
+# A season has several constructors of a driver, and several drivers of a constructor.
+PARTNER = {"driver": "constructor", "constructor": "driver"}
 
 
-class Career(NamedTuple):
-    """A driver or a constructor: what the data calls it, and what a season of it has."""
-
-    kind: str  # an endpoint and a filter: `drivers`
-    column: str  # of its id
-    standings: str  # the endpoint of its championship
-    key: str  # of its place there: `DriverStandings`
-    partners: str  # the column of what a season has several of
-    partner_objects: Callable[[Catalogue], Mapping[int, Json]]
-
-
-DRIVER = Career(
-    "drivers",
-    "driverId",
-    "driverstandings",
-    "DriverStandings",
-    "constructorId",
-    lambda catalogue: catalogue.constructors,
-)
-CONSTRUCTOR = Career(
-    "constructors",
-    "constructorId",
-    "constructorstandings",
-    "ConstructorStandings",
-    "driverId",
-    lambda catalogue: catalogue.drivers,
-)
-
-
-class Win(NamedTuple):
-    """A race that was won."""
+class Drive(NamedTuple):
+    """A race of a driver or constructor."""
 
     race: Json
-    drivers: list[Json]  # of a constructor, the winners; of a driver, those who shared the car
+    starts: int  # 0 or 1, as the next two
+    wins: int
+    poles: int
+    podiums: int  # of a constructor, perhaps several
+    points: float  # without those of a sprint
 
 
 class SeasonRow(NamedTuple):
     """A season of a career."""
 
     year: int
-    counts: Mapping[str, Any]  # as career_queries.seasons returns it, or NOTHING
-    partners: list[Json]  # constructors of a driver, drivers of a constructor
+    counts: Mapping[str, int]  # by COUNTED
+    partners: list[Json]
     place: str  # in the championship; empty if it had none
     points: str
     is_champion: bool
     is_final: bool  # whether the season is over
 
 
-def facts(ask: Ask, career: Career, reference: str) -> dict[str, Any]:
-    """The facts of both pages."""
-    id = ask.catalogue.ids[career.kind][reference]
-    seasons = [*season_rows(ask, career, reference, id)]
-    started = [row for row in seasons if row.counts["starts"]]
-    catalogue = ask.catalogue
+def drives(ask: Ask, who: str, column: str, value: str | int) -> Iterator[tuple[str, Drive]]:
+    """The races of one driver or constructor, or of all in a season, in order; with the ids."""
+    for id, year, round, *numbers in ask.rows("drives", value, who=who, column=column):
+        yield id, Drive(ask.race(year, round), *numbers)
+
+
+def counts(drives: Sequence[Drive]) -> dict[str, int]:
+    return {name: sum(getattr(drive, name) for drive in drives) for name in COUNTED}
+
+
+def driver(ask: Ask, driver: str) -> dict[str, Any]:
+    who = ask.object("driver", driver)
+    mates = [
+        (row, ask.object("driver", row["mate"]), ask.object("constructor", row["constructor"]))
+        for row in ask.rows("mates", who["driverId"])
+    ]
     return {
+        **facts(ask, "driver", who),
+        "mates": [(year, [*of_year]) for year, of_year in groupby(mates, lambda m: m[0]["year"])],
+    }
+
+
+def constructor(ask: Ask, constructor: str) -> dict[str, Any]:
+    who = ask.object("constructor", constructor)
+    return {
+        **facts(ask, "constructor", who),
+        "colour": newest_colour(who["constructorId"]),
+        # the seasons in which its driver was champion
+        "drivers_titles": [
+            season["season"]
+            for season in ask("driverstandings", ALL, driverstandings="1")
+            for champion in season["DriverStandings"]
+            # the last constructor that the driver joined, as in the view driver_championship
+            if [each["constructorId"] for each in champion["Constructors"]][-1:]
+            == [who["constructorId"]]
+        ],
+    }
+
+
+def facts(ask: Ask, who: str, one: Json) -> dict[str, Any]:
+    """What both pages have; `who` is `driver` or `constructor`."""
+    id = one[f"{who}Id"]
+    whole = [drive for _, drive in drives(ask, who, f"{who}Ref", id)]
+    seasons = [*season_rows(ask, who, id, whole)]
+    started = [drive.race for drive in whole if drive.starts]
+    ((sprint_points,),) = ask.rows("sprint points", id, who=who)
+    return {
+        who: one,
+        "article": public_url(one.get("url", "")),
         "seasons": seasons[::-1],
         # what letters in places mean
         "legend": [
             f"{letter}: {LETTERS[letter]}"
             for letter in sorted({row.place for row in seasons} & LETTERS.keys())
         ],
-        "totals": {name: sum(row.counts[name] for row in seasons) for name in COUNTED},
-        "points": number(career_queries.points(ask.data, career.column, id)),
+        "totals": counts(whole),
+        "points": number(sum(drive.points for drive in whole) + sprint_points),
         "titles": [row.year for row in seasons if row.is_champion],
         # the races of the first and the last start
-        "first_and_last": [
-            catalogue.races[catalogue.id_of_round[row.year, row.counts[name]]]
-            for row, name in (*zip(started[:1], ["first"]), *zip(started[-1:], ["last"]))
-        ],
-        # by season, the latest first, and by drivers
-        "wins": [
-            (season, by_drivers(of_season))
-            for season, of_season in groupby(
-                wins(ask, career, id), key=lambda win: win.race["season"]
-            )
-        ][::-1],
+        "first_and_last": [started[0], started[-1]] if started else [],
+        "wins": wins(ask, who, id),
     }
 
 
-def by_drivers(wins: Iterable[Win]) -> list[tuple[list[Json], list[Json]]]:
-    """The drivers of wins with their races."""
-    found: dict[str, tuple[list[Json], list[Json]]] = {}
-    for race, drivers in wins:
-        ids = " ".join(driver["driverId"] for driver in drivers)
-        found.setdefault(ids, (drivers, []))[1].append(race)
-    return [*found.values()]
-
-
-def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[SeasonRow]:
-    who: dict[str, Value] = {career.kind: reference}
-    objects = career.partner_objects(ask.catalogue)
-    partners = career_queries.partners(ask.data, career.column, id, career.partners)
+def season_rows(ask: Ask, who: str, id: str, whole: Sequence[Drive]) -> Iterator[SeasonRow]:
+    endpoint, filters = f"{who}standings", dict[str, Value]({f"{who}s": id.lower()})
+    key = ask.endpoints[endpoint].records_key
     final = {
-        int(each["season"]): each[career.key][0]
-        for each in ask(career.standings, ALL, None, None, **who)
+        int(each["season"]): each[key][0] for each in ask(endpoint, ALL, None, None, **filters)
     }
-    counted = {row["year"]: row for row in career_queries.seasons(ask.data, career.column, id)}
-    for year in sorted({*counted, *final}):
-        place, is_final = final.get(year), year in final
-        if not is_final:
-            lists = ask(career.standings, 1, year, None, **who)
-            place = lists[0][career.key][0] if lists else None
-        place = place or {}
+    by_year = {
+        int(season): [*of_season]
+        for season, of_season in groupby(whole, lambda drive: drive.race["season"])
+    }
+    partners: dict[int, list[Json]] = {}
+    for year, partner in ask.rows("partners", id, who=who, other=PARTNER[who]):
+        partners.setdefault(year, []).append(ask.object(PARTNER[who], partner))
+    for year in sorted({*by_year, *final}):
+        is_final = year in final
+        lists = [] if is_final else ask(endpoint, 1, year, None, **filters)
+        place: Json = final.get(year) or next((each[key][0] for each in lists), {})
         yield SeasonRow(
             year,
-            dict(counted.get(year, NOTHING)),
-            [objects[each] for each in partners.get(year, ())],
+            counts(by_year.get(year, ())),
+            partners.get(year, []),
             place.get("positionText", ""),
             place.get("points", ""),
             is_final and place.get("position") == "1",
@@ -131,25 +131,23 @@ def season_rows(ask: Ask, career: Career, reference: str, id: int) -> Iterator[S
         )
 
 
-def wins(ask: Ask, career: Career, id: int) -> Iterator[Win]:
-    """The races that were won, in order."""
-    for race, winners in ask.winners.items():
-        if any(winner[career.column] == id for winner in winners):
-            yield Win(
-                ask.catalogue.races[race],
-                [
-                    ask.catalogue.drivers[winner["driverId"]]
-                    for winner in winners
-                    if career is CONSTRUCTOR or winner["driverId"] != id
-                ],
-            )
+def wins(ask: Ask, who: str, id: str) -> list[tuple[int, list[tuple[list[Json], list[Json]]]]]:
+    """The races that were won: by season, the latest first, and by drivers. Those are the winners
+    for a constructor or, of a driver, those who shared the car.
+    """
+    drivers: dict[tuple[int, int], list[str]] = {}
+    for year, round, driver in ask.rows("winners", id, who=who):
+        others = drivers.setdefault((year, round), [])
+        others += [driver] if driver != id else []
+    won: dict[int, dict[tuple[str, ...], list[Json]]] = {}
+    for (year, round), of_race in drivers.items():
+        won.setdefault(year, {}).setdefault((*of_race,), []).append(ask.race(year, round))
+    return [
+        (year, [([ask.object("driver", each) for each in ids], races) for ids, races in by.items()])
+        for year, by in reversed(won.items())
+    ]
 
 
 def number(points: float) -> str:
     """`2,377`, `277.64`: without the noise that adding fractions leaves."""
     return f"{points:,.2f}".rstrip("0").rstrip(".")
-
-
-def unknown(ask: Ask, kind: str, word: str, reference: str) -> str:
-    """Why there is no page of a driver, constructor or circuit; empty if there is one."""
-    return "" if reference in ask.catalogue.ids[kind] else f"No {word} here has the id {reference}"

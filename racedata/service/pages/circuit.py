@@ -6,31 +6,23 @@ from typing import Any, NamedTuple
 from racedata.formats import Json, milliseconds, public_url
 from racedata.service import outlines
 from racedata.service.outlines import Layout
-from racedata.service.pages import career, career_queries, races
+from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.request import ALL
 
 
-class Lap(NamedTuple):
-    """The fastest lap of a race."""
-
-    time: str
-    driver: Json
-    constructor: Json
-    race: Json
-
-
 class Track(NamedTuple):
-    """A layout, with its lap records: several if drivers share one, none if no lap is known."""
+    """A layout, with the results that have its lap records: several if drivers share one, none if
+    no lap is known.
+    """
 
     layout: Layout | None  # None for races on a layout that outlines.csv does not have
     periods: str
-    records: list[Lap]
+    records: list[Json]
 
 
 def facts(ask: Ask, circuit: str) -> dict[str, Any]:
-    id = ask.catalogue.ids["circuits"][circuit]
-    what = ask.catalogue.circuits[id]
+    what = ask.object("circuit", circuit)
     won = ask("results", ALL, circuits=circuit, results="1")
     with_winner = {(race["season"], race["round"]) for race in won}
     winners = [(race, race["Results"]) for race in reversed(won)]
@@ -39,7 +31,7 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
     return {
         "circuit": what,
         "article": public_url(what.get("url", "")),
-        "tracks": tracks(ask, circuit, id),
+        "tracks": tracks(ask, circuit, won),
         "winners": winners,
         # races without a winner: those to come, and those that are not loaded
         "others": [
@@ -49,45 +41,32 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
         ],
         "most_drivers": most_drivers,
         "most_constructors": races.most(results[0]["Constructor"] for _, results in winners),
-        "attribution": outlines.ATTRIBUTION,
-        "outlines_url": outlines.SOURCE_URL,
-        "outlines_licence": outlines.LICENCE_URL,
-        "size": outlines.SIZE,
     }
 
 
-def fault(ask: Ask, circuit: str) -> str:
-    return career.unknown(ask, "circuits", "circuit", circuit)
-
-
-def tracks(ask: Ask, circuit: str, id: int) -> list[Track]:
+def tracks(ask: Ask, circuit: str, won: Sequence[Json]) -> list[Track]:
     """The layouts, the last used first, with the fastest race laps on them."""
-    catalogue = ask.catalogue
     layouts = outlines.layouts_of(circuit)
-    laps: dict[str | None, list[Lap]] = {}
-    for row in career_queries.fastest_laps(ask.data, id):
-        layout = outlines.layout_of(
-            layouts, catalogue.race_rows[row["raceId"]]["year"], row["winnerLaps"]
-        )
-        lap = Lap(
-            row["time"],
-            catalogue.drivers[row["driverId"]],
-            catalogue.constructors[row["constructorId"]],
-            catalogue.races[row["raceId"]],
-        )
-        laps.setdefault(layout.name if layout else None, []).append(lap)
-    known: list[Layout | None] = [
-        *sorted(layouts, key=lambda layout: layout.seasons[-1], reverse=True)
-    ]
+    laps_of = {(race["season"], race["round"]): race["Results"][0].get("laps") for race in won}
+    laps: dict[Layout | None, list[Json]] = {
+        layout: [] for layout in sorted(layouts, key=lambda each: each.seasons[-1], reverse=True)
+    }
+    for race in ask("results", ALL, circuits=circuit, fastest=1):
+        number = int(laps_of.get((race["season"], race["round"])) or 0)
+        of_layout = laps.setdefault(outlines.layout_of(layouts, int(race["season"]), number), [])
+        of_layout += [
+            {**result, "race": race, "time": time}
+            for result in race["Results"]
+            if (time := races.time_of(result.get("FastestLap", {})))
+        ]
     return [
-        Track(layout, periods(layout.seasons) if layout else "", fastest(laps.get(name, [])))
-        for layout in known + [None] * (None in laps)
-        for name in [layout.name if layout else None]
+        Track(layout, periods(layout.seasons) if layout else "", fastest(of_layout))
+        for layout, of_layout in laps.items()
     ]
 
 
-def fastest(laps: Sequence[Lap]) -> list[Lap]:
-    times = [milliseconds(lap.time) for lap in laps]
+def fastest(laps: Sequence[Json]) -> list[Json]:
+    times = [milliseconds(lap["time"]) for lap in laps]
     return [lap for lap, time in zip(laps, times) if time == min(times)]
 
 

@@ -3,15 +3,14 @@
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from racedata.formats import Json
+from racedata.model import TABLE_BY_NAME
 from racedata.service import words
-from racedata.service.content import LIST_BY_KEY
 from racedata.service.news import by_subject, lines_of, title_of
-from racedata.service.pages import page_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import OPEN, in_order, sides_in_words
 from racedata.service.request import ALL
@@ -20,34 +19,21 @@ from racedata.service.request import ALL
 DOUBTS = 320
 NEWS = 30
 LINES = 20  # values in an entry of the news
-
+# The lists that a discrepancy may be about, by the key of an id in them.
+LIST_BY_KEY = {TABLE_BY_NAME[name].id_key: name for name in ("drivers", "constructors", "circuits")}
+# by the key of an id: the key of the name in the object
+NAME = {"driverId": "familyName", "constructorId": "name", "circuitId": "circuitName"}
 CHANGES = 2000  # the latest changed values, of which the page shows the first NEWS entries
 
 
-class Doubt(NamedTuple):
-    """An open discrepancy, of a race or else of a driver, constructor or circuit."""
-
-    name: str
-    link: str  # to the page of what has the name; empty without one
-    race: Json | None
-    sources: str  # what each of them says
-
-
-class News(NamedTuple):
-    """What changed at a time, in words: `Monaco Grand Prix 2026: Gasly 3rd → 7th`."""
-
-    title: str
-    race: tuple[str, str] | None  # season and round
-    lines: list[str]  # the values with their reasons
-
-
 def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
-    names = links_and_names(ask)
     found = ask.content("discrepancies", DOUBTS, season, None, OPEN)
-    doubts: dict[str, dict[str, list[Doubt]]] = {}
+    doubts: dict[str, dict[str, list[Json]]] = {}
     for record in found.objects:
-        what, each = what_in_words(record), doubt(record, names, ask.names)
-        doubts.setdefault(what, {}).setdefault(record["explanation"], []).append(each)
+        # what it is about: `qualifying, q1`
+        what = f"{words.kind_in_words(record['kind'])}, {words.column_in_words(record['column'])}"
+        of_what = doubts.setdefault(what, {})
+        of_what.setdefault(record["explanation"], []).append(doubt(record, ask))
     by_kind: dict[str, Counter[str]] = {}
     open_by_season = Counter[str]()
     for count in ask("discrepancycounts", ALL, season):
@@ -72,7 +58,7 @@ def corrected(ask: Ask, season: int | None) -> list[tuple[str, str, int]]:
     """How many values of a season are corrected in each race, or else in each season: names, links
     and numbers.
     """
-    races = page_queries.corrected_races(ask.data, season)
+    races = ask.rows("corrected races", season)
     if season:
         return [(race["name"], f"{season}/{race['round']}#notes", race["count"]) for race in races]
     seasons = Counter[int]()
@@ -81,41 +67,29 @@ def corrected(ask: Ask, season: int | None) -> list[tuple[str, str, int]]:
     return [(str(year), f"{year}/discrepancies#corrected", n) for year, n in seasons.items()]
 
 
-def what_in_words(record: Json) -> str:
-    """What a discrepancy is about: `qualifying, q1`."""
-    return f"{words.kind_in_words(record['kind'])}, {words.column_in_words(record['column'])}"
-
-
-def doubt(record: Json, names: Mapping[str, str], entrants: words.Names) -> Doubt:
-    links = [f"{name}/{record[key]}" for key, name in LIST_BY_KEY.items() if key in record]
-    link = links[0] if links else ""
-    return Doubt(
-        names[link] if link else record["key"],
-        link,
-        record if "round" in record else None,
-        sides_in_words(record, entrants),
-    )
-
-
-def links_and_names(ask: Ask) -> dict[str, str]:
-    """The names of all drivers, constructors and circuits, by the links to their pages."""
-    drivers, constructors, circuits = (
-        each.values()
-        for each in (ask.catalogue.drivers, ask.catalogue.constructors, ask.catalogue.circuits)
-    )
-    return {
-        **{f"drivers/{each['driverId']}": each["familyName"] for each in drivers},
-        **{f"constructors/{each['constructorId']}": each["name"] for each in constructors},
-        **{f"circuits/{each['circuitId']}": each["circuitName"] for each in circuits},
-    }
+def doubt(record: Json, ask: Ask) -> Json:
+    """An open discrepancy, of a race or else of a driver, constructor or circuit: the name of that
+    and the link to its page, if it has one, and what sources say.
+    """
+    of_what = {"name": record["key"], "link": ""}
+    for key, name in LIST_BY_KEY.items():
+        if key in record:
+            id = ask.catalogue.ids[name][record[key].lower()]
+            of_what["name"] = ask.catalogue.lists[name][id][NAME[key]]
+            of_what["link"] = f"{name}/{record[key]}"
+            break
+    race = record if "round" in record else None
+    return {**of_what, "race": race, "sources": sides_in_words(record, ask.names)}
 
 
 def changes(ask: Ask) -> dict[str, Any]:
     return {"news": [*news(ask, NEWS)]}
 
 
-def news(ask: Ask, limit: int) -> Iterator[News]:
-    """What changed lately in the records of races and in names, the newest first."""
+def news(ask: Ask, limit: int) -> Iterator[Json]:
+    """What changed lately in the records of races and in names, the newest first: in words, with
+    the season and the round of the race.
+    """
     full_names = {
         each["driverId"]: words.full_name(each) for each in ask.catalogue.drivers.values()
     }
@@ -123,4 +97,5 @@ def news(ask: Ask, limit: int) -> Iterator[News]:
     for of_subject in islice(by_subject(ask("changes", CHANGES)), limit):
         first = of_subject[0]
         race = (first["season"], first["round"]) if "round" in first else None
-        yield News(title_of(of_subject, names), race, lines_of(of_subject, names, LINES))
+        lines = lines_of(of_subject, names, LINES)
+        yield {"title": title_of(of_subject, names), "race": race, "lines": lines}

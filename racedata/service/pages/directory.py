@@ -8,21 +8,17 @@ The list of drivers has only short names: with more, the page would be longer th
 from collections import Counter
 from collections.abc import Collection
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from racedata.formats import Json, without_accents
-from racedata.service.pages import career_queries
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.names import Name, constructor_names, driver_names, in_seasons
-
-
-class Circuit(NamedTuple):
-    """A circuit in the list of its country."""
-
-    name: str
-    id: str
-    detail: str
-    races: int
+from racedata.service.pages.names import (
+    Name,
+    constructor_names,
+    driver_names,
+    in_seasons,
+    rows_by_id,
+)
 
 
 def drivers(ask: Ask) -> dict[str, Any]:
@@ -52,16 +48,16 @@ def constructors(ask: Ask) -> dict[str, Any]:
 
 
 def circuits(ask: Ask) -> dict[str, Any]:
-    by_country: dict[str, list[Circuit]] = {}
-    runs = career_queries.all_races_run(ask.data)
-    for id, what in ask.catalogue.circuits.items():
-        detail, run = in_seasons(runs.get(id), "race")
+    by_country: dict[str, list[tuple[int, Json, str]]] = {}
+    run_at = rows_by_id(ask, "circuit")
+    for what in ask.catalogue.circuits.values():
+        detail, run = in_seasons(run_at.get(what["circuitId"]), "race")
         place = what["Location"]
         words = ", ".join([*filter(None, [place.get("locality")]), detail])
-        circuit = Circuit(what["circuitName"], what["circuitId"], words, run)
-        by_country.setdefault(place.get("country", "Country unknown"), []).append(circuit)
+        of_country = by_country.setdefault(place.get("country", "Country unknown"), [])
+        of_country.append((run, what, words))
     for each in by_country.values():
-        each.sort(key=lambda circuit: -circuit.races)
+        each.sort(key=lambda circuit: -circuit[0])
     return {
         # in each, those with most races first
         "countries": sorted(by_country.items(), key=lambda pair: without_accents(pair[0])),

@@ -8,7 +8,7 @@ no name has are replaced with similar ones.
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.names import Name, names_by_kind, plain
@@ -17,13 +17,6 @@ LONGEST = 100  # characters of a query; no name is so long
 SHOWN = 25  # names of a kind: all races of a season
 # At most this many words of a query are replaced with similar ones: each takes about 20 ms.
 MOST_REPLACED = 3
-
-
-class Found(NamedTuple):
-    """What was found of a kind, the best first."""
-
-    kind: str
-    names: Sequence[Name]
 
 
 class AllNames:
@@ -35,16 +28,16 @@ class AllNames:
             word for names in self.kinds.values() for name in names for word in name.words.split()
         }
 
-    def find(self, words: Sequence[str]) -> list[Found]:
-        """What the words find: the kind with the best match first."""
+    def find(self, words: Sequence[str]) -> list[tuple[str, Sequence[Name]]]:
+        """What the words find, by kind: the best match first."""
         for selected in (with_all, with_most) if words else ():
             found = [
-                Found(kind, sorted(matches, key=lambda name: order(name, words)))
+                (kind, sorted(matches, key=lambda name: order(name, words)))
                 for kind, names in self.kinds.items()
                 if (matches := selected(names, words))
             ]
             if found:
-                return sorted(found, key=lambda each: order(each.names[0], words))
+                return sorted(found, key=lambda each: order(each[1][0], words))
         return []
 
     def similar(self, words: Iterable[str]) -> dict[str, str]:
@@ -70,7 +63,7 @@ def facts(ask: Ask, names: AllNames, query: str) -> dict[str, Any]:
         "searched": query,
         "similar": similar,
         "found": found,
-        "has_all": all(with_all(each.names, words) for each in found),
+        "has_all": all(with_all(of_kind, words) for _, of_kind in found),
         "limit": SHOWN,
     }
 

@@ -4,7 +4,7 @@ Which weekend is next depends on the data, not on a clock. The page also has the
 script.js: it shows the one that is next by the reader's clock, and says how long it is until then.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from racedata.formats import Json
@@ -19,13 +19,7 @@ from racedata.service.request import ALL
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session
 FEW_NEWS = 6  # races in whose records something changed lately
-# The rows of the sessions before a race, by their group.
-ROWS: Mapping[str, Callable[[Sequence[Json]], list[Json]]] = {
-    "qualifying": races.qualified,
-    "sprint": races.places,
-    "sprintqualifying": races.qualified,
-    "practice": races.practised,
-}
+BEFORE_RACE = ("qualifying", "sprint", "sprintqualifying", "practice")  # groups of sessions
 
 
 class Newest(NamedTuple):
@@ -47,7 +41,7 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     last_places = notes.marked(races.places(last["Results"]), "results")
     provisional = ask.provisional_sources(last).get("results")
     coming = [ask.catalogue.calendar[id] for id in ask.catalogue.coming]
-    weekends = [weekend_of(ask, race, ROWS if race is coming[0] else {}) for race in coming]
+    weekends = [weekend_of(ask, race, BEFORE_RACE if race is coming[0] else ()) for race in coming]
     newest = weekends[0]["newest"] if weekends else None
     of_last = Newest(
         "Race", last, races.start(last), "race", last_places[:FIRST], provisional is not None
@@ -83,7 +77,8 @@ def weekend_of(ask: Ask, race: Json, groups: Iterable[str]) -> dict[str, Any]:
     for session in sessions:
         if group := session.anchor:
             kind = KIND_BY_GROUP[group].name
-            rows = ROWS[group](races.of_session(session.name, group, records))
+            of_session = races.of_session(session.name, group, records)
+            rows = (races.places if group == "sprint" else races.timed)(of_session)
             places = notes.marked(rows[:FIRST], kind)
             newest = Newest(session.label, race, session.start, group, places, kind in provisional)
     return {"race": race, "start": races.start(race), "sessions": sessions, "newest": newest}

@@ -39,12 +39,21 @@ def facts(ask: Ask) -> dict[str, Any]:
             parse.expected: [*filters_of(parse.expected, values)] for parse in FILTERS.values()
         },
         "own_parameters": [*own_parameters(ask.endpoints)],
-        "default_limit": settings.usual_limit,
-        "max_limit": settings.max_limit,
         "limits": [
             f"{counted(limit.quota, 'request')} per {units[limit.window]}"
             for limit in settings.rate_limits
         ],
+    }
+
+
+def llms(ask: Ask) -> dict[str, Any]:
+    """The facts of `/llms.txt`: where AI assistants find what, in plain text."""
+    seasons = ask.catalogue.rounds
+    return {
+        "first": min(seasons),
+        "last": max(seasons),
+        "example": "{}/{}".format(*queries.example_race(ask.data)),
+        "endpoints": [*ask.endpoints.values()],
     }
 
 

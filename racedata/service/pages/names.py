@@ -8,7 +8,6 @@ from sqlite3 import Row
 from typing import NamedTuple
 
 from racedata.formats import counted, without_accents
-from racedata.service.pages import career_queries
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import in_words
 from racedata.service.words import full_name, place_of
@@ -65,9 +64,9 @@ def names_by_kind(ask: Ask) -> dict[str, list[Name]]:
 
 
 def driver_names(ask: Ask) -> Iterator[Name]:
-    rows = career_queries.all_starts(ask.data, "driverId")
-    for id, who in ask.catalogue.drivers.items():
-        detail, starts = in_seasons(rows.get(id), "start")
+    starts_of = rows_by_id(ask, "driver")
+    for who in ask.catalogue.drivers.values():
+        detail, starts = in_seasons(starts_of.get(who["driverId"]), "start")
         yield name_of(
             full_name(who),
             f"drivers/{who['driverId']}",
@@ -80,9 +79,9 @@ def driver_names(ask: Ask) -> Iterator[Name]:
 
 
 def constructor_names(ask: Ask) -> Iterator[Name]:
-    rows = career_queries.all_starts(ask.data, "constructorId")
-    for id, who in ask.catalogue.constructors.items():
-        detail, starts = in_seasons(rows.get(id), "start")
+    starts_of = rows_by_id(ask, "constructor")
+    for who in ask.catalogue.constructors.values():
+        detail, starts = in_seasons(starts_of.get(who["constructorId"]), "start")
         yield name_of(
             who["name"],
             f"constructors/{who['constructorId']}",
@@ -96,9 +95,9 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
 
 
 def circuit_names(ask: Ask) -> Iterator[Name]:
-    rows = career_queries.all_races_run(ask.data)
-    for id, what in ask.catalogue.circuits.items():
-        detail, run = in_seasons(rows.get(id), "race")
+    run_at = rows_by_id(ask, "circuit")
+    for what in ask.catalogue.circuits.values():
+        detail, run = in_seasons(run_at.get(what["circuitId"]), "race")
         yield name_of(
             what["circuitName"],
             f"circuits/{what['circuitId']}",
@@ -126,9 +125,14 @@ def other_names(ask: Ask, kind: str, id: str) -> str:
     return f"{ask.ids_to_search(kind, id)} {NICKNAMES.get(id, '')}"
 
 
+def rows_by_id(ask: Ask, who: str) -> dict[str, Row]:
+    """How many starts each had, and when."""
+    return {row[0]: row for row in ask.rows("starts", who=who)}
+
+
 def in_seasons(row: Row | None, noun: str) -> tuple[str, int]:
     """`2001 to 2025, 425 starts`, and this number."""
-    if row is None or not row["races"]:
+    if row is None:
         return f"no {noun}", 0
     years = f"{row['first']} to {row['last']}" if row["first"] < row["last"] else row["first"]
     return f"{years}, {counted(row['races'], noun)}", row["races"]

@@ -36,12 +36,18 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
     before, after = races.neighbours([*calendar], round)
     race, notes = calendar[round], Notes(ask, season, round)
     other_years = [
-        each for each in ask.races_of_name(race["raceName"]) if each["season"] != race["season"]
+        each
+        for each in ask.catalogue.races.values()
+        if each["raceName"] == race["raceName"] and each["season"] != race["season"]
     ]
     weekend = {
         group: ask.records(kind.endpoint, ALL, season, round)
         for group, kind in KIND_BY_GROUP.items()
     }
+    result = classification(weekend["race"], notes, "results", "fastest_laps")
+    places = result.places if result else []
+    pit_stops = ask.records("pitstops", ALL, season, round)
+    provenance = next(iter(ask.provenances([race])), {})
     return {
         "season": season,
         "round": round,
@@ -52,48 +58,22 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         "after": after and calendar[after],
         "other_years": other_years,
         "sessions": races.sessions(race, weekend, notes),
-        **of_race(weekend["race"], ask.records("pitstops", ALL, season, round), notes),
-        **of_sessions_before(weekend, notes),
-        **about_records(ask, race, notes),
-        "records": [*races.records(ask, season, round)],
-    }
-
-
-def of_race(results: Sequence[Json], pit_stops: list[Json], notes: Notes) -> dict[str, Any]:
-    """What the page shows of the race itself."""
-    result = classification(results, notes, "results", "fastest_laps")
-    places = result.places if result else []
-    return {
         "result": result,
         "podium": podium(places),
-        "fastest_laps": notes.marked(fastest_laps(results), "fastest_laps"),
+        "fastest_laps": notes.marked(fastest_laps(weekend["race"]), "fastest_laps"),
         "grid": grid(places, notes),
         "stops": notes.marked(stops(pit_stops, places), "pit_stops"),
-    }
-
-
-def of_sessions_before(weekend: races.RecordsByGroup, notes: Notes) -> dict[str, Any]:
-    """What the page shows of the sessions before the race."""
-    of_qualifying = notes.marked(weekend["qualifying"], "qualifying")
-    of_sprint_qualifying = notes.marked(weekend["sprintqualifying"], "sprint_qualifying")
-    return {
-        "qualifying": qualifying(of_qualifying),
+        "qualifying": timed(weekend, notes, "qualifying"),
         "sprint": classification(weekend["sprint"], notes, "sprint_results"),
-        "sprint_qualifying": qualifying(of_sprint_qualifying, prefix="S"),
+        "sprint_qualifying": timed(weekend, notes, "sprintqualifying"),
         "practice": practice(notes.marked(weekend["practice"], "practice")),
-    }
-
-
-def about_records(ask: Ask, race: Json, notes: Notes) -> dict[str, Any]:
-    """Where the records are from, and which of them are provisional, corrected or disputed."""
-    provenance = next(iter(ask.provenances([race])), {})
-    return {
         "provenance": provenance,  # of the result
         "provenance_of_laps": provenance.get("FastestLaps", provenance),
         "provisional": ask.provisional_sources(race),
         # what is corrected and what sources disagree about, by kind
         "notes": [*notes.by_kind()],
         "is_disputed": bool(notes.discrepancies),
+        "records": races.records(ask, season, round),
     }
 
 
@@ -163,20 +143,19 @@ def lap_of(result: Json) -> Json:
         result,
         positionText=lap["rank"],
         number=lap.get("lap", ""),
-        time=lap.get("Time", {}).get("time", ""),
+        time=races.time_of(lap),
     )
 
 
-def qualifying(results: list[Json], prefix: str = "") -> TimedSession | None:
-    """The result of qualifying; None without results.
-
-    `prefix` is `S` for the parts of sprint qualifying: SQ1, SQ2, SQ3.
-    """
+def timed(weekend: races.RecordsByGroup, notes: Notes, group: str) -> TimedSession | None:
+    """The result of qualifying, or of sprint qualifying with SQ1, SQ2, SQ3; None without one."""
+    results = notes.marked(weekend[group], KIND_BY_GROUP[group].name)
     if not results:
         return None
     parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
+    prefix = "S" if group == "sprintqualifying" else ""
     heads = {prefix + part if len(parts) > 1 else "Time": part for part in parts}
-    return TimedSession(heads, races.qualified(results))
+    return TimedSession(heads, races.timed(results))
 
 
 def practice(results: list[Json]) -> TimedSession | None:

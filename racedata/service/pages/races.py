@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from racedata.formats import Json, short_time
 from racedata.model import KINDS
 from racedata.service.addresses import Round, Season
+from racedata.service.endpoints import Endpoint
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Asterisk, Notes
 from racedata.service.request import ALL
@@ -44,16 +45,6 @@ class Championship(NamedTuple):
     round: int  # after which round
     places: list[Json]  # as `place` returns them
     lead: str  # of the first over the second, in words; empty if they have as many points
-
-
-class LinkedRecords(NamedTuple):
-    """The records of one kind of a season or race."""
-
-    summary: str
-    total: int
-    link: str  # to their address, without ending and query; empty if a static copy lacks them
-    query: str
-    shown: int  # how many of them one answer has
 
 
 def place(record: Json, **texts: str) -> Json:
@@ -102,28 +93,21 @@ def grid(places: Iterable[Json]) -> list[Json]:
     )
 
 
-def qualified(results: Sequence[Json]) -> list[Json]:
-    """The rows of qualifying or sprint qualifying, with each driver's time in the last part."""
+def timed(results: Sequence[Json]) -> list[Json]:
+    """The rows of qualifying, with each driver's time in the last part, or of a practice."""
     return [
         place(
             result,
             positionText=result.get("position", ""),
-            time=result.get("Q3") or result.get("Q2") or result.get("Q1", ""),
+            time=result.get("Q3") or result.get("Q2") or result.get("Q1") or time_of(result),
         )
         for result in results
     ]
 
 
-def practised(results: Sequence[Json]) -> list[Json]:
-    """The rows of a practice."""
-    return [
-        place(
-            result,
-            positionText=result.get("position", ""),
-            time=result["Time"]["time"] if "Time" in result else "",
-        )
-        for result in results
-    ]
+def time_of(record: Json) -> str:
+    time: str = record.get("Time", {}).get("time", "")
+    return time
 
 
 def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Championship]:
@@ -191,19 +175,14 @@ def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[ShownSes
     ]
 
 
-def records(ask: Ask, season: int, round: int | None = None) -> Iterator[LinkedRecords]:
-    """All records of a season or race that are loaded, by their endpoint."""
-    settings = ask.settings
-    front = f"{settings.base_link}/{season}" + (f"/{round}" if round else "")
-    for endpoint in ask.endpoints.values():
-        if endpoint.records_key:  # else it has no records of races
-            total = ask.content(endpoint.name, 0, season, round).total
-            if total:
-                query = f"?limit={settings.max_limit}" if total > settings.usual_limit else ""
-                link, shown = f"{front}/{endpoint.name}", min(total, settings.max_limit)
-                if settings.is_static and shown < total:
-                    link = ""
-                yield LinkedRecords(endpoint.summary, total, link, query, shown)
+def records(ask: Ask, season: int, round: int | None = None) -> list[tuple[Endpoint, int]]:
+    """The endpoints with records of a season or race, and how many these are."""
+    return [
+        (endpoint, total)
+        for endpoint in ask.endpoints.values()
+        if endpoint.records_key  # else it has no records of races
+        and (total := ask.content(endpoint.name, 0, season, round).total)
+    ]
 
 
 def neighbours(numbers: Sequence[int], number: int) -> tuple[int | None, int | None]:
@@ -234,14 +213,6 @@ def ranked(ranking: Sequence[T], number: Callable[[T], Any], first: int = MOST) 
         for place, each in enumerate(ranking)
         if place < first or number(each) == number(ranking[first - 1])
     ]
-
-
-def fault(ask: Ask, season: int, round: int | None = None) -> str:
-    """Why there is no page of a season or race; empty if there is one."""
-    rounds = ask.catalogue.rounds.get(season)
-    if rounds is None:
-        return f"Season {season} is not loaded"
-    return "" if round is None or round in rounds else f"Season {season} has no round {round}"
 
 
 def of_session(session: str, group: str, records: RecordsByGroup) -> Sequence[Json]:

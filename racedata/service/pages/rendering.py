@@ -9,14 +9,11 @@ from base64 import b64encode
 from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from racedata.colours import colour_in
-from racedata.formats import Json, counted
-from racedata.service.pages.notes import Asterisk
+from racedata.formats import counted
 from racedata.service.words import full_name, place_of
 
 CONTENT_TYPE = "text/html; charset=utf-8"
@@ -58,43 +55,6 @@ def in_words(utc: str) -> str:
     return f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in utc else "")
 
 
-class Named(NamedTuple):
-    """A driver or constructor in a cell: an id, which the link has, and a name."""
-
-    id: str
-    name: str
-
-
-# A table in macros.html calls this filter, and entrant_cell calls the macro of the same name there.
-# This detour is for the cache of entrant_cell. Without that, the page at `/2023/18` takes 4.1 ms to
-# render instead of 1.8.
-def entrant(place: Json, root: str, season: int) -> Markup:
-    """The content of a cell: a driver, if there is one, with the constructors, as links; and an
-    asterisk, if there are notes about the row.
-    """
-    driver = place.get("Driver")
-    return entrant_cell(
-        root,
-        season,
-        Named(driver["driverId"], full_name(driver)) if driver else None,
-        tuple([Named(each["constructorId"], each["name"]) for each in place["Constructors"]]),
-        place.get("asterisk"),
-    )
-
-
-@lru_cache(8192)  # a page has the same drivers in all its tables
-def entrant_cell(
-    root: str,
-    season: int,
-    driver: Named | None,
-    constructors: tuple[Named, ...],
-    asterisk: Asterisk | None,
-) -> Markup:
-    colour = colour_in(constructors[0].id, season) if constructors else None
-    macros: Any = TEMPLATES.get_template("macros.html").module
-    return Markup(macros.entrant_cell(root, colour, driver, constructors, asterisk))
-
-
 TEMPLATES = Environment(
     loader=PackageLoader(__package__),
     autoescape=True,
@@ -106,8 +66,8 @@ TEMPLATES = Environment(
 )
 TEMPLATES.globals.update(style=STYLE, script=SCRIPT)
 TEMPLATES.filters.update(
+    colour=colour_in,
     counted=counted,
-    entrant=entrant,
     full_name=full_name,
     in_words=in_words,
     number="{:,}".format,

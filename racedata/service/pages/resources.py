@@ -25,18 +25,15 @@ from racedata.service.caching import (
 )
 from racedata.service.pages import (
     all_time,
+    career,
     circuit,
-    constructor,
     data,
     differing_values,
     directory,
-    driver,
     find,
     home,
     interface,
-    llms,
     race,
-    races,
     season,
     seasons,
 )
@@ -56,11 +53,12 @@ class Page(NamedTuple):
     """A page, or one for each value of the parameters in its route."""
 
     route: str
-    resource: Callable[["Pages", "Page"], object]  # makes what answers requests for it
     template: str
     facts: Callable[..., dict[str, Any]]  # `facts(ask, **parameters)`
-    # `fault(ask, **parameters)` says why there is no such page; empty if there is one
-    fault: Callable[..., str] = lambda ask: ""
+    # Whether it says when refreshes last asked the sources: `facts` takes `shown_times`.
+    has_times: bool = False
+    # Whether it searches all names for what matches a query: `facts` takes `names` and `query`.
+    has_query: bool = False
 
 
 class Year(BaseConverter):
@@ -93,42 +91,35 @@ class Pages:
     """The pages of one database."""
 
     def __init__(self, ask: Ask, grammar: Grammar, cache: Cache, times: RefreshTimes) -> None:
-        self.ask, self.grammar, self.times = ask, grammar, times
+        self.ask, self.grammar, self.cache, self.times = ask, grammar, cache, times
         self.answers = CachedAnswers(self.validators({}), cache, LEVEL)
+        # The times at which refreshes last asked the sources, and what answers until the next: one
+        # attribute, because threads share it.
+        self.latest: tuple[AskedAt, CachedAnswers] = {}, self.answers
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         app.router_options.converters.update(CONVERTERS)
         for page in PAGES:
-            app.add_route(page.route, page.resource(self, page))
+            app.add_route(page.route, PageResource(self, page))
         for route, round in CURRENT.items():
             app.add_route(route, Current(self, round))
-        for route, (content, content_type) in FILES.items():
+        text = self.render("llms.txt", "/llms.txt", interface.llms(self.ask))  # https://llmstxt.org
+        files = {**FILES, "/llms.txt": (text.encode(), "text/plain; charset=utf-8")}
+        for route, (content, content_type) in files.items():
             app.add_route(route, Document(self.validators({}), content, content_type))
         app.add_sink(self.not_found)  # for all addresses without a route
+
+    def with_times(self) -> tuple[AskedAt, CachedAnswers]:
+        """The times at which refreshes last asked the sources, and what answers with them."""
+        times = self.times.asked_at()
+        if times != self.latest[0]:
+            self.latest = times, CachedAnswers(self.validators(times), self.cache, LEVEL)
+        return self.latest
 
     def validators(self, times: AskedAt) -> Validators:
         ask = self.ask
         shown: tuple[Affected, ...] = "the description", "the HTML pages"
         return Validators(ask.settings, ask.data, *shown, max_age=0, asked_at=times)
-
-    def send(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        page: Page,
-        answers: CachedAnswers,
-        **parameters: Any,
-    ) -> None:
-        """Sends a page, which is made if the cache does not have it."""
-
-        def make() -> Body:
-            facts = page.facts(self.ask, **parameters)
-            html = self.render(page.template, req.path.lower(), facts)
-            return Body(html.encode())
-
-        resp.set_headers(HEADERS)
-        key = page.route, repr(parameters)
-        answers.respond(req, resp, CONTENT_TYPE, key, make, is_slow=True)
 
     def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
         settings = self.ask.settings
@@ -140,6 +131,8 @@ class Pages:
             base=settings.base_link,
             contact=settings.contact,
             is_static=settings.is_static,
+            default_limit=settings.usual_limit,
+            max_limit=settings.max_limit,
             this_season=self.ask.catalogue.calendar_season,
             **facts,
         )
@@ -187,66 +180,47 @@ class Pages:
 
 
 class PageResource:
-    """The resource of a page that is the same as long as the database is."""
+    """What answers requests for a page."""
 
     def __init__(self, pages: Pages, page: Page) -> None:
-        self.pages, self.page = pages, page
+        self.pages, self.page, self.facts = pages, page, page.facts
+        if page.has_query:
+            # Not made at the first search: workers share what exists before they are forked.
+            self.facts = partial(page.facts, names=find.AllNames(pages.ask))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **parameters: Any) -> None:
-        pages, page = self.pages, self.page
-        if fault := page.fault(pages.ask, **parameters):
+        pages, page, answers = self.pages, self.page, self.pages.answers
+        if fault := fault_of(pages.ask, **parameters):
             pages.send_not_found(req, resp, fault, season=parameters.get("season", 0))
             return
-        pages.send(req, resp, page, pages.answers, **parameters)
+        if page.has_times:
+            parameters["shown_times"], answers = pages.with_times()
+        if page.has_query:  # its beginning; HTML cannot have control characters
+            query = printable(req.get_param("q", default="")[: find.LONGEST])
+            parameters["query"] = " ".join(query.split())
+
+        def make() -> Body:
+            facts = self.facts(pages.ask, **parameters)
+            return Body(pages.render(page.template, req.path.lower(), facts).encode())
+
+        resp.set_headers(HEADERS)
+        key = page.route, repr(parameters)
+        answers.respond(req, resp, CONTENT_TYPE, key, make, is_slow=True)
 
     on_head = on_get
 
 
-class FreshPage:
-    """The resource of a page that says when refreshes last asked the sources.
-
-    It is made again when a refresh has asked a source.
-    """
-
-    def __init__(self, pages: Pages, page: Page) -> None:
-        self.pages, self.page = pages, page
-        # The times at which refreshes last asked the sources, and what answers until the next: one
-        # attribute, because threads share it.
-        self.latest: tuple[AskedAt, CachedAnswers] = {}, pages.answers
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        pages, times = self.pages, self.pages.times.asked_at()
-        known, answers = self.latest
-        if times != known:
-            answers = CachedAnswers(pages.validators(times), pages.answers.cache, LEVEL)
-            self.latest = times, answers
-        pages.send(req, resp, self.page, answers, shown_times=times)
-
-    on_head = on_get
-
-
-class FindPage:
-    """The resource of a page that searches all names for what matches the query `q`, of which it
-    reads the beginning.
-    """
-
-    def __init__(self, pages: Pages, page: Page) -> None:
-        self.pages = pages
-        # Not made at the first search: workers share what exists before they are forked.
-        self.page = page._replace(facts=partial(page.facts, names=find.AllNames(pages.ask)))
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        # HTML cannot have control characters
-        query = " ".join(printable(req.get_param("q", default="")[: find.LONGEST]).split())
-        self.pages.send(req, resp, self.page, self.pages.answers, query=query)
-
-    on_head = on_get
-
-
-def text_page(pages: Pages, page: Page) -> Document:
-    """The resource of a page for programs, without HTML."""
-    text = pages.render(page.template, page.route, page.facts(pages.ask))
-    return Document(pages.validators({}), text.encode(), "text/plain; charset=utf-8")
+def fault_of(ask: Ask, season: int | None = None, round: int | None = None, **ids: str) -> str:
+    """Why there is no page of a season, of a race, or of what has an id; empty if there is one."""
+    rounds = ask.catalogue.rounds
+    if season is not None and season not in rounds:
+        return f"Season {season} is not loaded"
+    if season is not None and round is not None and round not in rounds[season]:
+        return f"Season {season} has no round {round}"
+    for kind, id in ids.items():
+        if id not in ask.catalogue.ids[f"{kind}s"]:
+            return f"No {kind} here has the id {id}"
+    return ""
 
 
 class Current:
@@ -268,36 +242,23 @@ class Current:
 
 
 PAGES = (
-    Page("/", FreshPage, "home.html", home.facts),
-    Page("/data", FreshPage, "data.html", data.facts),
-    Page("/docs", PageResource, "interface.html", interface.facts),
-    Page("/llms.txt", text_page, "llms.txt", llms.facts),  # https://llmstxt.org
-    Page("/find", FindPage, "find.html", find.facts),
-    Page("/{season:year}", PageResource, "season.html", season.facts, races.fault),
-    Page("/{season:year}/{round:number}", PageResource, "race.html", race.facts, races.fault),
-    Page(
-        "/{season:year}/discrepancies",
-        PageResource,
-        "discrepancies.html",
-        differing_values.discrepancies,
-        races.fault,
-    ),
-    Page("/seasons", PageResource, "seasons.html", seasons.facts),
-    Page("/records", PageResource, "all_time.html", all_time.facts),
-    Page("/drivers", PageResource, "directory.html", directory.drivers),
-    Page("/constructors", PageResource, "directory.html", directory.constructors),
-    Page("/circuits", PageResource, "circuits.html", directory.circuits),
-    Page("/discrepancies", PageResource, "discrepancies.html", differing_values.discrepancies),
-    Page("/changes", PageResource, "changes.html", differing_values.changes),
-    Page("/drivers/{driver:id}", PageResource, "driver.html", driver.facts, driver.fault),
-    Page(
-        "/constructors/{constructor:id}",
-        PageResource,
-        "constructor.html",
-        constructor.facts,
-        constructor.fault,
-    ),
-    Page("/circuits/{circuit:id}", PageResource, "circuit.html", circuit.facts, circuit.fault),
+    Page("/", "home.html", home.facts, has_times=True),
+    Page("/data", "data.html", data.facts, has_times=True),
+    Page("/docs", "interface.html", interface.facts),
+    Page("/find", "find.html", find.facts, has_query=True),
+    Page("/{season:year}", "season.html", season.facts),
+    Page("/{season:year}/{round:number}", "race.html", race.facts),
+    Page("/{season:year}/discrepancies", "discrepancies.html", differing_values.discrepancies),
+    Page("/seasons", "seasons.html", seasons.facts),
+    Page("/records", "all_time.html", all_time.facts),
+    Page("/drivers", "directory.html", directory.drivers),
+    Page("/constructors", "directory.html", directory.constructors),
+    Page("/circuits", "circuits.html", directory.circuits),
+    Page("/discrepancies", "discrepancies.html", differing_values.discrepancies),
+    Page("/changes", "changes.html", differing_values.changes),
+    Page("/drivers/{driver:id}", "driver.html", career.driver),
+    Page("/constructors/{constructor:id}", "constructor.html", career.constructor),
+    Page("/circuits/{circuit:id}", "circuit.html", circuit.facts),
 )
 
 # The addresses that lead to other pages, with the round that they mean.

@@ -21,7 +21,9 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         race["round"]: [result["Driver"] for result in race["SprintResults"]]
         for race in ask("sprint", ALL, season, sprint="1")
     }
-    leaders = ask.leaders(season)
+    leaders: dict[str, list[Json]] = {}
+    for number, driver in ask.rows("leaders", season):
+        leaders.setdefault(str(number), []).append(ask.catalogue.drivers[driver])
     calendar = ask("races", ALL, season)
     coming = [ask.catalogue.races[id] for id in ask.catalogue.coming]
     provenances = ask.provenances(calendar)
@@ -55,7 +57,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "corrected": ask.content("corrections", 0, season).total,
         "disputed": ask.content("discrepancies", 0, season, None, OPEN).total,
         "championships": [*races.championships(ask, (season, None))],
-        "records": [*races.records(ask, season)],
+        "records": races.records(ask, season),
     }
 
 

@@ -1,7 +1,7 @@
 """The page `/seasons`: every season with its champions, and how many points they were ahead."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from racedata.formats import Json
 from racedata.service.pages.ask import Ask
@@ -11,25 +11,16 @@ from racedata.service.request import ALL
 Standings = Mapping[int, Sequence[Json]]  # by season, the first and the second place
 
 
-class Champions(NamedTuple):
-    """A season, with the first of each championship; None and empty texts without standings."""
-
-    year: int
-    is_over: bool  # otherwise, the first is not yet the champion
-    driver: Json | None
-    points: str
-    ahead: str  # how many points more than the second
-    constructor: Json | None
-
-
 def facts(ask: Ask) -> dict[str, Any]:
     drivers, over = first_places(ask, "driverstandings", "DriverStandings")
     constructors, _ = first_places(ask, "constructorstandings", "ConstructorStandings")
     return {
+        # if one is not over, the first of a championship is not yet the champion
         "seasons": [
-            row_of(year, year in over, drivers.get(year, ()), constructors.get(year, ()))
+            (year, year in over, drivers.get(year, ()), constructors.get(year, ()))
             for year in sorted(ask.catalogue.rounds, reverse=True)
         ],
+        "ahead": {year: ahead(places) for year, places in drivers.items()},
         "most_titles": [
             (kind, most(places[0][kind] for year, places in standings.items() if year in over))
             for kind, standings in (("Driver", drivers), ("Constructor", constructors))
@@ -52,16 +43,7 @@ def first_places(ask: Ask, endpoint: str, key: str) -> tuple[Standings, set[int]
     return found, {*first}
 
 
-def row_of(
-    year: int, is_over: bool, drivers: Sequence[Json], constructors: Sequence[Json]
-) -> Champions:
-    driver, constructor = (places[0] if places else None for places in (drivers, constructors))
-    known = [each for each in drivers if each["points"]]
-    return Champions(
-        year,
-        is_over,
-        driver,
-        driver["points"] if driver else "",
-        f"{points_ahead(*known):g}" if len(known) == 2 else "",
-        constructor,
-    )
+def ahead(places: Sequence[Json]) -> float:
+    """How many points the first has more than the second; 0 if one of them is unknown."""
+    known = [each for each in places if each["points"]]
+    return points_ahead(*known) if len(known) == 2 else 0

@@ -13,20 +13,13 @@ IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 class TrustedProxies(NamedTuple):
     """Proxies whose X-Forwarded-For is trusted."""
 
-    networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
-    unix: bool = False  # whether to trust every peer on a unix socket, which has no IP address
-
-    @classmethod
-    def parse(cls, text: str) -> "TrustedProxies":
-        """Parses comma-separated IP addresses, networks and `unix`. Raises ValueError."""
-        names = [name.strip() for name in text.split(",")] if text else []
-        return cls(
-            [ipaddress.ip_network(name) for name in names if name != "unix"], "unix" in names
-        )
+    networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network | None]  # None: a unix socket
 
     def trusts(self, hop: IP | None) -> bool:
-        """Whether `hop` is a trusted proxy; None is a unix socket."""
-        return self.unix if hop is None else any(hop in network for network in self.networks)
+        """Whether `hop` is a trusted proxy; None is a unix socket, which has no IP address."""
+        if hop is None:
+            return None in self.networks
+        return any(hop in network for network in self.networks if network)
 
     def client(self, peer: str, forwarded_for: str) -> IP | None:
         """The client's IP address, or None for a unix socket.

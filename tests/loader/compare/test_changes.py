@@ -22,21 +22,25 @@ from support.three_sources import season_of_three
 from racedata.database import store_path
 from racedata.loader import store
 from racedata.loader.compare import changes
-from racedata.loader.compare.changes import ChangeFinder, facts_of
+from racedata.loader.compare.changes import NO_RACE, ChangeFinder, facts_of
 from racedata.loader.corrections import CORRECTIONS, HEADER
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store
 from racedata.model import KINDS, TABLE_OF
 
 
-def compared(new, old):
+def found(new, old):
     """The changes from one file to another."""
     with closing(sqlite3.connect(read_only_uri(new), uri=True)) as db:
         db.execute("ATTACH ? AS old", (read_only_uri(old),))
-        return [
-            (each.kind, each.about.round, each.key, each.column, each.old, each.new)
-            for each in ChangeFinder(db, lambda *fact: None).changes()
-        ]
+        return list(ChangeFinder(db, lambda *fact: None).changes())
+
+
+def compared(new, old):
+    return [
+        (each.kind, each.round, each.key, each.columnName, each.oldValue, each.value)
+        for each in found(new, old)
+    ]
 
 
 def noted(database, what="revision, kind, key, columnName, oldValue, value"):
@@ -79,7 +83,7 @@ def test_rows_records_and_values_of_every_kind_are_found_once(database, copy, id
         "UPDATE drivers SET code = 'LAN' WHERE driverRef = 'norris'",
         "UPDATE races SET time = '19:30:00' WHERE RACE(2023/18)",
         "DELETE FROM sessions WHERE RACE(2023/18) AND session = 'fp1'",
-        "UPDATE results SET grid = 9 WHERE RACE(2023/18) AND DRIVER(norris)",
+        "UPDATE results SET grid = 9, number = 1 WHERE RACE(2023/18) AND DRIVER(norris)",
         "UPDATE results SET fastestLapTime = NULL WHERE RACE(2023/18) AND DRIVER(norris)",
         # one of his two cars
         "UPDATE results SET laps = 3 WHERE RACE(1957/5) AND DRIVER(moss) AND number = 20",
@@ -95,6 +99,7 @@ def test_rows_records_and_values_of_every_kind_are_found_once(database, copy, id
         ("races", 18, "", "time", "19:00:00", "19:30:00"),
         ("sessions", 18, "fp1", "row", "date=2023-10-20; time=17:30:00", None),
         ("results", 5, "moss/20", "laps", 90, 3),
+        ("results", 18, "norris", "number", 4, 1),
         ("results", 18, "norris", "grid", 2, 9),
         ("fastest_laps", 18, "norris", "fastestLapTime", "1:39.985", None),
         ("qualifying", 12, "", "records", 20, None),
@@ -104,30 +109,22 @@ def test_rows_records_and_values_of_every_kind_are_found_once(database, copy, id
     ]
 
 
-def test_any_single_value_that_differs_is_the_only_change(database, copy):
-    """Of each kind, drawn at random."""
-    for kind in [*KINDS, "drivers", "constructors", "circuits", "races"]:
-        table = TABLE_OF[kind]
-        key = "record" if table.is_numbered else table.names[0]
-        # The number of a car names the row of a driver with two cars.
-        of_one_car = "SELECT raceId FROM races WHERE year <> 1957"
-        values = [
-            (name, id)
-            for name in facts_of(kind, table.names, "main")
-            if name in table.names and name != "round"
-            for (id,) in select(
-                database,
-                f"SELECT {key} FROM {table.name} WHERE {name} NOT NULL"
-                + (
-                    f" AND raceId IN ({of_one_car})"
-                    if (kind, name) == ("results", "number")
-                    else ""
-                ),
-            )
-        ]
-        column, id = random.choice(values)
-        new = copy(f"UPDATE {table.name} SET {column} = '7' || {column} WHERE {key} = {id}")
-        assert {each[0::3] for each in compared(new, database)} == {(kind, column)}
+@pytest.mark.parametrize("kind", [*KINDS, "drivers", "constructors", "circuits", "races"])
+def test_any_single_value_that_differs_is_the_only_change(kind, database, copy):
+    """Drawn at random."""
+    table = TABLE_OF[kind]
+    key = "record" if table.is_numbered else table.names[0]
+    names = {*facts_of(kind, table.names, "main")} & {*table.names} - {"round"}
+    # the number of the car, which names the row of a driver with two cars
+    names -= {"number"} if table.unique != table.key else set()
+    values = [
+        (name, id)
+        for name in sorted(names)
+        for (id,) in select(database, f"SELECT {key} FROM {table.name} WHERE {name} NOT NULL")
+    ]
+    column, id = random.choice(values)
+    new = copy(f"UPDATE {table.name} SET {column} = '7' || {column} WHERE {key} = {id}")
+    assert {each[0::3] for each in compared(new, database)} == {(kind, column)}
 
 
 QUALIFYING = (
@@ -140,58 +137,38 @@ MOVED = tuple(
     for table in ("results", "qualifying")
 )
 LAPS = "UPDATE results SET laps = 3 WHERE RACE(2023/18) AND DRIVER(norris)"
+# By kind: statements that make the new file, and those that make the old one.
 REASONS = {
-    "a value": ([LAPS], "results", "sample has changed it"),
-    "a list": (
-        ["UPDATE drivers SET code = 'LAN' WHERE driverRef = 'norris'"],
+    "sample has changed it": ("results", [LAPS], []),
+    "a source has changed it": (
         "drivers",
-        "a source has changed it",
+        ["UPDATE drivers SET code = 'LAN' WHERE driverRef = 'norris'"],
+        [],
     ),
-    "another source": (
-        ["UPDATE sources SET name = 'other'", LAPS],
-        "results",
-        "other counts now",
-    ),
-    "nothing": (QUALIFYING, "qualifying", "no source has it any more"),
-    "the results": (MOVED, "results", "sample has changed it"),
-    "what follows": (MOVED, "qualifying", "follows from the results"),
+    "other counts now": ("results", ["UPDATE sources SET name = 'other'", LAPS], []),
+    "no source has it any more": ("qualifying", QUALIFYING, []),
+    "sample has it now": ("qualifying", [], QUALIFYING),
+    "follows from the results": ("qualifying", MOVED, []),
 }
 
 
-def reasons(new, old, kind):
-    """The reasons for the changes of a kind from one file to another."""
-    with closing(sqlite3.connect(read_only_uri(new), uri=True)) as db:
-        db.execute("ATTACH ? AS old", (read_only_uri(old),))
-        found = ChangeFinder(db, lambda *fact: None).changes()
-        return {each.reason for each in found if each.kind == kind}
+@pytest.mark.parametrize("reason", REASONS)
+def test_the_reason_says_who_has_changed_it_or_what_it_follows_from(reason, copy, tmp_path):
+    kind, new, old = REASONS[reason]
+    before = copy(*old).rename(tmp_path / "old.db")
+    assert {each.reason for each in found(copy(*new), before) if each.kind == kind} == {reason}
 
 
-@pytest.mark.parametrize(("statements", "kind", "reason"), REASONS.values(), ids=REASONS)
-def test_the_reason_says_who_has_changed_it_or_what_it_follows_from(
-    database, copy, statements, kind, reason
-):
-    assert reasons(copy(*statements), database, kind) == {reason}
-
-
-def test_what_no_source_had_before_has_its_source_as_the_reason(database, copy):
-    assert reasons(database, copy(*QUALIFYING), "qualifying") == {"sample has it now"}
-
-
-def moved_back(source, folder):
-    """A copy of a dump in which the stewards took points from the third of 2023/18."""
-    race = race_ids(source, 2023)[18]
+@pytest.fixture
+def two_dumps(finished, tmp_path):
+    """A dump before and after the stewards took points from the third of 2023/18."""
+    race = race_ids(finished, 2023)[18]
 
     def edit(row):
         is_third = row["raceId"] == race and row["positionOrder"] == "3"
         return {**row, "points": "14"} if is_third else row
 
-    return edited(source, folder, results=edit)
-
-
-@pytest.fixture
-def two_dumps(finished, tmp_path):
-    """A dump before and after a penalty."""
-    return finished, moved_back(finished, tmp_path / "after")
+    return finished, edited(finished, tmp_path / "after", results=edit)
 
 
 @pytest.fixture
@@ -221,19 +198,6 @@ def test_a_first_load_is_no_change_and_a_later_one_notes_what_it_altered(two_dum
 def test_a_real_database_in_place_of_the_sample_is_no_change(finished, tmp_path):
     database = built(SAMPLE, tmp_path / "racedata.db")
     assert noted(built(finished, database)) == []
-
-
-def test_new_records_of_a_race_are_one_change_for_each_kind(finished, tmp_path):
-    database = tmp_path / "racedata.db"
-    built(without(finished, tmp_path / "dump", 2023, 18), database)
-    built(finished, database)
-    found = noted(database, "kind, columnName, oldValue, oldSource")
-    # Standings that were known also change: `constructors` follows from all results before.
-    of_race = [row for row in found if row[1] != "constructors"]
-    of_round = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
-    origins = select(database, f"SELECT kind FROM origins {of_round}")
-    kinds = [kind for kind in KINDS if (kind,) in origins]
-    assert of_race == [(kind, "records", None, None) for kind in kinds]
 
 
 def test_a_correction_that_is_added_or_taken_back_is_the_reason(finished, tmp_path):
@@ -356,16 +320,16 @@ def facts_in(database):
     with closing(sqlite3.connect(database)) as db:
         db.execute("ATTACH ? AS old", (read_only_uri(database),))
         finder = ChangeFinder(db, lambda *fact: None)
-        subjects = [(None, kind, None) for kind in LISTS]
+        subjects = [(None, kind, NO_RACE) for kind in LISTS]
         subjects += [
-            (race.about.race, kind, race.new)
+            (race.name, kind, race)
             for race in finder.races
             for kind in ("races", "sessions", *KINDS)
-            if race.about.season == 2023
+            if race.season == 2023
         ]
-        for race, kind, id in subjects:
-            rows = finder.rows(kind, "main", id)
-            found[race, kind] = {
+        for name, kind, race in subjects:
+            rows = finder.rows(kind, "main", race)
+            found[name, kind] = {
                 "/".join(map(str, key)): {
                     name: None if value is None else str(value) for name, value in facts.items()
                 }

@@ -1,7 +1,5 @@
-"""racedata.loader.compare.discrepancies, sides, differences: facts about which sources disagree are
+"""racedata.loader.compare.discrepancies, sides: facts about which sources disagree are
 found, and what is known about them.
-
-test_check.py has a difference of each group.
 """
 
 import csv
@@ -11,11 +9,7 @@ from contextlib import closing
 
 import pytest
 from support import EXPECTED, PACKAGE, SAMPLE
-from support.loads import (
-    edit,
-    loader_settings,
-    select,
-)
+from support.loads import edit, loader_settings, select
 from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.loader.build import build_database
@@ -143,31 +137,11 @@ def test_a_fact_is_resolved_by_the_witnesses_of_a_correction(store, tmp_path, wr
     assert fact["explanation"] == "a report and a photograph"
 
 
-def test_a_row_of_another_driver_resolves_both_rows(store, tmp_path):
-    put_sources(store, one=results(1, "clark", "moss"), two=results(1, "clark", "hill"))
-    open_ones = found_in(store, tmp_path)
-    assert {key: fact["state"] for key, fact in open_ones.items()} == {
-        ("results", "2023/1/hill", "row"): "open",
-        ("results", "2023/1/moss", "row"): "open",
-    }
-    assert open_ones["results", "2023/1/hill", "row"]["said"] == {
-        "one": None,
-        "two": "number=2; positionText=2; laps=50; constructor=lotus; status=Finished",
-    }
-
-
 def test_a_convention_is_explained(store, tmp_path):
-    def timed(milliseconds):
-        part = results(1, "moss")
-        rows = [[*row, milliseconds] for row in part.rows]
-        return part._replace(columns=(*part.columns, "milliseconds"), rows=rows)
-
-    put_sources(store, one=timed(5_000_400), two=timed(5_000_456))
+    put_sources(store, one=with_laps(50), two=a_part("results", *RETIRED))
     [fact] = found_in(store, tmp_path).values()
-    assert (fact["state"], fact["explanation"]) == (
-        "explained",
-        "One of the two has cut or rounded it.",
-    )
+    said = "Sources differ in who is classified, and in who retired, withdrew, did not start or did"
+    assert (fact["state"], fact["explanation"]) == ("explained", f"{said} not qualify.")
 
 
 BOTH, MOSS = results(1, "clark", "moss"), results(1, "moss")
@@ -179,8 +153,17 @@ FIRST_LAP, SECOND_LAP = (["moss", 1, "1", 1, lap, 1] for lap in (10, 20))
 IN_LOTUS, IN_COOPER = (
     a_part("qualifying", ["moss", constructor, 1]) for constructor in ("lotus", "cooper")
 )
+SECOND = "number=2; positionText=2; laps=50; constructor=lotus; status=Finished"
 FOUND = {
     "none if sources agree": (with_laps(50), BOTH, {}),
+    "of rows of other drivers": (
+        results(1, "clark", "moss"),
+        results(1, "clark", "hill"),
+        {
+            "results 2023/1/hill row": (None, SECOND),
+            "results 2023/1/moss row": (SECOND, None),
+        },
+    ),
     "without the columns that a source lacks": (
         with_laps(50),
         a_part("results", *RETIRED),
@@ -223,21 +206,21 @@ def test_two_sources_have_these_discrepancies(store, tmp_path, one, two, expecte
 @pytest.mark.parametrize(
     ("kind", "numbers", "differing"),
     [
-        ("results", ((18, 20), (20,)), {"/18"}),
-        ("results", ((18, 20), ()), {"/18", "/20"}),
-        ("results", ((18, 20), (17, 20)), set()),
-        ("results", ((20,), (17,)), set()),
-        ("results", ((20,), ()), {""}),
-        ("results", ((18, 20), (17, 20), (20,)), {"/17", "/18"}),
-        ("pit_stops", ((1, 2), (2,)), {"/1"}),
-        ("pit_stops", ((1, 2), (2, 3)), set()),
-        ("pit_stops", ((1,), (1, 2), (2,)), {"/1", "/2"}),
+        ("results", ((18, 20), (20,)), {"/18": "01"}),
+        ("results", ((18, 20), ()), {"/18": "01", "/20": "01"}),
+        ("results", ((18, 20), (17, 20)), {}),
+        ("results", ((20,), (17,)), {}),
+        ("results", ((20,), ()), {"": "01"}),
+        ("results", ((18, 20), (17, 20), (20,)), {"/17": "12", "/18": "02"}),
+        ("pit_stops", ((1, 2), (2,)), {"/1": "01"}),
+        ("pit_stops", ((1, 2), (2, 3)), {}),
+        ("pit_stops", ((1,), (1, 2), (2,)), {"/1": "012", "/2": "012"}),
     ],
 )
 def test_a_car_or_stop_that_only_some_sources_have_is_a_row_if_others_have_fewer(
     store, tmp_path, kind, numbers, differing
 ):
-    """Of cars and stops with these numbers, by source."""
+    """Of cars and stops with these numbers, by source: which sources have or lack a row."""
     columns = ("driverId", "number", "constructorId", "positionText", "positionOrder", "statusId")
 
     def said(of_source):
@@ -248,10 +231,13 @@ def test_a_car_or_stop_that_only_some_sources_have_is_a_row_if_others_have_fewer
         rows = [[driver, number, "lotus", "R", 2, "Engine"] for driver, number in cars]
         return Part(2023, 1, kind, columns, rows)
 
-    put_sources(store, **{f"source {place}": said(each) for place, each in enumerate(numbers)})
-    assert {*found_in(store, tmp_path)} - {("results", "2023/1/moss", "number")} == {
-        (kind, f"2023/1/moss{number}", "row") for number in differing
-    }
+    put_sources(store, **{str(place): said(each) for place, each in enumerate(numbers)})
+    found = found_in(store, tmp_path)
+    assert {
+        key.removeprefix("2023/1/moss"): "".join(fact["said"])
+        for (_, key, column), fact in found.items()
+        if column == "row"
+    } == differing
 
 
 def test_a_fact_that_is_not_corrected_has_its_reason(tmp_path):

@@ -1,4 +1,6 @@
-"""Fixtures for OpenF1: a server with two weekends, databases without them or filled from it."""
+"""Fixtures: a changed sample; for OpenF1, a server with two weekends, databases without them or
+filled from it.
+"""
 
 import shutil
 from pathlib import Path
@@ -7,8 +9,18 @@ from typing import NamedTuple
 import pytest
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import copied_alone
+from support.loads import built, copied_alone, edited
 from support.openf1 import RECORDS, OpenF1Server, excerpt, refresh, without_records
+
+
+@pytest.fixture
+def made(finished, tmp_path):
+    """Makes a database from the finished sample, with edits of its files."""
+
+    def made(name, **edits):
+        return built(edited(finished, tmp_path / name, **edits), tmp_path / f"{name}.db")
+
+    return made
 
 
 @pytest.fixture(scope="module")

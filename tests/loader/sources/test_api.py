@@ -13,7 +13,6 @@ from support.loads import (
     RECORDS,
     built,
     changed,
-    edited,
     loader_settings,
     race_ids,
     rows_of,
@@ -72,7 +71,7 @@ def later(row):
 
 
 def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(
-    complete, tmp_path, finished
+    complete, tmp_path, finished, made
 ):
     """The API has a calendar of 2024: the races of 2021, a few years later."""
 
@@ -81,9 +80,7 @@ def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(
             None if row["raceId"] in set(race_ids(SAMPLE, 2021).values()) else row
         )
     }
-    winter = built(
-        edited(finished, tmp_path / "winter", races=later, **gone), tmp_path / "winter.db"
-    )
+    winter = made("winter", races=later, **gone)
     behind = built(without(finished, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(winter))) as server:
         said, _ = refreshed(behind, server.url)
@@ -96,14 +93,14 @@ def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(
     assert bodies(behind, addresses) == bodies(winter, addresses)
 
 
-def test_no_season_between_the_stored_ones_and_the_latest_stays_empty(complete, finished, tmp_path):
+def test_no_season_between_the_stored_ones_and_the_latest_stays_empty(complete, made):
     """The first that is unfinished here is 2005; 2021 is missing."""
     ids = race_ids(SAMPLE, 2005), race_ids(SAMPLE, 2021)
     gone = {ids[0][7], *ids[1].values()}
     edits = dict.fromkeys(RECORDS, lambda row: None if row["raceId"] in gone else row)
     edits["races"] = lambda row: None if row["raceId"] in {*ids[1].values()} else row
     edits["seasons"] = lambda row: None if row["year"] == "2021" else row
-    behind = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "racedata.db")
+    behind = made("dump", **edits)
     with served(answers_of(client(complete))) as server:
         said, _ = refreshed(behind, server.url)
         what = "2005 to 2023: about 350 requests for each season; loading a dump first is quicker"

@@ -1,5 +1,5 @@
-"""racedata.loader.sources.api_season: what an API has that the database lacks is fetched with few
-requests, or nothing is.
+"""racedata.loader.sources.api_season, api_rows: what an API has that the database lacks is fetched
+with few requests, or nothing is.
 """
 
 import re
@@ -14,7 +14,6 @@ from support.loads import (
     RECORDS,
     built,
     changed,
-    edited,
     race_ids,
     rows_of,
     select,
@@ -70,16 +69,9 @@ def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once(
     ("table", "column", "theirs", "ours"),
     [("status", "status", "+1 Lap", "One lap behind"), ("results", "positionText", "R", "W")],
 )
-def test_other_words_for_a_status_bring_no_details(
-    complete, finished, tmp_path, table, column, theirs, ours
-):
+def test_other_words_for_a_status_bring_no_details(complete, table, column, theirs, ours, made):
     """Jolpica-F1 says `Lapped` where a dump of Ergast says `+1 Lap`, and `R` where it says `W`."""
-    words = edited(
-        finished,
-        tmp_path / "words",
-        **{table: lambda row: row | {column: row[column].replace(theirs, ours)}},
-    )
-    before = built(words, tmp_path / "racedata.db")
+    before = made("words", **{table: lambda row: row | {column: row[column].replace(theirs, ours)}})
     with served(answers_of(client(complete, max_limit=100))) as server:
         refreshed(before, server.url)
     # the sample has the laps of this race only
@@ -118,7 +110,7 @@ def test_new_facts_about_an_entrant_come_even_if_no_race_has_changed(current, co
     assert select(current, sql) == [("Hendrik",)]
 
 
-def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, tmp_path, finished):
+def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, made):
     recent = {*race_ids(SAMPLE, 2021).values(), *race_ids(SAMPLE, 2023).values()}
 
     def without_races(row):
@@ -135,7 +127,7 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, 
         "circuits": without_names("circuitRef", "americas", "vegas"),
         "status": without_names("status", "Undertray", "Disqualified"),
     }
-    behind = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "racedata.db")
+    behind = made("dump", **edits)
     refreshed(behind, api.url)
     paths = [
         *(f"2023/{round}/{kind}" for round in (9, 18) for kind in KIND_BY_ENDPOINT),
@@ -149,9 +141,7 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, 
         assert len(rows_of(behind)[table]) == len(rows_of(complete)[table])
 
 
-def test_rounds_that_are_cancelled_renumbered_or_renamed_change_in_the_database(
-    behind, tmp_path, finished
-):
+def test_rounds_that_are_cancelled_renumbered_or_renamed_change_in_the_database(behind, made):
     """In the API, round 19 is cancelled, the rounds after it move up, and round 17 has another name
     and date.
     """
@@ -164,7 +154,7 @@ def test_rounds_that_are_cancelled_renumbered_or_renamed_change_in_the_database(
             return {**row, "name": "Losail Grand Prix", "date": "2023-10-10"}
         return None if round == 19 else {**row, "round": str(round - (round > 19))}
 
-    changed = built(edited(finished, tmp_path / "dump", races=race), tmp_path / "changed.db")
+    changed = made("dump", races=race)
     with served(answers_of(client(changed))) as server:
         refreshed(behind, server.url)
         refreshed(behind, server.url, now=NOW + DAY)
@@ -172,21 +162,18 @@ def test_rounds_that_are_cancelled_renumbered_or_renamed_change_in_the_database(
         assert "nothing new" in refreshed(behind, server.url)[0][-1]
 
 
-def test_an_api_without_laps_and_pit_stops_does_not_delete_those_in_the_database(
-    current, tmp_path, finished
-):
+def test_an_api_without_laps_and_pit_stops_does_not_delete_those_in_the_database(current, made):
     nothing = {"lap_times": lambda row: None, "pit_stops": lambda row: None}
-    without_laps = built(edited(finished, tmp_path / "dump", **nothing), tmp_path / "api.db")
+    without_laps = made("dump", **nothing)
     with served(answers_of(client(without_laps))) as server:
         assert "nothing new" in refreshed(current, server.url)[0][-1]
 
 
-def test_qualifying_appears_before_the_race_is_run(api, complete, tmp_path, finished):
+def test_qualifying_appears_before_the_race_is_run(behind, complete, made):
     """The API has the results of round 9 only, but the qualifying of round 18."""
     id = race_ids(SAMPLE, 2023)[18]
     edit = {"results": lambda row: None if row["raceId"] == id else row}
-    saturday = built(edited(finished, tmp_path / "saturday", **edit), tmp_path / "saturday.db")
-    behind = built(without(finished, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    saturday = made("saturday", **edit)
     with served(answers_of(client(saturday))) as server:
         refreshed(behind, server.url)
         assert not [path for path in server.paths if path.startswith("2023/18/")]
@@ -230,9 +217,16 @@ def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
         (1, '"2023","round":"9"', '"2022","round":"9"', "a race of season 2022; expected 2023"),
         (2, '"Austrian Gr', '"Styrian Gr', "'Styrian Grand Prix' in round '9'; expected a race of"),
         (6, '"2023","round":"18","url"', '"2023","round":"8","url"', "round '8'; expected"),
+        (2, '"millis":"', '"millis":"x', "Austrian Grand Prix, results, record 1, Time.millis: 'x"),
+        (2, '"driverId":"', '"driverId":"../', "Driver.driverId: '../"),
+        (2, '"grid":"', '"grid":"²', "record 1, grid: '²"),
+        (2, '"points":"', '"points":"1e', "points: '1e"),
+        (2, '"Driver":{', '"Driver":"x","y":{', "record 1, Driver.driverId: missing"),
     ],
 )
-def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right, wrong, said):
+def test_answers_that_are_wrong_or_do_not_fit_together_are_refused_with_the_place(
+    api, behind, number, right, wrong, said
+):
     before = state(behind.parent)
 
     def replaced(body):
@@ -247,6 +241,17 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
     assert state(behind.parent) == before
 
 
+def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, behind, tmp_path):
+    twice = changed(
+        shutil.copy(complete, tmp_path / "twice.db"),
+        "UPDATE qualifying SET DRIVER(alonso) WHERE RACE(2023/18) AND DRIVER(stroll)",
+    )
+    place = "2023, United States Grand Prix, qualifying, record 19"
+    said = f"{place}: 'alonso' appears twice; expected once"
+    with served(answers_of(client(twice))) as server, pytest.raises(LoadError, match=said):
+        refreshed(behind, server.url)
+
+
 def test_the_service_names_the_api_and_its_licence_and_its_records(api, behind):
     refreshed(behind, api.url)
     dump, source = client(behind).get("/healthz").json["sources"]
@@ -257,7 +262,7 @@ def test_the_service_names_the_api_and_its_licence_and_its_records(api, behind):
     )
 
 
-def test_records_that_were_fetched_before_and_not_stored_are_not_news(current, finished, tmp_path):
+def test_records_that_were_fetched_before_and_not_stored_are_not_news(current, made):
     def one_less(row):
         return (
             None
@@ -265,7 +270,7 @@ def test_records_that_were_fetched_before_and_not_stored_are_not_news(current, f
             else row
         )
 
-    fewer = built(edited(finished, tmp_path / "fewer", results=one_less), tmp_path / "fewer.db")
+    fewer = made("fewer", results=one_less)
     with served(answers_of(client(fewer))) as server:
         for rounds in ("rounds 9, 18", "round 18"):
             said, _ = refreshed(current, server.url)

@@ -23,7 +23,7 @@ def test_a_hostile_calendar_in_a_release_is_one_line_and_changes_nothing(release
     release.answer = answers_of_release(hostile)
     address = f"{release.url}/f1db-csv.zip"
     said = "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected [^\n]+"
-    with pytest.raises(LoadError, match=f"^{address}: {said}$"):
+    with pytest.raises(LoadError, match=f"^f1db: {said}$"):
         refreshed(database, address)
     assert state(database.parent) == before
 

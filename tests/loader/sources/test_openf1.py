@@ -1,4 +1,6 @@
-"""racedata.loader.sources.openf1: when it asks, what for, and when another source replaces it."""
+"""racedata.loader.sources.openf1, own_calendar: when it asks, what for, and when another source
+replaces it.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.answers import client
 from support.apis import FAULTS, refreshed, served
-from support.loads import loader_settings, rows_of
+from support.loads import loader_settings, rows_of, select
 from support.openf1 import (
     GIVEN,
     RACE,
@@ -27,7 +29,6 @@ from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import History, Pace, source_at
-from racedata.loader.sources.api_client import Client
 
 
 def test_a_weekend_takes_at_most_eight_requests(filled):
@@ -64,19 +65,19 @@ def test_it_replaces_nothing_that_another_source_gave(database, openf1, rows):
     assert provisional(database) == {}
 
 
-def test_its_records_are_asked_for_again_for_a_week_and_stops_for_a_month(copied, openf1, rows):
+def test_its_records_are_asked_for_again_for_a_month_and_then_once_a_month(copied, openf1, rows):
     for row in rows["session_result"]:
         if row["session_key"] == RACE and row["driver_number"] == 1:
             row["points"] = 25.0
     url, asked = f"openf1:{openf1.url}", []
-    for days in (3, 20, 40, 41, 71):
+    for days in (3, 20, 40, 51, 52):
         openf1.paths.clear()
         refreshed(copied, url, now=SUNDAY + days * 86400)
-        asked.append({path.partition("?")[0] for path in openf1.paths} - {"sessions"})
-    everything = {"session_result", "drivers", "starting_grid", "pit", "laps"}
-    assert "pit" in asked.pop(1)
+        of_austin = [path for path in openf1.paths if "=1222" in path or f"={RACE}" in path]
+        asked.append(sorted(path.partition("?")[0] for path in of_austin))
+    everything = ["drivers", "laps", "pit", "session_result", "starting_grid"]
     # Nothing is final: later, everything is asked for again once in a month.
-    assert asked == [everything, everything, set(), everything]
+    assert asked == [everything, everything, [], everything, []]
 
 
 @pytest.mark.parametrize("fault", ["html", "broken off"])
@@ -149,6 +150,18 @@ def test_the_service_says_which_records_are_provisional(copied):
     assert "provisional" not in base
 
 
+def test_it_adds_only_what_its_records_name(filled, lacking_file):
+    """The lists repeat ours. Its ids are those of the calendar's circuits and its ten teams."""
+    lists = "SELECT * FROM {} ORDER BY 1"
+    for name in ("drivers", "circuits", "races", "sessions"):
+        before, after = (
+            select(each, lists.format(name)) for each in (lacking_file, filled.database)
+        )
+        assert before == after
+    ids = "SELECT kind, count(DISTINCT reference) FROM ids WHERE source = 'openf1' GROUP BY kind"
+    assert select(filled.database, ids) == [("circuit", 22), ("constructor", 10)]
+
+
 def test_load_refuses_it(tmp_path):
     with pytest.raises(LoadError, match="openf1: has no calendar and no history; use it with"):
         load(["openf1"], loader_settings(tmp_path / "racedata.db"), lambda text: None)
@@ -189,7 +202,7 @@ def test_records_are_news_as_soon_as_they_are_published(openf1, rows, lacking, r
         return source.has_news(asked, history, lambda text: None)
 
     assert has_news()  # the sessions of the season, at first
-    source.sessions_of(Client(source.address, lambda text: None, source.pace), 2023)
+    source.sessions_of(lambda text: None, 2023)
     published, rows[table] = rows[table], []
     assert not has_news()
     rows[table] = published

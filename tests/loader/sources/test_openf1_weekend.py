@@ -204,22 +204,19 @@ def test_a_race_without_a_usable_stop_is_stored_without_stops(openf1, rows, lack
     assert rounds_with(lacking, "pit_stops") == {9}
 
 
-def test_results_without_a_driver_who_did_not_start_are_stored_with_a_line(openf1, rows, lacking):
-    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
-    retired = next(row for row in results if row["dnf"])
-    rows["session_result"].remove(retired)
-    said = "\n".join(refresh(lacking, openf1))
-    assert "United States Grand Prix, results (race) without 1 of 20 drivers" in said
-    assert len(facts(lacking, "results", "laps", 18)) == 19
-
-
-def test_practice_with_half_of_the_drivers_is_refused_and_with_most_stored(openf1, rows, lacking):
-    practice = [row for row in rows["session_result"] if row["session_key"] == 9206]
-    for row in sorted(practice, key=lambda row: row["position"])[13:]:
+@pytest.mark.parametrize(
+    ("key", "kind", "label", "missing"),
+    [(RACE, "results", "results (race)", 1), (9206, "practice", "practice (fp1)", 7)],
+)
+def test_a_session_that_lacks_some_drivers_is_stored_with_a_line(
+    openf1, rows, lacking, key, kind, label, missing
+):
+    results = [row for row in rows["session_result"] if row["session_key"] == key]
+    for row in sorted(results, key=lambda row: row["position"] or 99)[-missing:]:
         rows["session_result"].remove(row)
     said = "\n".join(refresh(lacking, openf1))
-    assert "United States Grand Prix, practice (fp1) without 7 of 20 drivers" in said
-    assert len(facts(lacking, "practice", "laps", 18)) == 13
+    assert f"United States Grand Prix, {label} without {missing} of 20 drivers" in said
+    assert len(facts(lacking, kind, "laps", 18)) == 20 - missing
 
 
 def test_a_sprint_has_its_fastest_laps(openf1, rows, lacking, sample_database):

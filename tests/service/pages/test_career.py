@@ -1,13 +1,13 @@
-"""racedata.service.pages.career, driver, constructor: what the views count, and team mates."""
+"""racedata.service.pages.career: what the views count, and team mates."""
 
 import re
+from collections import defaultdict
 
 import pytest
-from support.answers import asking, client, client_after, words_of
+from support.answers import asking, client
 from support.loads import select
 
 from racedata.service.pages import career
-from racedata.service.pages.constructor import facts as constructor_facts
 
 
 def sums(database, sql):
@@ -15,16 +15,15 @@ def sums(database, sql):
 
 
 @pytest.mark.parametrize(
-    ("kind", "ref", "podium"),
+    ("who", "podium"),
     [
-        (career.DRIVER, "driverRef", "year || '/' || round"),
-        (career.CONSTRUCTOR, "constructorRef", "year || '/' || round || ' ' || position"),
+        ("driver", "year || '/' || round"),
+        ("constructor", "year || '/' || round || ' ' || position"),
     ],
 )
-def test_the_numbers_on_each_page_are_those_of_the_views(any_database, kind, ref, podium):
+def test_the_numbers_on_each_page_are_those_of_the_views(any_database, who, podium):
     database, ask = any_database, asking(any_database)
-    race = "year || '/' || round"
-    view = "driver_championship" if kind is career.DRIVER else "constructor_championship"
+    race, ref, view = "year || '/' || round", f"{who}Ref", f"{who}_championship"
     results = sums(
         database,
         f"""SELECT {ref}, count(DISTINCT iif(isStart, {race}, NULL)),
@@ -52,11 +51,11 @@ def test_the_numbers_on_each_page_are_those_of_the_views(any_database, kind, ref
         f"""SELECT own.{ref}, year, round, other.driverRef
             FROM race_results AS own JOIN race_results AS other USING (year, round)
             WHERE own.isWinner AND other.isWinner
-                AND own.{ref} {"<>" if kind is career.DRIVER else "="} other.{ref}""",
+                AND own.{ref} {"<>" if who == "driver" else "="} other.{ref}""",
     ):
         winners.setdefault(reference.lower(), set()).add(tuple(win))
-    for reference in ask.catalogue.ids[kind.kind]:
-        facts = career.facts(ask, kind, reference)
+    for reference in ask.catalogue.ids[f"{who}s"]:
+        facts = getattr(career, who)(ask, reference)
         dates = [race["date"] for race in facts["first_and_last"]]
         totals = [facts["totals"][name] for name in ("starts", "wins", "poles", "podiums")]
         expected = results.get(reference, [0] * 4 + [None] * 2)
@@ -77,9 +76,8 @@ def test_the_numbers_on_each_page_are_those_of_the_views(any_database, kind, ref
             for driver in drivers
         }
         assert named == winners.get(reference, set())
-        if kind is career.CONSTRUCTOR:
-            found = constructor_facts(ask, reference)["drivers_titles"]
-            assert len(found) == drivers_titles.get(reference, [0])[0]
+        if who == "constructor":
+            assert len(facts["drivers_titles"]) == drivers_titles.get(reference, [0])[0]
 
 
 def test_the_points_of_a_page_have_no_noise():
@@ -91,43 +89,38 @@ def test_the_points_of_a_page_have_no_noise():
     ]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    ["UPDATE results SET positionText = 'W', laps = 0", "DELETE FROM results WHERE DRIVER(alonso)"],
-)
-def test_the_page_of_a_driver_without_a_start_says_so(database, statement):
-    page = words_of(client_after(database, statement).get("/drivers/alonso").text)
-    assert "No start in a race is loaded." in page
-    assert "Starts" not in page.partition("How this is counted")[0]
+def compared_by_views(database, view, condition):
+    """By year, constructor and pair of drivers: together, ahead, behind; from a view."""
+    places = defaultdict(dict)
+    sql = f"SELECT year, round, constructorRef, driverRef, position FROM {view} WHERE {condition}"
+    for year, round, constructor, driver, place in select(database, sql):
+        cars = places[year, round, constructor]
+        known = [each for each in (cars.get(driver), place) if each is not None]
+        cars[driver] = min(known, default=None)
+    found = defaultdict(lambda: [0, 0, 0])
+    for (year, _, constructor), cars in places.items():
+        for own, place in cars.items():
+            for mate, other in cars.items():
+                if mate != own:
+                    score = found[own, year, constructor, mate]
+                    score[0] += 1
+                    if place is not None and other is not None:
+                        score[1] += place < other
+                        score[2] += place > other
+    return found
 
 
-def test_a_season_that_is_not_over_gives_no_title(database):
-    standings = "UPDATE driver_standings SET final = 0 WHERE RACE(2023/22)"
-    unfinished = client_after(
-        database, "UPDATE constructor_standings SET final = 0 WHERE RACE(2023/22)", standings
-    )
-    page = words_of(unfinished.get("/drivers/max_verstappen").text)
-    assert "Titles 1 2021" in page
-    assert "2023 Red Bull 1 so far 575" in page
-
-
-def test_the_wins_of_a_constructor_in_a_season_are_by_drivers(database):
-    page = words_of(client(database).get("/constructors/red_bull").text)
-    assert "Wins The races that were won, by season Year Grands Prix 2023 Verstappen : Aus" in page
-    won = "UPDATE results SET DRIVER(perez) WHERE RACE(2023/9) AND positionText = '1'"
-    gone = "DELETE FROM results WHERE RACE(2023/9) AND DRIVER(perez)"
-    page = words_of(client_after(database, gone, won).get("/constructors/red_bull").text)
-    assert "2023 Pérez : Austrian Verstappen : United States 2021 Verstappen : " in page
-
-
-def test_a_team_mate_only_in_qualifying_is_on_the_page(database):
-    app = client_after(
-        database,
-        "DELETE FROM results WHERE raceId IN (SELECT raceId FROM races "
-        "WHERE year = 2023) AND DRIVER(stroll)",
-    )
-    page = words_of(app.get("/drivers/alonso").text)
-    assert "2023 Lance Stroll Aston Martin 1–1 of 2" in page  # noqa: RUF001
+def test_team_mates_are_compared_by_the_places_in_the_views(any_database):
+    ask, races, qualifyings = asking(any_database), {}, {}
+    for driver in ask.catalogue.drivers.values():
+        for row in ask.rows("mates", driver["driverId"]):
+            year, constructor, mate, *numbers = row
+            key = driver["driverId"], year, constructor, mate
+            for found, score in ((races, numbers[:3]), (qualifyings, numbers[3:])):
+                if score != [0, 0, 0]:
+                    found[key] = score
+    assert races == compared_by_views(any_database, "race_results", "isStart") != {}
+    assert qualifyings == compared_by_views(any_database, "qualifying_results", "TRUE") != {}
 
 
 def test_long_tables_of_a_career_can_be_folded_and_short_ones_cannot(dump_database):

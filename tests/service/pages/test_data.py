@@ -1,6 +1,5 @@
 """racedata.service.pages.data: the page at `/data`, with sources, licences and what is complete."""
 
-import pytest
 from support.answers import client, client_after, links_of, words_of
 from support.loads import remember
 
@@ -61,33 +60,6 @@ def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
         app = client_after(several_sources, statement)
         assert f"Licence of the whole: {licence}. Each" in words_of(app.get("/data").text)
         assert app.get("/healthz").json["licence"] == licence
-
-
-LAST = "RACE(2023/18)"
-ORIGIN = "UPDATE origins SET sourceId = 2 WHERE kind"
-# Changes of the database, and what the page then says.
-SAID = [
-    ("DELETE FROM coverage WHERE kind = 'practice'", "Practice none none "),
-    (
-        f"{ORIGIN} = 'practice' AND {LAST}",
-        "f1db Practice up to the United States Grand Prix , Sun 22 Oct 2023 . Read",
-    ),
-    (  # a result counts, even if newer races have other records
-        f"{ORIGIN} = 'results' AND RACE(2021/10) OR kind = 'driver_standings' AND RACE(2023/22)",
-        "f1db Results up to the British Grand Prix , Sun 18 Jul 2021 . Read",
-    ),
-    (f"{ORIGIN} = 'races' AND {LAST}", "f1db Read"),
-    (
-        "UPDATE sources SET isProvisional = 1, gave = 'results of 1 race (2023)' "
-        "WHERE name = 'f1db'",
-        "Records: results of 1 race (2023); provisional, until another source has them.",
-    ),
-]
-
-
-@pytest.mark.parametrize(("statement", "said"), SAID)
-def test_the_page_says_what_is_known(several_sources, statement, said):
-    assert said in words_of(client_after(several_sources, statement).get("/data").text)
 
 
 def test_the_page_has_the_size_of_a_database_that_is_offered(sample_database):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from support.answers import client, words_of
-from support.loads import changed, select
+from support.loads import select
 
 
 def links_to(kind, html):
@@ -37,19 +37,3 @@ def test_circuits_are_by_country_those_with_most_races_first(full_database):
     for _, part in countries:
         races = [int(number) for number in re.findall(r", (\d+) races?<", part)]
         assert races == sorted(races, reverse=True)
-
-
-@pytest.mark.parametrize("kind", ["drivers", "constructors"])
-def test_each_letter_of_the_names_can_be_jumped_to(sample, kind):
-    html = sample.get(f"/{kind}").text
-    (jumps,) = re.findall('<nav class="jump".*?</nav>', html, re.S)
-    letters = re.findall('<a href="#(.)">', jumps)
-    assert letters == re.findall(r'<div id="(.)"><dt>\1</dt>', html) == sorted(letters)
-    assert len(letters) > 5
-
-
-def test_a_short_name_of_two_drivers_is_written_out(database):
-    assert "L. Stroll" in client(database).get("/drivers").text
-    changed(database, "UPDATE drivers SET surname = 'Stroll' WHERE driverRef = 'sargeant'")
-    page = words_of(client(database).get("/drivers").text)
-    assert "Lance Stroll" in page and "Logan Stroll" in page and "L. Stroll" not in page

@@ -2,7 +2,6 @@
 share, and what marks their rows.
 """
 
-import random
 import re
 from itertools import pairwise
 
@@ -14,19 +13,6 @@ from racedata.service.pages import races
 from racedata.service.words import column_in_words
 
 
-def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
-    app = client_after(
-        database,
-        "UPDATE results SET rank = 1, fastestLapTime = NULL WHERE RACE(2005/7) AND grid = 1",
-    )
-    assert "Fastest lap Yuki Tsunoda 1:38.139, lap 56 Result" in words_of(app.get("/2023/18").text)
-    html = app.get("/2005/7").text
-    shared = re.findall('<dt class="best">Fastest lap</dt><dd>(.*?)</dd>', html, re.S)
-    assert [*map(words_of, shared)] == ["Fernando Alonso 1:30.711, lap 44", "Nick Heidfeld lap 9"]
-    assert html.count('<span class="tag best">Fastest lap</span>') == 2
-    assert "Fastest lap" not in words_of(app.get("/1957/2").text)
-
-
 def rows_of(html):
     """The words of each row of the tables in a part of a page."""
     return [words_of(row) for row in re.findall("<tr.*?</tr>", html, re.S)]
@@ -34,24 +20,6 @@ def rows_of(html):
 
 def part_of(html, start, end):
     return html[html.index(f'id="{start}"') : html.index(f'id="{end}"')]
-
-
-def test_drivers_who_shared_the_car_that_won_are_both_its_winners(sample):
-    page = words_of(sample.get("/1957/5").text)
-    for winner in ("Tony Brooks", "Stirling Moss"):
-        assert f"Winner, shared car {winner} Vanwall" in page
-    assert "Second Luigi Musso Ferrari Third Mike Hawthorn" in page
-    description = sample.get("/1957/5").text.partition('name="description"')[2]
-    assert "won by Tony Brooks and Stirling Moss" in description
-
-
-def test_places_that_were_gained_or_lost_have_a_word_and_a_colour(sample):
-    result = part_of(sample.get("/2023/18").text, "race", "qualifying")
-    _, first, second, third, *_, lost = re.findall("<tr.*?</tr>", result, re.S)[:14]
-    assert '<td>6 <small class="up">5 up</small></td>' in first
-    assert '<td>12 <small class="down">1 down</small></td>' in lost
-    assert all(row.startswith('<tr class="podium">') for row in (first, second, third))
-    assert result.count('class="podium"') == 3
 
 
 def test_practice_is_in_the_order_of_the_best_lap_of_each_driver(database):
@@ -94,91 +62,10 @@ def test_a_season_marks_only_its_next_race(sample):
     assert "Next race" not in sample.get("/2021").text
 
 
-def test_a_season_says_who_won_how_often_with_all_their_constructors(database):
-    """Drivers who share a victory have one each, and as many wins are the same place."""
-    said = "Wins Who won how often Pos Driver Wins"
-    page = words_of(client(database).get("/1957").text)
-    three = "1 Juan Fangio Maserati 1 1 Tony Brooks Vanwall 1 1 Stirling Moss Vanwall 1"
-    assert f"{said} {three}" in page
-    won = """UPDATE results SET DRIVER(fangio), CONSTRUCTOR(ferrari)
-             WHERE RACE(1957/5) AND DRIVER(brooks) AND positionText = '1'"""
-    page = words_of(client_after(database, won).get("/1957").text)
-    assert f"{said} 1 Juan Fangio Maserati , Ferrari 2 2 Stirling Moss Vanwall 1" in page
-
-
-def test_a_race_links_to_the_race_of_that_name_in_other_years(sample):
-    html = sample.get("/2023/18").text
-    assert links_of(html[html.index("in other years</h2>") :])[:2] == ["../2005/9", "../2021/17"]
-    assert "in other years" not in sample.get("/1957/7").text
-
-
 def test_a_link_to_only_some_of_the_records_says_so(sample_database):
     html = client(sample_database, max_limit=150).get("/2023/18").text
     assert "Lap timings 1,014 JSON CSV (the first 150) " in words_of(html)
     assert "/ergast/f1/2023/18/laps.csv?limit=150" in links_of(html)
-
-
-def test_the_page_shows_the_sessions_before_a_race_that_are_known(database):
-    kinds = ("qualifying", "sprint_results", "sprint_qualifying")
-    app = client_after(
-        database, *(f"UPDATE {kind} SET RACE(2023/19) WHERE RACE(2023/18)" for kind in kinds)
-    )
-    page = words_of(app.get("/2023/19").text)
-    assert "No result of the race is loaded. Sessions Sessions, in UTC" in page
-    assert "Qualifying Pos Driver Q1 Q2 Q3 1 Charles Leclerc Ferrari 1:36.061 1:35.004" in page
-    assert "Sprint Pos Driver Grid Laps Time Points 1 Max Verstappen Red Bull 1 19 31:30" in page
-    assert "Sprint qualifying Pos Driver SQ1 SQ2 SQ3 1 Max Verstappen Red Bull 1:35.997" in page
-
-
-def test_the_page_and_the_page_of_the_race_say_that_a_result_is_provisional(database):
-    provisional = "Provisional result from data, until another source has it."
-    origin = "UPDATE origins SET sourceId = 2 WHERE kind = 'results' AND RACE(2023/18)"
-    app = client_after(
-        database,
-        """INSERT INTO sources (name, address, readAt, isLoaded, gave, isProvisional) VALUES
-               ('/home/somebody/data', '', '2026-11-22T06:00:00Z', 0, '', 1)""",
-        origin,
-    )
-    assert f"Austin, USA. {provisional} The first ten" in words_of(app.get("/").text)
-    assert f"Result {provisional} Result Pos" in words_of(app.get("/2023/18").text)
-    assert "Provisional" not in app.get("/2021/10").text
-
-
-@pytest.mark.parametrize(
-    ("kind", "heading"),
-    [
-        ("qualifying", "Qualifying"),
-        ("sprint_results", "Sprint"),
-        ("sprint_qualifying", "Sprint qualifying"),
-        ("practice", "Practice"),
-        ("fastest_laps", "Fastest laps"),
-    ],
-)
-def test_a_heading_says_that_the_records_below_it_are_provisional(database, kind, heading):
-    tag = f"{heading} Provisional"
-    assert tag not in words_of(client(database).get("/2023/18").text)
-    sources = """INSERT INTO sources (name, address, readAt, isLoaded, gave, isProvisional) VALUES
-        ('openf1', '', '2026-11-22T06:00:00Z', 0, '', 1)"""
-    origin = f"""INSERT OR REPLACE INTO origins (raceId, kind, sourceId)
-        SELECT raceId, '{kind}', 2 FROM races WHERE (year, round) = (2023, 18)"""
-    page = words_of(client_after(database, sources, origin).get("/2023/18").text)
-    assert tag in page and page.count("Provisional") == 1
-
-
-def test_seasons_and_races_of_a_full_dump_have_a_page(full_database):
-    app = client(full_database)
-    answer = app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]
-    for race in random.sample(answer["Races"], 200):
-        for address in (f"/{race['season']}", f"/{race['season']}/{race['round']}"):
-            assert race["raceName"] in words_of(app.get(address, status=200).text)
-
-
-def test_a_table_has_no_column_that_would_be_empty(database):
-    """OpenF1's provisional results have no points."""
-    changed(database, "UPDATE results SET points = NULL WHERE RACE(2023/18)")
-    page = client(database).get("/2023/18").text
-    result = words_of(page[page.index('id="race"') : page.index('id="qualifying"')])
-    assert "Pos Driver Grid Laps Time 1 Max Verstappen * Red Bull" in result
 
 
 def test_the_pages_name_the_source_of_fastest_laps_that_are_from_elsewhere(two_sources):
@@ -240,17 +127,6 @@ def test_each_table_of_a_race_marks_a_driver_with_a_disputed_value(
     assert '<a href="#notes">Corrected or disputed</a>' in html
 
 
-def test_sessions_are_marked_if_their_start_was_corrected(sample):
-    html = sample.get("/2023/18").text
-    sessions = part_of(html, "weekend", "notes")
-    assert f">Sprint</a>{ASTERISK.format('time')}</th>" in sessions
-    assert f">Race</a>{ASTERISK.format('time')}</th>" in sessions
-    assert sessions.count("asterisk") == 2
-    notes = part_of(html, "notes", "records")
-    assert "<li>Sprint, time: 22:00:00; the source has 21:00:00. A test.</li>" in notes
-    assert "<li>time: 19:00:00; the source has 18:00:00. A test.</li>" in notes
-
-
 @pytest.mark.parametrize(
     ("kind", "about", "id", "name"),
     [
@@ -268,61 +144,6 @@ def test_championships_mark_a_disputed_place_with_a_link_to_the_race(
         link = '<a class="asterisk" href="./2023/18#notes"'
         assert f">{name}</a>{link}" in app.get(address).text
     assert f"<li>{name}, points: sample has 2, f1db has none.</li>" in app.get("/2023/18").text
-
-
-def test_a_season_counts_disputed_values_and_links_to_them(database):
-    changed(database, *disputed("practice", "2023/18/1/norris", "position"))
-    app = client(database)
-    html = app.get("/2023").text
-    assert '<a href="2023/discrepancies">1 disputed</a>' in html
-    page = words_of(app.get("/2023/discrepancies").text)
-    assert "Sources disagree about 1 fact. 1 of them is open" in page
-    assert "Norris United States 2023" in page
-    assert "0 disputed." in words_of(app.get("/2021").text)
-
-
-def test_a_place_that_is_twice_on_the_grid_is_explained(sample):
-    assert "a place twice: drivers who shared a car." in words_of(sample.get("/1957/5").text)
-
-
-def test_two_cars_with_the_same_place_on_the_grid_are_apart(database):
-    """Sources may be wrong about one of them."""
-    app = client_after(database, "UPDATE results SET grid = 2 WHERE RACE(2023/18) AND grid = 1")
-    grid = words_of(part_of(app.get("/2023/18").text, "grid", "qualifying"))
-    one, other = "2 Lando Norris McLaren", "2 Charles Leclerc Ferrari"
-    assert f"{one} {other} 3" in grid or f"{other} {one} 3" in grid
-
-
-def test_a_race_with_only_one_session_has_no_table_of_sessions(database):
-    html = client(database).get("/1957/2").text.partition("</style>")[2]
-    assert 'id="weekend"' not in html and "#weekend" not in html
-    coming = client_after(database, "DELETE FROM sessions WHERE RACE(2023/19)")
-    assert "Sessions, in UTC Session Start Race Sun" in words_of(coming.get("/2023/19").text)
-
-
-def test_sessions_without_a_time_are_in_no_time_zone(database):
-    app = client_after(database, "UPDATE sessions SET time = NULL WHERE RACE(2023/19)")
-    assert "Sessions, in UTC Session" in words_of(app.get("/2023/19").text)
-    changed(database, "UPDATE races SET time = NULL WHERE RACE(2023/19)")
-    assert "Sessions Sessions Session Start" in words_of(client(database).get("/2023/19").text)
-
-
-@pytest.mark.parametrize("address", ["/2023", "/2023/19"])
-def test_a_calendar_can_be_subscribed_to_or_downloaded_and_is_one_jump_away(database, address):
-    app = client_after(database, "UPDATE practice SET RACE(2023/19) WHERE RACE(2023/18)")
-    html = app.get(address).text
-    (calendar,) = re.findall('<p class="screen" id="subscribe">.*?</p>', html, re.S)
-    assert '<a href="#subscribe">Calendar</a>' in html
-    assert "In a calendar app: all sessions , all but practice" in words_of(calendar)
-    assert f'or <a href="/ergast/f1{address}.ics" download>as a file</a>' in calendar
-    assert 'id="subscribe"' not in app.get("/2023/18").text
-
-
-def test_a_race_whose_grid_is_unknown_shows_none(database):
-    unknown = "UPDATE results SET grid = NULL WHERE RACE(2023/18)"
-    app = client_after(database, unknown)
-    assert 'id="grid"' not in app.get("/2023/18").text
-    assert "#grid" not in app.get("/2023/18").text + app.get("/").text
 
 
 def championship(*points, kind="Driver"):

@@ -10,7 +10,7 @@ from support.answers import asking, client, client_after, compressed_size, words
 
 from racedata.service.pages import rendering
 from racedata.service.pages.find import AllNames
-from racedata.service.pages.resources import PAGES, FindPage, FreshPage
+from racedata.service.pages.resources import PAGES
 
 
 @pytest.mark.parametrize("address", ["/", "/data", "/docs"])
@@ -51,9 +51,7 @@ def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(s
     ("address", "said"),
     [
         ("/", "The next Formula One race in your time zone, the latest results"),
-        ("/data", "Where the Formula One data is from"),
         ("/docs", "Formula One data for programs"),
-        ("/2023", "The 2023 Formula One season: calendar, winners"),
         ("/2023/18", "United States Grand Prix 2023, Sun 22 Oct 2023, won by Max Verstappen: the"),
         ("/1957/5", "British Grand Prix 1957, Sat 20 Jul 1957, won by Tony Brooks and Stirling"),
         ("/2023/19", "Mexico City Grand Prix 2023, Sun 29 Oct 2023: when its sessions start."),
@@ -113,9 +111,9 @@ def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
     ask = asking(sample_database)
     fields = re.findall(r"{(\w+):(\w+)}", page.route)
     parameters = {name: EXAMPLES[name if form == "id" else form] for name, form in fields}
-    if page.resource is FreshPage:
+    if page.has_times:
         parameters["shown_times"] = {}
-    if page.resource is FindPage:
+    if page.has_query:
         parameters |= {"names": AllNames(ask), "query": "alonzo"}
     facts = page.facts(ask, **parameters)
     source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, page.template)

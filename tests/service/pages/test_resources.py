@@ -51,9 +51,7 @@ def test_the_words_and_links_of_a_page_are_the_expected_ones(sample, name, pytes
 FORMS = {"year": "[0-9]{4}", "number": "[0-9]+", "id": "[a-z_]+"}
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.template.endswith(".html")], ids=lambda page: page.route
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.route)
 def test_each_page_has_an_address_with_expected_words(page):
     pattern = re.sub(r"{\w+:(\w+)}", lambda field: FORMS[field[1]], page.route)
     paths = [address.partition("?")[0] for address in GOLDEN.values()]
@@ -223,13 +221,3 @@ def test_a_round_that_is_missing_between_others_is_404_and_no_page_links_to_it(d
     assert said.startswith("Season 2023 has no round 5. ")
     assert {"3", "6"} <= {*links_of(app.get("/2023/4").text)}
     assert {"21"} <= {*links_of(app.get("/2023/22").text)}
-
-
-@pytest.mark.parametrize("address", ["/2023", "/2023/18"])
-def test_a_page_is_made_once(sample_database, address):
-    data = Counted.read(str(sample_database))
-    app = client(data)
-    first = app.get(address)
-    data.queries = 0
-    assert app.get(address).body == first.body
-    assert data.queries == 0

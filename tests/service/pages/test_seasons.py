@@ -13,12 +13,6 @@ def rows_of(app):
     return {int(row[:4]): row[5:] for row in rows}
 
 
-def test_a_season_that_is_not_over_has_who_leads_so_far(database):
-    changed(database, "DELETE FROM driver_standings WHERE RACE(2023/22)")
-    rows = rows_of(client(database))
-    assert rows[2023] == "Max Verstappen Red Bull leads so far 466 226 Red Bull"
-
-
 def test_every_season_of_the_endpoint_is_listed_with_the_first_of_its_standings(dump_database):
     app = client(dump_database)
     rows = rows_of(app)
@@ -33,18 +27,6 @@ def test_every_season_of_the_endpoint_is_listed_with_the_first_of_its_standings(
         assert f" {first['points']} " in row and "leads" not in row
     assert "Lauda McLaren 72 0.5 McLaren" in rows[1984]
     assert "Schumacher 7 " in words_of(app.get("/seasons").text).partition("Drivers with")[2]
-
-
-def test_what_is_unknown_is_left_out_and_of_several_seconds_one_counts(database):
-    changed(
-        database,
-        "UPDATE driver_standings SET position = 2, positionText = '2' "
-        "WHERE RACE(2005/19) AND position = 3",
-        "UPDATE driver_standings SET points = NULL WHERE RACE(2023/22) AND position = 1",
-    )
-    rows = rows_of(client(database))
-    assert rows[2005] == "Fernando Alonso Renault 133 21 Renault"
-    assert rows[2023] == "Max Verstappen Red Bull Red Bull"
 
 
 def test_a_season_without_standings_is_listed_without_champions(database):

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
+from racedata.settings import proxies
 
-PROXIES = TrustedProxies.parse("127.0.0.1, 10.0.0.0/8,unix,fd00::/8")
+PROXIES = TrustedProxies(proxies("127.0.0.1, 10.0.0.0/8,unix,fd00::/8"))
 
 
 @pytest.mark.parametrize(
@@ -45,8 +46,8 @@ def test_the_client_is_the_first_address_from_the_right_that_is_not_a_trusted_pr
 
 
 def test_an_untrusted_unix_socket_is_one_client():
-    proxies = TrustedProxies.parse("127.0.0.1")
-    assert proxies.client("", "198.51.100.1") is proxies.client("", "") is None
+    trusted = TrustedProxies(proxies("127.0.0.1"))
+    assert trusted.client("", "198.51.100.1") is trusted.client("", "") is None
     assert bucket_key(None) == b"unix"
 
 

@@ -3,10 +3,7 @@
 import subprocess
 import sys
 
-import pytest
 from support.loads import select
-
-pytest.importorskip("datasette")
 
 # All tables in one process, because starting Datasette takes a second.
 ASK = """

@@ -22,6 +22,12 @@ COUNT = "count <- function(rows) cat(nrow(unique(as.data.frame(rows))), nrow(row
 
 
 @pytest.fixture(scope="module")
+def host(sample_database, tmp_path_factory):
+    with service(sample_database, tmp_path_factory.mktemp("f1dataR-log") / "log") as running:
+        yield "http://{}:{}".format(*running.address)
+
+
+@pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """An R library with f1dataR, without what loads Python and caches (zzz.R), and with any
     versions of the packages that it imports.
@@ -59,19 +65,15 @@ def run(*command):
         ("load_constructors()", "constructors"),
     ],
 )
-def test_f1datar_reads_every_row_with_the_default_limits(
-    sample_database, library, tmp_path, call, address
-):
+def test_f1datar_reads_every_row_with_the_default_limits(host, library, tmp_path, call, address):
     document = (ROOT / "docs/clients.md").read_text(encoding="utf-8")
     (lines,) = re.findall(r"^```r\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
-    with service(sample_database, tmp_path / "log") as running:
-        host = "http://{}:{}".format(*running.address)
-        script = tmp_path / "script.R"
-        script.write_text(
-            f".libPaths(c('{library}', .libPaths()))\nsuppressMessages(library(f1dataR))\n"
-            + lines.replace("http://127.0.0.1:8000", host)
-            + f"{COUNT}count({call})\n"
-        )
-        counted = run("Rscript", str(script)).split()
-        total = requests.get(f"{host}/ergast/f1/{address}?limit=0").json()["MRData"]["total"]
+    script = tmp_path / "script.R"
+    script.write_text(
+        f".libPaths(c('{library}', .libPaths()))\nsuppressMessages(library(f1dataR))\n"
+        + lines.replace("http://127.0.0.1:8000", host)
+        + f"{COUNT}count({call})\n"
+    )
+    counted = run("Rscript", str(script)).split()
+    total = requests.get(f"{host}/ergast/f1/{address}?limit=0").json()["MRData"]["total"]
     assert counted == [total, total]
