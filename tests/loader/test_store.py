@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.stores import READ_AT, a_race, a_source, an_api, results, stored_calendar
+from support.stores import READ_AT, a_race, a_source, results, stored_calendar
 
 from racedata.database import store_path
 from racedata.loader.errors import LoadError
@@ -87,42 +87,7 @@ def test_another_part_replaces_it_as_a_whole(store, new):
 # Sources.
 
 
-def test_the_list_has_the_sources_in_its_order(store):
-    for name in ("a", "b", "c"):
-        store.put_source(a_source(name, place=None))
-    assert store.sources() == []
-    store.order(["c", "a"])
-    assert [source.name for source in store.sources()] == ["c", "a"]
-    assert [source.name for source in store.known_sources()] == ["c", "a", "b"]
-    store.order(["b"])
-    assert [source.name for source in store.sources()] == ["b"]
-
-
-def test_a_source_is_given_back_as_it_was_put_with_the_number_of_the_reading(store):
-    source = an_api("api", licence="CC BY 4.0", checksum="0" * 64, place=3)
-    store.put_source(source)
-    assert store.source("api") == source and store.source("dump") is None
-    for name in ("b", "api"):
-        store.put_source(a_source(name))
-    assert {each.name: each.reading for each in store.known_sources()} == {"api": 3, "b": 2}
-
-
 # Lists.
-
-
-def test_a_list_keeps_its_order_and_what_is_not_said_again(store):
-    def row(name, **facts):
-        return name, {"driverRef": name, **facts}
-
-    store.put_list("dump", "drivers", [row("hill"), row("clark")])
-    store.put_list("dump", "drivers", [row("hill")])
-    store.put_list("dump", "drivers", [row("hill", code="HIL"), row("amon")])
-    assert store.list_rows("dump", "drivers") == [
-        {"driverRef": "hill", "code": "HIL"},
-        {"driverRef": "clark"},
-        {"driverRef": "amon"},
-    ]
-    assert store.list_rows("api", "drivers") == []
 
 
 # The file.
@@ -146,18 +111,6 @@ def test_a_transaction_that_raises_changes_nothing(path, store):
         with store.transaction():  # the next one is possible
             put(store, results(1, "hill"), LATER)
         assert [*reader.iterdump()] != before
-
-
-def test_a_store_that_forgets_all_is_another_store_and_remembers_what_checks_need(store):
-    put(store, results(1, "clark"))
-    store.put_calendar(stored_calendar("dump", a_race(1)))
-    store.put_statuses([{"statusId": 1, "status": "Finished"}])
-    store.remember("dump", {"etag": "x"})
-    before = store.state
-    store.clear()
-    assert store.state[0] != before[0]
-    assert ([*store.parts()], store.calendars(), store.known_sources()) == ([], [], [])
-    assert store.statuses() == {} and store.recalled("dump") == {"etag": "x"}
 
 
 CREATE = """

@@ -252,16 +252,6 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
         refreshed(behind, server.url)
 
 
-def test_the_service_names_the_api_and_its_licence_and_its_records(api, behind):
-    refreshed(behind, api.url)
-    dump, source = client(behind).get("/healthz").json["sources"]
-    assert (dump["name"], dump["licence"]) == ("dump", "CC BY-NC-SA 3.0 and 4.0")
-    assert (source["name"], source["licence"]) == (api.url, "not stated by 127.0.0.1")
-    assert source["gave"].startswith(
-        "results of 1 race (2023), fastest laps of 1 race (2023), qualifying of 1 race (2023), "
-    )
-
-
 def test_records_that_were_fetched_before_and_not_stored_are_not_news(current, made):
     def one_less(row):
         return (
