@@ -10,12 +10,20 @@ from support.loads import changed, edited, rows_of, select
 from racedata.loader.build import build_database
 from racedata.loader.corrections import Corrections
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.parts import Tables
+from racedata.loader.parts import Tables, as_parts
 from racedata.loader.rebuild import take_apart
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
 from racedata.model import TABLE_BY_NAME
+
+
+def test_rows_of_other_kinds_are_one_part_with_the_columns_of_any_row():
+    rows = [{"driverId": "hill", "rank": 1}, {"driverId": "clark", "time": "1"}]
+    (part,) = as_parts(2023, 1, "qualifying", rows)
+    assert part.columns == ("driverId", "rank", "time")
+    assert part.rows == [["hill", 1, None], ["clark", None, "1"]]
+
 
 # A database taken apart, and built again.
 
