@@ -87,16 +87,6 @@ def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tm
     assert rows_of(database) == rows_of(complete)
 
 
-def test_a_result_that_was_changed_after_it_was_fetched_comes_right(
-    api, behind, complete, finished, tmp_path
-):
-    with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as before:
-        refreshed(behind, before.url)
-    assert rows_of(behind) != rows_of(complete)
-    refreshed(behind, api.url)
-    assert rows_of(behind) == rows_of(complete)
-
-
 def test_new_facts_about_an_entrant_come_even_if_no_race_has_changed(current, complete, tmp_path):
     """De Vries drove only in a race before the latest one."""
     theirs = shutil.copy(complete, tmp_path / "theirs.db")
