@@ -351,8 +351,7 @@ def test_each_line_for_corrections_loads_once_its_source_is_filled_in(
     assert counts == expected_lines("f1db-differences.txt")
     # one correction for each fact: a value that differs in several ways is in several groups
     lines = {tuple(line.split(",")[:3]): line for _, rows in found for _, line in rows}
-    file = tmp_path / "corrections.csv"
-    file.write_text("\n".join([HEADER, *(f"{line}a test" for line in lines.values())]))
+    file = file_of_corrections(tmp_path, *(f"{line}a test" for line in lines.values()))
     settings = loader_settings(tmp_path / "x.db", file)
     report = load([str(dump)], settings, lambda text: None)
     (corrected,) = (line for line in report if line.startswith("corrected: "))

@@ -16,6 +16,7 @@ from support.loads import (
     RECORDS,
     built,
     edited,
+    file_of_corrections,
     loader_settings,
     race_ids,
     racedata,
@@ -108,10 +109,7 @@ def test_a_fault_at_any_request_changes_nothing(complete, behind, tmp_path, faul
 
 
 def test_an_api_with_a_corrected_error_brings_nothing_new(current, complete, tmp_path, finished):
-    corrections = tmp_path / "corrections.csv"
-    corrections.write_text(
-        "table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n"
-    )
+    corrections = file_of_corrections(tmp_path, "drivers,leclerc,number,61,16,a test")
     edits = {
         "drivers": lambda row: row | {"number": "61"} if row["driverRef"] == "leclerc" else row
     }

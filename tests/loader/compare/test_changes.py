@@ -23,7 +23,7 @@ from racedata.database import store_path
 from racedata.loader import store
 from racedata.loader.compare import changes
 from racedata.loader.compare.changes import ChangeFinder, facts_of
-from racedata.loader.corrections import CORRECTIONS, HEADER
+from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store
 from racedata.model import KINDS, TABLE_OF
@@ -202,8 +202,8 @@ def test_a_real_database_in_place_of_the_sample_is_no_change(finished, tmp_path)
 
 def test_a_correction_that_is_added_or_taken_back_is_the_reason(finished, tmp_path):
     database = tmp_path / "racedata.db"
-    corrections = tmp_path / "corrections.csv"
-    corrections.write_text(f"{HEADER}\nresults,2023/18/sainz,grid,4,5,A test and another\n")
+    line = "results,2023/18/sainz,grid,4,5,A test and another"
+    corrections = file_of_corrections(tmp_path, line)
     built(finished, database)
     replace_from_store(loader_settings(database, corrections), print)
     replace_from_store(loader_settings(database, CORRECTIONS), print)
@@ -269,8 +269,8 @@ def test_very_many_changes_are_those_of_other_sources_and_only_counted(
 
 def test_a_fact_of_a_list_has_the_source_that_says_so(finished, tmp_path):
     database = tmp_path / "racedata.db"
-    corrections = tmp_path / "corrections.csv"
-    corrections.write_text(f"{HEADER}\ndrivers,sainz,number,55,56,A test and another\n")
+    line = "drivers,sainz,number,55,56,A test and another"
+    corrections = file_of_corrections(tmp_path, line)
     built(finished, database)
 
     def renamed(row):
