@@ -84,10 +84,22 @@ def test_another_part_replaces_it_as_a_whole(store, new):
     assert part.entrants == new.entrants
 
 
-# Sources.
-
-
 # Lists.
+
+
+def test_a_list_keeps_its_order_and_what_is_not_said_again(store):
+    def row(name, **facts):
+        return name, {"driverRef": name, **facts}
+
+    store.put_list("dump", "drivers", [row("hill"), row("clark")])
+    store.put_list("dump", "drivers", [row("hill")])
+    store.put_list("dump", "drivers", [row("hill", code="HIL"), row("amon")])
+    assert store.list_rows("dump", "drivers") == [
+        {"driverRef": "hill", "code": "HIL"},
+        {"driverRef": "clark"},
+        {"driverRef": "amon"},
+    ]
+    assert store.list_rows("api", "drivers") == []
 
 
 # The file.
@@ -111,6 +123,18 @@ def test_a_transaction_that_raises_changes_nothing(path, store):
         with store.transaction():  # the next one is possible
             put(store, results(1, "hill"), LATER)
         assert [*reader.iterdump()] != before
+
+
+def test_a_store_that_forgets_all_is_another_store_and_remembers_what_checks_need(store):
+    put(store, results(1, "clark"))
+    store.put_calendar(stored_calendar("dump", a_race(1)))
+    store.put_statuses([{"statusId": 1, "status": "Finished"}])
+    store.remember("dump", {"etag": "x"})
+    before = store.state
+    store.clear()
+    assert store.state[0] != before[0]
+    assert ([*store.parts()], store.calendars(), store.known_sources()) == ([], [], [])
+    assert store.statuses() == {} and store.recalled("dump") == {"etag": "x"}
 
 
 CREATE = """
