@@ -10,12 +10,37 @@ from support.loads import changed, edited, rows_of, select
 from racedata.loader.build import build_database
 from racedata.loader.corrections import Corrections
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.parts import Tables, as_parts
+from racedata.loader.parts import OF_CAR, Part, Tables, as_parts
 from racedata.loader.rebuild import take_apart
 from racedata.loader.sources import source_at
 from racedata.loader.stage import staged
 from racedata.loader.store import Store
-from racedata.model import TABLE_BY_NAME
+from racedata.model import FASTEST_LAP, TABLE_BY_NAME
+
+# What a list of rows of an API has.
+ROW = {"driverId": "hill", "constructorId": "lotus", "number": 1, "positionText": "1", "laps": 50}
+
+
+# Rows of parts.
+
+
+def test_the_rows_of_results_are_two_parts():
+    """Without fastest laps, they are one. The laps are in the order of the results."""
+    unknown = dict.fromkeys(FASTEST_LAP)
+    lap = dict(zip(FASTEST_LAP, (40, 1, "1:20.000", "200.5")))
+    rows = [
+        {**ROW, "positionOrder": 10, **lap},
+        {**ROW, "positionOrder": 2, "driverId": "clark", **unknown},
+        {**ROW, "positionOrder": 9, **lap},
+    ]
+    of_results, of_laps = as_parts(2023, 1, "results", rows)
+    assert of_results[:3] == (2023, 1, "results")
+    assert of_results.columns == (*ROW, "positionOrder")
+    assert [row[0] for row in of_results.rows] == ["hill", "clark", "hill"]
+    found = [["hill", 1, "1", place, 40, 1, "1:20.000", "200.5"] for place in (9, 10)]
+    assert of_laps == Part(2023, 1, "fastest_laps", (*OF_CAR, *FASTEST_LAP), found)
+    assert len(as_parts(2023, 1, "results", rows[1:2])) == 1
+    assert as_parts(2023, 1, "results", []) == []
 
 
 def test_rows_of_other_kinds_are_one_part_with_the_columns_of_any_row():
