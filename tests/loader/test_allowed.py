@@ -28,12 +28,6 @@ def only_open(monkeypatch):
     monkeypatch.setenv("RACEDATA_LICENCE", "open")
 
 
-@pytest.fixture
-def any_licence(monkeypatch):
-    """The option `--licence`, which sets this variable, wins."""
-    monkeypatch.setenv("RACEDATA_LICENCE", "any")
-
-
 def assert_refused(run, said):
     assert (run.returncode, run.stdout) == (1, "")
     assert f"{said}; {EXPECTED}" in run.stderr and run.stderr.count("\n") == 1
@@ -75,44 +69,39 @@ def test_an_open_dump_is_loaded_and_the_licence_of_the_whole_is_open(source, tmp
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("words", "said"),
     [
-        ("openf1", "openf1: its licence is not stated by OpenF1"),
-        ("https://f1.example.org/f1", "/f1: its licence is not stated by f1.example.org"),
-        ("jolpica", "jolpica: its licence is CC BY-NC-SA 4.0"),
+        ("refresh --from openf1", "openf1: its licence is not stated by OpenF1"),
+        (
+            "refresh --follow --from https://f1.example.org/f1",
+            "/f1: its licence is not stated by f1.example.org",
+        ),
+        ("refresh --from jolpica", "jolpica: its licence is CC BY-NC-SA 4.0"),
+        ("refresh", f"{DEFAULT_LIST[0]}: its licence is CC BY-NC-SA 4.0"),
+        ("load f1db jolpica", "jolpica: its licence is CC BY-NC-SA 4.0"),
+        ("load", f"sample: {OF_SAMPLE}"),
     ],
 )
-@pytest.mark.parametrize("follow", [[], ["--follow"]], ids=["once", "follow"])
 def test_a_source_whose_licence_is_known_is_refused_before_any_request(
-    open_database, any_licence, address, said, follow
+    open_database, monkeypatch, words, said
 ):
-    words = ["refresh", "--from", address, "--licence", "open", *follow]
+    monkeypatch.setenv("RACEDATA_LICENCE", "any")  # the option, which sets this variable, wins
+    if words == "load":
+        monkeypatch.setenv("RACEDATA_SOURCES", str(SAMPLE))
     with refused(open_database):
-        assert_refused(racedata(*words, "--database", open_database), said)
+        run = racedata(*words.split(), "--licence", "open", "--database", open_database)
+        assert_refused(run, said)
 
 
-def test_the_default_list_is_refused_because_not_all_of_it_is_open(open_database, only_open):
-    said = f"{DEFAULT_LIST[0]}: its licence is CC BY-NC-SA 4.0"
-    assert_refused(racedata("refresh", "--database", open_database), said)
-
-
-def test_a_dump_with_a_name_is_refused_by_load_before_any_request(tmp_path, any_licence):
-    database = tmp_path / "x.db"
-    run = racedata("load", "f1db", "jolpica", "--licence=open", "--database", database)
-    assert_refused(run, "jolpica: its licence is CC BY-NC-SA 4.0")
-    assert not database.exists()
-
-
-def test_the_sample_is_refused_by_load_and_by_the_service(tmp_path, only_open):
-    database = tmp_path / "x.db"
-    environ = {"RACEDATA_LICENCE": "open", "RACEDATA_SOURCES": str(SAMPLE)}
-    for run in (
-        racedata("load", "--database", database),
-        run_racedata("serve", "--follow", "--database", str(database), **environ),
-    ):
-        assert run.returncode in (1, 3)
-        assert f"sample: {OF_SAMPLE}; {EXPECTED}" in run.stderr
-        assert [*tmp_path.iterdir()] == []
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [(str(SAMPLE), f"sample: {OF_SAMPLE}; {EXPECTED}"), (f"{F1DB} openf1", "openf1: its licence")],
+)
+def test_the_service_does_not_start_with_a_source_that_is_not_open(tmp_path, sources, said):
+    environ = {"RACEDATA_LICENCE": "open", "RACEDATA_SOURCES": sources}
+    run = run_racedata("serve", "--follow", "--database", str(tmp_path / "x.db"), **environ)
+    assert run.returncode == 3 and said in run.stderr
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_source_out_of_reach_at_the_first_start_is_no_setting_that_is_wrong(tmp_path):
@@ -122,13 +111,6 @@ def test_a_source_out_of_reach_at_the_first_start_is_no_setting_that_is_wrong(tm
     run = run_racedata("serve", "--follow", "--database", str(tmp_path / "x.db"), **environ)
     assert (run.returncode, run.stdout) == (os.EX_TEMPFAIL, "")
     assert "http://127.0.0.1:1/" in run.stderr and "Connection refused" in run.stderr
-
-
-def test_the_service_names_the_licence_of_an_api_before_any_request(tmp_path, only_open):
-    environ = {"RACEDATA_LICENCE": "open", "RACEDATA_SOURCES": f"{F1DB} openf1"}
-    run = run_racedata("serve", "--follow", "--database", str(tmp_path / "x.db"), **environ)
-    assert run.returncode == 3 and "openf1: its licence is " in run.stderr
-    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_database_that_is_not_open_is_not_copied(

@@ -42,12 +42,35 @@ def parts_of(kind="results", **entrants):
     return [stored_part(name, 1, kind, entrants=count) for name, count in entrants.items()]
 
 
-CASES = {
-    "the first of the list": ([FIRST, SECOND], parts_of(second=20, first=20), "first"),
-    "one that is not in the list": ([FIRST], parts_of(dropped=20), None),
-    "provisional alone": ([OPENF1, DUMP], parts_of(openf1=20), "openf1"),
-    "provisional and another": ([OPENF1, DUMP], parts_of(openf1=20, dump=20), "dump"),
-    # an API's part that it has not confirmed for 30 days, and a later dump
+# How many entrants the part of each source has, if it has one, in the order of the list, and whose
+# part counts.
+CASES = """
+first 20, second 20: first
+openf1 20, dump 0: openf1
+openf1 20, dump 20: dump
+api 19, dump 20: dump
+api 21, dump 20: api
+first 19, second 20: first
+api 18, dump 17, other 20: other
+api 18, dump 18, other 20: other
+api 18, dump 19, other 20: dump
+first 17, api 18, other 20: first
+api 19, openf1 20: api
+"""
+NAMED = {source.name: source for source in (FIRST, SECOND, API, DUMP, OPENF1, OTHER)}
+
+
+@pytest.mark.parametrize("case", CASES.strip().splitlines())
+def test_the_part_that_counts_is_that_of_the_first_source_unless_an_api_has_fewer_entrants(case):
+    said, winner = case.split(": ")
+    entrants = {name: int(count) for name, count in map(str.split, said.split(", "))}
+    sources = [NAMED[name]._replace(place=place) for place, name in enumerate(entrants, 1)]
+    parts = [part for part in parts_of(dropped=30, **entrants) if part.entrants]
+    assert winners(sources, parts) == {"results": winner}
+
+
+# An API's part that it has not confirmed for 30 days, and a later dump.
+OF_API = {
     "old": ([API, LATER_DUMP], [STALE, *NEWER], "dump"),
     "the dump was before": ([API, LATER_DUMP], [STALE._replace(reading=3), *NEWER], "api"),
     "no later race": ([API, LATER_DUMP], [STALE, NEWER[0]], "api"),
@@ -59,39 +82,12 @@ CASES = {
         [STALE, NEWER[0], stored_part("other", 3, reading=3)],
         "dump",
     ),
-    # an API's part that is short
-    "fewer": ([API, DUMP], parts_of(api=19, dump=20), "dump"),
-    "more": ([API, DUMP], parts_of(api=21, dump=20), "api"),
-    "fewer in a dump": ([FIRST, SECOND], parts_of(first=19, second=20), "first"),
-    "fewer, and a dump with still fewer": (
-        [API, DUMP, OTHER],
-        parts_of(api=18, dump=17, other=20),
-        "other",
-    ),
-    "fewer, and a dump with as few": (
-        [API, DUMP, OTHER],
-        parts_of(api=18, dump=18, other=20),
-        "other",
-    ),
-    "fewer, and a dump with some more": (
-        [API, DUMP, OTHER],
-        parts_of(api=18, dump=19, other=20),
-        "dump",
-    ),
-    "fewer, behind a dump with still fewer": (
-        [FIRST, API._replace(place=2), OTHER],
-        parts_of(first=17, api=18, other=20),
-        "first",
-    ),
-    "provisional has more": ([API, OPENF1._replace(place=2)], parts_of(api=19, openf1=20), "api"),
 }
 
 
-@pytest.mark.parametrize(("sources", "parts", "winner"), CASES.values(), ids=CASES)
-def test_the_part_that_counts_is_that_of_the_first_source_unless_it_is_old_or_short(
-    sources, parts, winner
-):
-    assert winners(sources, parts).get("results") == winner
+@pytest.mark.parametrize(("sources", "parts", "winner"), OF_API.values(), ids=OF_API)
+def test_an_old_part_of_an_api_comes_after_that_of_a_later_dump(sources, parts, winner):
+    assert winners(sources, parts)["results"] == winner
 
 
 @pytest.mark.parametrize(
@@ -199,13 +195,14 @@ def test_a_calendar_that_may_not_count_only_says_which_race_is_which(source, fac
     assert chosen([source], calendars[:1]).races == []
 
 
-def test_races_of_the_calendar_that_counts_keep_their_parts_while_a_newer_one_does_not_count():
-    before = stored_calendar("api", a_race(1), a_race(2))
+def test_races_of_the_calendar_that_counts_keep_their_parts_and_sessions_if_a_newer_one_does_not():
+    twin = a_race(2, circuitId="circuit_1", sessions=[session("2023-02-14")])
+    before = stored_calendar("api", a_race(1), twin)
     now = before._replace(races=before.races[:1])
     races = chosen([API], [now], [stored_part("api", 2)]).races
-    assert [(race.name, {*race.parts}) for race in races] == [
-        ("Grand Prix 1", set()),
-        ("Grand Prix 2", {"results"}),
+    assert [(race.name, {*race.parts}, bool(race.sessions)) for race in races] == [
+        ("Grand Prix 1", set(), False),
+        ("Grand Prix 2", {"results"}, True),
     ]
 
 
@@ -241,20 +238,6 @@ def test_a_race_with_another_name_and_round_is_the_same_at_its_circuit_and_date(
     choice = chosen([FIRST, SECOND], calendars, [part])
     assert choice.races[0].keys == {"first": "Grand Prix 1", "second": "Prix"}
     assert choice.races[0].parts == {"results": part} and choice.unmatched == []
-
-
-def test_corrected_dates_decide_which_race_is_which():
-    def corrected(season, races):
-        return [race | {"date": race["date"].replace("2032", "2023")} for race in races]
-
-    # a circuit with two races: only the date says which one it is
-    other = a_race(2, circuitId="circuit_1")
-    calendars = [
-        stored_calendar("first", a_race(1)),
-        stored_calendar("second", a_race(1, date="2032-01-15"), other),
-    ]
-    assert "second" not in chosen([FIRST, SECOND], calendars).races[0].keys
-    assert "second" in chosen([FIRST, SECOND], calendars, (), corrected).races[0].keys
 
 
 def test_a_race_with_records_that_matches_none_is_named_once():
@@ -324,10 +307,3 @@ def test_the_start_is_of_the_same_date_after_dates_are_corrected():
         correct=lambda season, races: [race | {"date": "2023-01-15"} for race in races],
     ).races
     assert (race.facts["date"], race.facts["time"]) == ("2023-01-14", "14:00:00")
-
-
-def test_a_race_that_only_the_calendar_that_counts_has_keeps_its_sessions():
-    twin = a_race(2, circuitId="circuit_1", sessions=[session("2023-02-14")])
-    before = stored_calendar("api", a_race(1), twin)
-    races = chosen([API], [before._replace(races=before.races[:1])]).races
-    assert [bool(race.sessions) for race in races] == [False, True]

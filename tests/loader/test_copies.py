@@ -21,7 +21,7 @@ from support.processes import following, until
 
 from racedata.database import CHECKSUM_BYTES, file_state, write_checksum
 from racedata.loader.check import compare
-from racedata.loader.errors import LoadError, NotYet
+from racedata.loader.errors import LoadError
 from racedata.loader.follow import followed_source
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
@@ -262,21 +262,6 @@ def test_a_server_without_entity_tags_has_no_news_between_the_daily_refreshes(da
         assert follower.check() is None
         assert follower.followed.refresh() == ""
     assert server.asked == [("GET", 200), ("HEAD", 200), ("GET", 200)]
-
-
-def test_a_follower_waits_as_long_as_retry_after_says(database, other):
-    with served_file(other.read_bytes()) as server:
-        follower = FollowedServer(database, server)
-        server.fault = answer(429, Retry_After="3000")
-        with pytest.raises(LoadError, match="status 429: try again in 3,000 seconds"):
-            follower.check()
-        server.fault, follower.clock = None, 2999.0
-        for check in (follower.check, follower.followed.refresh):
-            with pytest.raises(NotYet, match="refuses requests until 2023-11-14T23:03:20Z"):
-                check()
-        assert len(server.asked) == 1
-        follower.clock = 3000.0
-        assert "new data" in follower.check()
 
 
 def test_a_follower_begins_without_a_database(tmp_path, other):

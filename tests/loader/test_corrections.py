@@ -15,20 +15,18 @@ from support.loads import (
     built,
     edit,
     edited,
+    expected_lines,
     file_of_corrections,
     loader_settings,
     racedata,
     run_loader,
     select,
-    with_ids,
 )
 
 from racedata.loader.correction_lines import Correction, Line
 from racedata.loader.corrections import CORRECTIONS, HEADER, corrections_at
 from racedata.loader.errors import LoadError
 from racedata.loader.refresh import Refresh
-
-LISTED = "; see the corrections endpoint\n"
 
 # What a sentence in corrections.csv may name as a witness.
 # "The dump" is the one with the error: a witness if it contradicts itself.
@@ -43,92 +41,10 @@ WITNESSES = NAMES.replace("\n", "|").split("|")
 LATER = ("2026/19", "cadillac", "madring")
 
 
-@pytest.fixture
-def load(tmp_path):
-    """Loads a dump with some lines of corrections. Returns what the loader has said, and the path
-    of the database.
-    """
-
-    def load(*lines, source=SAMPLE):
-        file = file_of_corrections(tmp_path, *(f"{line},a test" for line in lines))
-        return run_loader(source, tmp_path / "x.db", "--corrections", file), tmp_path / "x.db"
-
-    return load
-
-
 VERSTAPPEN = "results,2023/18/max_verstappen"
+RULE = 'rule,local-times,,,,"The dump has local times, a test"'
+RULED = [f"races,2023/{n},time,19:00:00,18:00:00,rule local-times" for n in (18, 9)]
 RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
-
-
-REPLACED = r"""
-drivers,alonso,number,14,41 -> number FROM drivers WHERE DRIVER(alonso)
-drivers,hamilton,number,44,\N -> number FROM drivers WHERE DRIVER(hamilton)
-drivers,fangio,number,\N,1 -> number FROM drivers WHERE DRIVER(fangio)
-circuits,monza,location,Monza,Mailand -> location FROM circuits WHERE circuitRef = 'monza'
-races,2023/18,date,2023-10-22,2023-10-23 -> date FROM races WHERE RACE(2023/18)
-sessions,2023/18/sprint,time,22:00:00,22:30:00
- -> time FROM sessions WHERE RACE(2023/18) AND session = 'sprint'
-results,2023/18/max_verstappen,grid,6,7
- -> grid FROM results WHERE RACE(2023/18) AND positionOrder = 1
-circuits,monza,lat,45.61560,45.62 -> lat FROM circuits WHERE circuitRef = 'monza'
-lap_times,2023/18/max_verstappen/1,position,5,6
- -> position FROM lap_times WHERE RACE(2023/18) AND DRIVER(max_verstappen) AND lap = 1
-constructor_standings,2023/18/ferrari,wins,1,2
- -> wins FROM constructor_standings WHERE RACE(2023/18) AND position = 3
-""".replace("\n ->", " ->")
-
-
-def test_wrong_values_are_replaced_and_counted(load):
-    """A number may have other trailing zeros."""
-    cases = [line.split(" -> ") for line in REPLACED.split("\n") if line]
-    run, database = load(*(line for line, _ in cases))
-    assert (run.returncode, run.stderr) == (0, "")
-    assert f"corrected: {len(cases)} values{LISTED}" in run.stdout
-    for line, sql in cases:
-        ((found,),) = select(database, with_ids(f"SELECT {sql}"))
-        assert str(r"\N" if found is None else found) == line.split(",")[-1], line
-
-
-def test_a_correction_whose_wrong_value_is_missing_is_obsolete_and_not_applied(load):
-    """Nothing is said about a value that the dump has right."""
-    run, database = load(
-        "drivers,alonso,number,15,41",
-        "results,2023/18/alonso,constructor,ferrari,alpine",
-        "results,2023/18/alonso,status,Engine,Gearbox",
-        "drivers,nobody,number,15,41",
-        "drivers,alonso,code,AL,ALO",
-        "results,2023/1/alonso,grid,1,2",
-    )
-    obsolete = "obsolete correction, not applied: "
-    lines = [line for line in run.stdout.splitlines() if line.startswith(obsolete)]
-    assert [line.removeprefix(obsolete) for line in lines] == [
-        "results 2023/18/alonso constructor is aston_martin, not ferrari",
-        "results 2023/18/alonso status is Undertray, not Engine",
-        "drivers alonso number is 14, not 15",
-    ]
-    assert "corrected:" not in run.stdout
-    assert select(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [(14,)]
-
-
-ABSENT = (
-    ("drivers,alonzo,number,15,41", True),
-    ("results,2023/99/alonso,grid,1,2", True),
-    ("results,2023/18/alonzo,grid,1,2", True),
-    ("results,2023/18/alonzo,row,laps=1,\\N", False),  # what the correction wants
-    ("results,1960/1/moss,row,\\N,constructor=brm; positionOrder=1", True),
-    ("drivers,alonso,code,AL,ALO", False),  # the dump has it right
-)
-
-
-def test_a_file_of_ones_own_about_what_the_data_lacks_is_reported_with_its_lines(load):
-    run, _ = load(*(line for line, _ in ABSENT))
-    lines = [
-        line for line in run.stdout.splitlines() if line.endswith(": the data has no such row")
-    ]
-    expected = [" ".join(line.split(",")[:3]) for line, is_absent in ABSENT if is_absent]
-    assert sorted(lines) == sorted(
-        f"correction not applied: {line}: the data has no such row" for line in expected
-    )
 
 
 def test_a_file_of_ones_own_is_added_to_the_projects_and_comes_first(tmp_path):
@@ -151,38 +67,7 @@ def test_the_projects_own_file_is_known_at_a_relative_path(monkeypatch):
     assert not any(line.is_own for line in corrections_at(relative))
 
 
-WRONG = r"""
-pilots,alonso,number,14,41, line 2, column table: 'pilots'; expected one of circuits,
-drivers,alonso,shoe,14,41: drivers alonso shoe: no such column; expected one of driverRef,
-drivers,alonso,number,14,x: drivers alonso number: 'x'; expected a whole number
-results,alonso,grid,1,2: results alonso grid: a key of 1 part; expected 3 or 4
-results,2023/18/alonso/14/1,grid,1,2: results 2023/18/alonso/14/1 grid: a key of 5 parts; expected
-qualifying,2023/18/alonso/14,q1,1,2: qualifying 2023/18/alonso/14 q1: a key of 4 parts; expected 3
-results,2023/18/alonso,statusId,1,2: results 2023/18/alonso statusId: no such column
-results,2023/018/alonso,grid,1,2, line 2, column key: '2023/018/alonso'; expected the key of a row
-results,2023/18/alonso,constructor,aston martin,alpine: results 2023/18/alonso constructor: 'aston
-driver_standings,2023/18/alonso,status,a,b: driver_standings 2023/18/alonso status: no such column
-constructors,alpine,constructor,a,b: constructors alpine constructor: no such column
-results,1957/5/moss,row,\N,\N: results 1957/5/moss row: expected \N as wrong
-results,1957/5/moss,row,laps=1,laps=2: results 1957/5/moss row: expected \N as
-results,1957/5/moss,row,shoe=1,\N: results 1957/5/moss row: 'shoe=1'; expected name=value, each
-results,1957/5/moss,row,laps=1;,\N: results 1957/5/moss row: ''; expected name=
-results,1957/5/moss,row,laps,\N: results 1957/5/moss row: 'laps'; expected name=
-results,1957/5/moss,row,laps=1;laps=1,\N: results 1957/5/moss row: 'laps=1'; exp
-results,1957/5/moss,row,laps=x,\N: results 1957/5/moss row: 'x'; expected a whole
-results,1957/5/moss/18,row,number=17,\N: results 1957/5/moss/18 row: 'number=17'
-results,1957/5/moss,row,driver=moss,\N: results 1957/5/moss row: 'driver=moss'
-results,1957/5/moss,row,\N,laps=1: results 1957/5/moss row: 'laps=1'; expected a row with
-drivers,moss,row,\N,code=MOS: drivers moss row: no such column; expected one of
-races,1957/5,row,name=x,\N: races 1957/5 row: no such column; expected one of
-sessions,2023/18/fp1,row,date=\N,\N: sessions 2023/18/fp1 row: no such column
-results,1957/x/moss,laps,1,2: results 1957/x/moss laps: 'x'; expected a whole numb
-lap_times,1957/5/moss/x,row,\N,position=1: lap_times 1957/5/moss/x row: 'x'; exp
-drivers,moss,,1,2, line 2, column column: ''; expected the name of a column
-"""
-
-
-@pytest.mark.parametrize("case", WRONG.strip().splitlines())
+@pytest.mark.parametrize("case", expected_lines("wrong-corrections.txt"))
 def test_a_line_that_makes_no_sense_is_refused(tmp_path, case):
     """A case has the line without its last column, and then what is said about it."""
     line, said = re.fullmatch(r"((?:[^,]*,){4}[^,:]*)(.*)", case).groups()
@@ -210,6 +95,27 @@ def test_a_line_that_is_not_a_correction_fails_the_load(tmp_path, line, said):
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
     assert run.stderr.startswith(f"racedata load: corrections.csv{said}")
     assert not (tmp_path / "x.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            [RULE, "", *RULED, "drivers,alonso,number,14,41,rule other"],
+            "line 6, column source: 'rule other'; expected a sentence, or a rule that a line gives",
+        ),
+        ([*RULED, RULE, RULE], "line 5, columns table, key, column: 'rule, local-times, "),
+        (
+            ["drivers,alonso,code,ALO,ALX,a test", "drivers,Alonso,code,ALX,ALZ,a test"],
+            "line 3, columns table, key, column: 'drivers, Alonso, code' appears twice; expected",
+        ),
+    ],
+)
+def test_an_unknown_rule_or_two_lines_about_the_same_are_refused_with_their_line(
+    tmp_path, lines, said
+):
+    with pytest.raises(LoadError, match=f"^corrections.csv, {said}"):
+        corrections_at(file_of_corrections(tmp_path, *lines))
 
 
 @pytest.mark.parametrize(("corrections", "number"), [(CORRECTIONS, 87), (None, 38)])
@@ -372,7 +278,7 @@ def test_every_correction_names_two_witnesses(corrections):
     assert {name for names in named.values() for name in names} == {*WITNESSES}
 
 
-# Columns of ids, drivers with two cars, and the table `corrections`.
+# The table `corrections`.
 
 TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"
 
@@ -380,69 +286,6 @@ TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM co
 def told(database):
     """The table `corrections`, without its ids."""
     return select(database, TOLD)
-
-
-def result(driver):
-    return with_ids(
-        f"""SELECT constructorRef, status.status FROM results JOIN constructors
-            USING (constructorId) JOIN status USING (statusId)
-            WHERE RACE(2023/18) AND DRIVER({driver})"""
-    )
-
-
-def test_a_constructor_and_a_status_are_corrected_by_reference_and_by_text(load):
-    """The entries and the constructors of a driver in the standings follow from the results."""
-    run, database = load(
-        "results,2023/18/alonso,constructor,Aston_Martin,alpine",
-        "results,2023/18/alonso,status,undertray,Engine",
-        "qualifying,2023/18/alonso,constructor,aston_martin,alpine",
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    assert f"corrected: 3 values{LISTED}" in run.stdout
-    assert select(database, result("alonso")) == [("alpine", "Engine")]
-
-    def of_alonso(table, column):
-        sql = f"SELECT {column} FROM {table} WHERE RACE(2023/18) AND DRIVER(alonso)"
-        return select(database, with_ids(sql))
-
-    sql = "SELECT constructorId FROM constructors WHERE constructorRef = 'alpine'"
-    ((alpine,),) = select(database, sql)
-    for table in ("entries", "qualifying"):
-        assert of_alonso(table, "constructorId") == [(alpine,)]
-    assert str(alpine) in of_alonso("driver_standings", "constructors")[0][0].split()
-    assert told(database) == [
-        ("qualifying", "2023/18/alonso", "constructor", "aston_martin", "alpine", "a test"),
-        ("results", "2023/18/alonso", "constructor", "aston_martin", "alpine", "a test"),
-        ("results", "2023/18/alonso", "status", "Undertray", "Engine", "a test"),
-    ]
-
-
-def test_a_status_that_the_dump_lacks_is_added_and_a_constructor_is_not(load):
-    """A status may become unknown."""
-    run, database = load(
-        "results,2023/18/alonso,status,Undertray,Bird strike",
-        "results,2023/18/ocon,status,Collision damage,\\N",
-        "results,2023/18/alonso,constructor,aston_martin,fiat",
-    )
-    line = "results 2023/18/alonso constructor: 'fiat'; expected a constructor of the source\n"
-    assert f"correction not applied: {line}" in run.stdout
-    assert select(database, result("alonso")) == [("aston_martin", "Bird strike")]
-    of_ocon = "SELECT statusId FROM results WHERE RACE(2023/18) AND DRIVER(ocon)"
-    assert select(database, with_ids(of_ocon)) == [(None,)]
-    assert select(database, "SELECT count(*) FROM status WHERE status = 'Bird strike'") == [(1,)]
-    assert [row[2] for row in told(database)] == ["status", "status"]
-
-
-def test_the_number_of_the_car_tells_the_two_rows_of_a_driver_apart(load):
-    run, database = load(
-        "results,1957/5/moss/18,laps,51,52",
-        "results,1957/5/moss/20,points,5,5.14",
-        "results,1957/5/moss/99,laps,51,53",
-    )
-    assert f"corrected: 2 values{LISTED}" in run.stdout
-    cars = "SELECT number, laps, points FROM results WHERE RACE(1957/5) AND DRIVER(moss)"
-    assert {*select(database, with_ids(cars))} == {(18, 52, "0"), (20, 90, "5.14")}
-    assert [row[1] for row in told(database)] == ["1957/5/moss/18", "1957/5/moss/20"]
 
 
 GRID = f"{VERSTAPPEN},grid,16,6,a test"
@@ -457,31 +300,6 @@ def erring(tmp_path, name="erring", **values):
         return row | values if is_it else row
 
     return edited(SAMPLE, tmp_path / name, results=edit)
-
-
-def test_the_table_says_which_value_was_corrected_and_why_and_where_it_belongs(tmp_path):
-    lines = [
-        GRID,
-        "results,2023/18/max_verstappen,points,2.0,25,b",
-        "constructor_standings,2023/18/ferrari,wins,1,\\N,c",
-        "drivers,alonso,number,14,41,d",
-        "seasons,2005,url,http://en.wikipedia.org/wiki/2005_Formula_One_season,http://x,e",
-        "drivers,alonso,code,AL,ALO,never applied",
-    ]
-    source = erring(tmp_path, grid="16", points="2")
-    database = built(source, tmp_path / "x.db", file_of_corrections(tmp_path, *lines))
-    columns = "record, tableName, columnName, sourceValue, value, witnesses, year"
-    ids = "raceId, driverId NOT NULL, constructorId NOT NULL"
-    assert select(database, f"SELECT {columns}, {ids} FROM corrections") == [
-        (1, "drivers", "number", "14", "41", "d", None, None, 1, 0),
-        (2, "seasons", "url", SEASON_2005, "http://x", "e", 2005, None, 0, 0),
-        (3, "constructor_standings", "wins", "1", None, "c", 2023, 67, 0, 1),
-        (4, "results", "grid", "16", "6", "a test", 2023, 67, 1, 0),
-        (5, "results", "points", "2", "25", "b", 2023, 67, 1, 0),
-    ]
-
-
-SEASON_2005 = "http://en.wikipedia.org/wiki/2005_Formula_One_season"
 
 
 def test_the_table_has_only_corrections_of_records_that_a_merge_used(tmp_path):

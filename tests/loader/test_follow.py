@@ -275,7 +275,7 @@ def test_a_followed_api_that_allows_two_requests_per_second_is_asked_at_its_pace
     time = SimulatedTime(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 11, 1, 1, tzinfo=UTC))
     limited = LimitedApi(time, answers_of(client(complete, max_limit=100)), limits=[(2, 1)])
     with served(limited.answer) as server:
-        assert follow_source(behind, server.url, time) == []
+        assert follow_source(behind, time, server.url) == []
     paths = [each.path for each in limited.answered if each.status == 200]
     assert len(paths) == len({*paths}) < len(limited.answered)  # nothing is fetched twice
     assert rows_of(behind) == rows_of(complete)

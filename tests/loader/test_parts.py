@@ -1,4 +1,4 @@
-"""racedata.loader.parts, stage, sql: what a source says, taken apart, and that nothing is lost."""
+"""racedata.loader.parts, delivery, stage, sql: what a source says, taken apart; nothing is lost."""
 
 import sqlite3
 from contextlib import closing, contextmanager
@@ -48,13 +48,6 @@ def test_rows_of_other_kinds_are_one_part_with_the_columns_of_any_row():
     (part,) = as_parts(2023, 1, "qualifying", rows)
     assert part.columns == ("driverId", "rank", "time")
     assert part.rows == [["hill", 1, None], ["clark", None, "1"]]
-
-
-def test_the_entrants_of_a_part_are_its_drivers_or_else_its_constructors():
-    both = Part(2023, 1, "results", ("constructorId", "driverId"), [["brm", "hill"]] * 2)
-    assert both.entrants == 1
-    teams = Part(2023, 1, "constructor_standings", ("constructorId",), [["brm"], ["lotus"]])
-    assert teams.entrants == 2
 
 
 # A database taken apart, and built again.
@@ -165,13 +158,3 @@ def test_entries_are_of_drivers_without_a_result(database):
     assert [(part.season, part.round, *part.rows) for part in of_entries] == [
         (2023, 18, ("alonso", "aston_martin"))
     ]
-
-
-def test_columns_that_a_database_lacks_are_unknown_and_tables_empty(database):
-    changed(database, "UPDATE circuits SET alt = '7'")
-    with closing(sqlite3.connect(database)) as db:
-        db.execute("ALTER TABLE circuits DROP COLUMN alt")
-        db.execute("DROP TABLE practice")
-        tables = Tables(db, "main")
-        assert {row["alt"] for row in tables.list_rows("circuits")} == {None}
-        assert "practice" not in {part.kind for part in parts_in(tables)}

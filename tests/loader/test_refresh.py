@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import time
-from contextlib import closing
 from functools import partial
 
 import pytest
@@ -17,6 +16,7 @@ from support.loads import (
     RECORDS,
     built,
     edited,
+    file_of_corrections,
     loader_settings,
     race_ids,
     racedata,
@@ -26,9 +26,7 @@ from support.loads import (
     signals_kept,
 )
 from support.refreshes import (
-    DAY,
     F1DB,
-    HOUR,
     NOW,
     like_jolpica,
     origins_of,
@@ -38,7 +36,7 @@ from support.refreshes import (
 )
 from support.releases import zip_of
 
-from racedata.database import OLDEST_VERSION, store_path
+from racedata.database import OLDEST_VERSION
 from racedata.hints import COMMAND
 from racedata.loader import refresh_command
 from racedata.loader.corrections import CORRECTIONS
@@ -46,7 +44,6 @@ from racedata.loader.errors import LoadError
 from racedata.loader.follow import Follower
 from racedata.loader.refresh import Refresh
 from racedata.loader.sources import Pace
-from racedata.loader.store import Store
 from racedata.loader.threads import Threads
 
 
@@ -87,78 +84,6 @@ def test_a_calendar_that_lacks_a_race_with_results_is_not_used(current, tmp_path
 # A calendar that lacks races without results: it is incomplete, or they are cancelled.
 
 
-@pytest.fixture(scope="module")
-def saturday(finished, tmp_path_factory):
-    """A dump on the Saturday of round 18 of 2023: with practice, qualifying and the sprint, and
-    races to come.
-    """
-    sunday = ("results", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
-    of_race = dict.fromkeys(
-        sunday, lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[18] else row
-    )
-    return edited(finished, tmp_path_factory.mktemp("saturday") / "dump", **of_race)
-
-
-@pytest.fixture
-def lacking(saturday, tmp_path):
-    """Returns what an API answers that lacks some rounds of 2023."""
-    return lambda *rounds: answers_of(client(rounds_gone(saturday, tmp_path, *rounds)))
-
-
-@pytest.fixture
-def weekend(saturday, tmp_path):
-    """A database with that dump."""
-    (tmp_path / "weekend").mkdir()
-    return built(saturday, tmp_path / "weekend" / "racedata.db")
-
-
-def next_race(database):
-    """The name of the next race, as the service answers."""
-    (race,) = (
-        client(database).get("/ergast/f1/current/next.json").json["MRData"]["RaceTable"]["Races"]
-    )
-    return race["raceName"]
-
-
-@pytest.mark.long(4)
-def test_races_that_a_calendar_lacks_for_an_hour_stay_and_cancelled_ones_are_gone_after_half_a_day(
-    lacking, weekend, tmp_path
-):
-    complete, lacks = lacking(), lacking(18, 20)
-    gone = rows_of(tmp_path / "18-20.db")
-    with served(complete) as server, served(complete) as other:
-        addresses = [server.url, other.url]
-        refreshed(weekend, *addresses)
-        before = rows_of(weekend)
-        # the second time counts as the first, because it was complete meanwhile
-        for now in (NOW + HOUR, NOW + DAY):
-            server.answer = lacks
-            for minutes in (0, 40):
-                said, _ = refreshed(weekend, *addresses, now=now + 60 * minutes)
-                assert any("missing for 12 hours" in line for line in said)
-                assert rows_of(weekend) == before
-                assert next_race(weekend) == "British Grand Prix"
-            server.answer = complete
-            refreshed(weekend, *addresses, now=now + HOUR)
-            assert (rows_of(weekend), lacked(weekend, server.url)) == (before, {})
-        server.answer = lacks
-        for hours in (0, 11.9):
-            refreshed(weekend, *addresses, now=NOW + 2 * DAY + hours * HOUR)
-            assert rows_of(weekend) == before
-        for days in (3, 4):  # another source does not bring it back
-            refreshed(weekend, *addresses, now=NOW + days * DAY)
-            found = rows_of(weekend)
-            assert (found["races"], found["qualifying"]) == (gone["races"], gone["qualifying"])
-        assert lacked(weekend, server.url) == {}
-
-
-def lacked(database, source):
-    """Since when the calendars of a source have lacked races, by name."""
-    with closing(Store(store_path(database))) as store:
-        found = [each.lacks for each in store.calendars() if each.source == source]
-    return {name: since for lacks in found for name, since in lacks.items()}
-
-
 # What goes wrong.
 
 
@@ -184,10 +109,7 @@ def test_a_fault_at_any_request_changes_nothing(complete, behind, tmp_path, faul
 
 
 def test_an_api_with_a_corrected_error_brings_nothing_new(current, complete, tmp_path, finished):
-    corrections = tmp_path / "corrections.csv"
-    corrections.write_text(
-        "table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n"
-    )
+    corrections = file_of_corrections(tmp_path, "drivers,leclerc,number,61,16,a test")
     edits = {
         "drivers": lambda row: row | {"number": "61"} if row["driverRef"] == "leclerc" else row
     }

@@ -13,7 +13,6 @@ from racedata.loader.schedule import (
     Expected,
     as_stored,
     next_check,
-    retry_wait,
     soon_after,
     to_ask,
 )
@@ -80,11 +79,6 @@ def test_a_source_is_asked_for_missing_records_and_for_results_that_penalties_ma
         records("lap_times"),
     ]
     assert [each.kind for each in to_ask([*stored, *missing], START + age)] == asked
-
-
-def test_the_wait_after_a_failure_doubles_from_five_minutes_to_an_hour():
-    waits = [retry_wait(failures) / minutes(0, 1) for failures in (1, 2, 3, 4, 5, 6, 1000)]
-    assert waits == [5, 10, 20, 40, 60, 60, 60]
 
 
 def expected_in(path):

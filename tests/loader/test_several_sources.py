@@ -5,12 +5,6 @@ The further source is the sample with other ids, rounds and dates, so that nothi
 those.
 """
 
-import os
-import sqlite3
-import subprocess
-import sys
-from contextlib import closing
-
 import pytest
 from support import SAMPLE
 from support.answers import client
@@ -28,7 +22,6 @@ from support.loads import (
     without,
 )
 
-from racedata.database import store_path
 from racedata.loader.load import load as load_dumps
 from racedata.loader.sources import addresses_in
 
@@ -192,35 +185,3 @@ def test_if_an_additional_source_fails_its_stored_records_are_used(
     assert "; the records of this source in the database are kept\n" in run.stdout
     assert rows_of(database) == rows_of(sample_database)
     assert [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS] == before
-
-
-# The same again.
-
-
-def test_the_same_store_gives_the_same_tables_in_each_process(sample_database, other, tmp_path):
-    database = tmp_path / "x.db"
-    load(database, lacking(tmp_path, "results", "pit_stops"), other)
-    program = """
-import sys
-from contextlib import closing
-from pathlib import Path
-from racedata.loader.build import build_database
-from racedata.loader.corrections import CORRECTIONS, Corrections, corrections_at
-from racedata.loader.sources import addresses_in, each_once
-from racedata.loader.store import Store
-with closing(Store(Path(sys.argv[1]))) as store:
-    corrections = Corrections(corrections_at(CORRECTIONS))
-    build_database(Path(sys.argv[2]), store, corrections, lambda text: None)
-"""
-    dumps = []
-    for seed in "12":  # of the order of sets
-        path = tmp_path / f"{seed}.db"
-        subprocess.run(
-            [sys.executable, "-c", program, store_path(database), path],
-            check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        )
-        with closing(sqlite3.connect(path)) as db:
-            db.execute("UPDATE build SET builtAt = ''")
-            dumps.append([*db.iterdump()])
-    assert dumps[0] == dumps[1]

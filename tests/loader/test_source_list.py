@@ -44,33 +44,26 @@ def in_step(database):
 OTHER, API = "/dumps/other.zip", "https://f1.example.org/ergast/f1"
 
 
-@pytest.mark.parametrize(
-    ("before", "loaded", "after"),
-    [
-        (DEFAULT_LIST, [OTHER], [JOLPICA, OTHER, OPENF1]),
-        (DEFAULT_LIST, [OTHER, RELEASE], [JOLPICA, OTHER, RELEASE, OPENF1]),
-        ([JOLPICA, OTHER, OPENF1], [RELEASE], [JOLPICA, RELEASE, OPENF1]),
-        ([JOLPICA, OPENF1], [OTHER], [JOLPICA, OTHER, OPENF1]),
-        ([OTHER, JOLPICA, RELEASE], [OTHER, RELEASE], [OTHER, JOLPICA, RELEASE]),
-        ([OTHER, JOLPICA, RELEASE], [RELEASE, OTHER], [JOLPICA, RELEASE, OTHER]),
-        ([], [OTHER], [OTHER]),
-        (DEFAULT_LIST, ["sample"], [*DEFAULT_LIST]),
-    ],
-)
-def test_a_load_puts_its_dumps_in_the_place_of_the_dumps_of_the_list(before, loaded, after):
+# Sources, by the letters of a case: the list before, those of a command, the list after.
+LETTERS = {"J": JOLPICA, "T": TRACINGINSIGHTS, "R": RELEASE, "O": OPENF1}
+LETTERS |= {"D": OTHER, "A": API, "S": "sample"}
+LOADS = ["JTRO D JDO", "JTRO DR JDRO", "JDO R JRO", "JO D JDO", "DJR DR DJR", "DJR RD JRD"]
+REFRESHES = ["JTRO JR JTRO", "JTRO A AJTRO", "DO RA ADRO", "D OA ADO"]
+
+
+def lists_of(case):
+    return [[LETTERS[letter] for letter in letters] for letters in case.split(" ")]
+
+
+@pytest.mark.parametrize("case", [*LOADS, " D D", "JTRO S JTRO"])
+def test_a_load_puts_its_dumps_in_the_place_of_the_dumps_of_the_list(case):
+    before, loaded, after = lists_of(case)
     assert after_load(before, loaded) == after
 
 
-@pytest.mark.parametrize(
-    ("before", "asked", "after"),
-    [
-        (DEFAULT_LIST, [JOLPICA, RELEASE], [*DEFAULT_LIST]),
-        (DEFAULT_LIST, [API], [API, *DEFAULT_LIST]),
-        ([OTHER, OPENF1], [RELEASE, API], [API, OTHER, RELEASE, OPENF1]),
-        ([OTHER], [OPENF1, API], [API, OTHER, OPENF1]),
-    ],
-)
-def test_a_new_api_joins_ahead_of_the_others_and_any_other_source_behind_them(before, asked, after):
+@pytest.mark.parametrize("case", REFRESHES)
+def test_a_new_api_joins_ahead_of_the_others_and_any_other_source_behind_them(case):
+    before, asked, after = lists_of(case)
     assert after_refresh(before, asked) == after
 
 

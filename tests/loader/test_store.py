@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.stores import READ_AT, a_race, a_source, an_api, results, stored_calendar
+from support.stores import READ_AT, a_race, a_source, results, stored_calendar
 
 from racedata.database import store_path
 from racedata.loader.errors import LoadError
@@ -82,29 +82,6 @@ def test_another_part_replaces_it_as_a_whole(store, new):
     assert (part.fetched_at, part.confirmed_at, part.reading) == (LATER, LATER, 2)
     assert store.rows(part) == ([*new.columns], new.rows)
     assert part.entrants == new.entrants
-
-
-# Sources.
-
-
-def test_the_list_has_the_sources_in_its_order(store):
-    for name in ("a", "b", "c"):
-        store.put_source(a_source(name, place=None))
-    assert store.sources() == []
-    store.order(["c", "a"])
-    assert [source.name for source in store.sources()] == ["c", "a"]
-    assert [source.name for source in store.known_sources()] == ["c", "a", "b"]
-    store.order(["b"])
-    assert [source.name for source in store.sources()] == ["b"]
-
-
-def test_a_source_is_given_back_as_it_was_put_with_the_number_of_the_reading(store):
-    source = an_api("api", licence="CC BY 4.0", checksum="0" * 64, place=3)
-    store.put_source(source)
-    assert store.source("api") == source and store.source("dump") is None
-    for name in ("b", "api"):
-        store.put_source(a_source(name))
-    assert {each.name: each.reading for each in store.known_sources()} == {"api": 3, "b": 2}
 
 
 # Lists.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.loader.existing import expected_records, open_read_only
-from racedata.loader.follow import CheckLoop, followed_source
+from racedata.loader.follow import CheckLoop, FollowedSource, followed_source
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import Pace, Source
@@ -92,8 +92,13 @@ class LimitedApi:
         return None
 
 
-def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str]:
-    """Follows a source until the end, as the command does. Returns the complaints."""
+def follow_source(
+    database: Path,
+    time: SimulatedTime,
+    *addresses: str,
+    note: Callable[[str], None] = lambda line: None,
+) -> list[str]:
+    """Follows sources until the end, as the command does. Returns the complaints."""
     complaints: list[str] = []
 
     def expected() -> list[Expected]:
@@ -101,14 +106,16 @@ def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str
             return expected_records(db)
 
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
-    refresh = Refresh(loader_settings(database), [address], None, lambda text: None, new_pace)
-    source = followed_source(refresh, refresh.sources[0])
+
+    def following(number: int) -> FollowedSource:
+        refresh = Refresh(loader_settings(database), addresses, None, lambda text: None, new_pace)
+        return followed_source(refresh, refresh.sources[number])
+
+    each = [following(number) for number in range(len(addresses))]
+    loop = CheckLoop(
+        expected, time.utc, time.sleep, note, lambda error, due: complaints.append(str(error))
+    )
     with suppress(SeasonOver):
-        CheckLoop(
-            expected,
-            time.utc,
-            time.sleep,
-            lambda line: None,
-            lambda error, due: complaints.append(str(error)),
-        ).run(source)
+        while True:
+            loop.check(min(each, key=lambda one: one.due))
     return complaints

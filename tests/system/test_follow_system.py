@@ -74,7 +74,7 @@ def test_a_followed_api_is_asked_daily_and_brings_race_after_race(after_each_rac
         time, lambda path: [answer for at, answer in answers if at <= time.now][-1](path)
     )
     with served(limited.answer) as server:
-        assert follow_source(database, server.url, time) == []
+        assert follow_source(database, time, server.url) == []
     refused = {each.path.partition(".json")[0]: each.status for each in limited.answered}
     refused = {path: status for path, status in refused.items() if status != 200}
     # what Jolpica-F1 does not have is asked once in all these weeks

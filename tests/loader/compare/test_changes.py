@@ -22,8 +22,8 @@ from support.three_sources import season_of_three
 from racedata.database import store_path
 from racedata.loader import store
 from racedata.loader.compare import changes
-from racedata.loader.compare.changes import NO_RACE, ChangeFinder, facts_of
-from racedata.loader.corrections import CORRECTIONS, HEADER
+from racedata.loader.compare.changes import ChangeFinder, facts_of
+from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.existing import read_only_uri
 from racedata.loader.rebuild import replace_from_store
 from racedata.model import KINDS, TABLE_OF
@@ -202,8 +202,8 @@ def test_a_real_database_in_place_of_the_sample_is_no_change(finished, tmp_path)
 
 def test_a_correction_that_is_added_or_taken_back_is_the_reason(finished, tmp_path):
     database = tmp_path / "racedata.db"
-    corrections = tmp_path / "corrections.csv"
-    corrections.write_text(f"{HEADER}\nresults,2023/18/sainz,grid,4,5,A test and another\n")
+    line = "results,2023/18/sainz,grid,4,5,A test and another"
+    corrections = file_of_corrections(tmp_path, line)
     built(finished, database)
     replace_from_store(loader_settings(database, corrections), print)
     replace_from_store(loader_settings(database, CORRECTIONS), print)
@@ -269,8 +269,8 @@ def test_very_many_changes_are_those_of_other_sources_and_only_counted(
 
 def test_a_fact_of_a_list_has_the_source_that_says_so(finished, tmp_path):
     database = tmp_path / "racedata.db"
-    corrections = tmp_path / "corrections.csv"
-    corrections.write_text(f"{HEADER}\ndrivers,sainz,number,55,56,A test and another\n")
+    line = "drivers,sainz,number,55,56,A test and another"
+    corrections = file_of_corrections(tmp_path, line)
     built(finished, database)
 
     def renamed(row):
@@ -311,84 +311,46 @@ def test_changes_of_a_race_that_is_gone_keep_its_name(penalised, two_dumps, tmp_
     assert ("2023/sainz", None, "United States Grand Prix", None) in found
 
 
-LISTS = ("seasons", "drivers", "constructors", "circuits")
+# The changes after a revision, the oldest first, with keys as in `Change`.
+NOTED_SINCE = """
+    SELECT raceName, kind, iif(year IS NULL OR kind = 'seasons', key,
+        ltrim(substr(key, 1 + length(year || ifnull('/' || round, ''))), '/')),
+        columnName, oldValue, value
+    FROM changes WHERE revision > {} ORDER BY record DESC"""
 
 
-def facts_in(database):
-    """Each value of 2023 and of lists: by race and kind, then by row and column."""
-    found = {}
-    with closing(sqlite3.connect(database)) as db:
-        db.execute("ATTACH ? AS old", (read_only_uri(database),))
-        finder = ChangeFinder(db, lambda *fact: None)
-        subjects = [(None, kind, NO_RACE) for kind in LISTS]
-        subjects += [
-            (race.name, kind, race)
-            for race in finder.races
-            for kind in ("races", "sessions", *KINDS)
-            if race.season == 2023
-        ]
-        for name, kind, race in subjects:
-            rows = finder.rows(kind, "main", race)
-            found[name, kind] = {
-                "/".join(map(str, key)): {
-                    name: None if value is None else str(value) for name, value in facts.items()
-                }
-                for key, cars in rows.items()
-                for facts in cars.values()
-            }
-    return found
+def net(changes):
+    """The first and the last value of each fact that changes alter, by race, kind, key, column."""
+    values = {}
+    for *fact, old, new in changes:
+        old, new = (each if each is None else str(each) for each in (old, new))
+        values[tuple(fact)] = (values.get(tuple(fact), (old,))[0], new)
+    return {fact: (old, new) for fact, (old, new) in values.items() if old != new}
 
 
-UNKNOWN = object()  # rows, or a row, that changes only count
-
-
-def apply(state, race, kind, key, column, old, new):
-    """Makes a change in what was known. Its old value must be there."""
-    if column == "records":
-        state[race, kind] = UNKNOWN if new else {}
-        return
-    rows = state.setdefault((race, kind), {})
-    if rows is UNKNOWN:
-        return
-    if column == "row":
-        assert (old is None) == (key not in rows)
-        rows[key] = UNKNOWN
-        if new is None:
-            del rows[key]
-            # with its sessions
-            if kind == "races":
-                state.pop((race, "sessions"), None)
-        elif kind == "races":
-            state[race, "sessions"] = UNKNOWN
-    elif rows[key] is not UNKNOWN:
-        assert (rows[key][column], old != new) == (old, True)
-        rows[key][column] = new
-
-
-def is_like(state, after):
-    """Whether what changes made of the facts are the next ones, as far as they say."""
-    if state is UNKNOWN or after is UNKNOWN:
-        return True
-    if isinstance(state, dict) and isinstance(after, dict):
-        keys = {key for each in (state, after) for key, value in each.items() if value != {}}
-        return all(is_like(state.get(key, {}), after.get(key, {})) for key in keys)
-    return state == after
+def without_counted(changes, others):
+    """Those whose row, records or race the others do not count as a whole."""
+    return {
+        (race, kind, key, column): values
+        for (race, kind, key, column), values in changes.items()
+        if not {(race, kind, key, "row"), (race, kind, "", "records"), (race, "races", "", "row")}
+        & others.keys()
+    }
 
 
 @pytest.mark.long(10)
 def test_over_a_season_changes_lead_from_each_value_to_the_next(tmp_path):
     """None is missing, invented or there twice, however often sources disagree."""
-    state, revision, count = None, 0, 0
+    before, revision, count = tmp_path / "previous.db", 0, 0
     for moment, database in season_of_three(tmp_path):
-        what = "raceName, kind, key, columnName, oldValue, value, revision, year"
-        for race, kind, key, column, old, new, at, year in reversed(noted(database, what)):
-            if state and (year == 2023 or kind in LISTS) and at > revision:
-                rest = key if kind in LISTS else (key.split("/", 2)[2:] or [""])[0]
-                apply(state, race, kind, rest, column, old, new)
-                count += 1
-        after = facts_in(database)
-        for key in {**after, **(state or {})}:
-            assert state is None or is_like(state.get(key, {}), after.get(key, {})), (moment, key)
-        state = after
+        if before.exists():
+            stored = net(select(database, NOTED_SINCE.format(revision)))
+            between = net(
+                (each.race, each.kind, each.key, each.columnName, each.oldValue, each.value)
+                for each in found(database, before)
+            )
+            count += len(stored)
+            assert without_counted(stored, between) == without_counted(between, stored), moment
+        shutil.copy(database, before)
         ((revision,),) = select(database, "SELECT revision FROM build")
     assert count > 100

@@ -9,12 +9,12 @@ from contextlib import closing
 
 import pytest
 from support import EXPECTED, PACKAGE, SAMPLE
-from support.loads import edit, loader_settings, select
+from support.loads import edit, file_of_corrections, loader_settings, select
 from support.stores import a_calendar, a_delivery, a_race, a_source, put, results
 
 from racedata.loader.build import build_database
 from racedata.loader.compare.discrepancies import RESOLVED
-from racedata.loader.corrections import CORRECTIONS, HEADER, Corrections, corrections_at
+from racedata.loader.corrections import CORRECTIONS, Corrections, corrections_at
 from racedata.loader.existing import open_read_only
 from racedata.loader.load import load
 from racedata.loader.parts import Part
@@ -54,12 +54,6 @@ def found_in(store, folder, corrections=None):
     path = folder / f"{random.randrange(1 << 60)}.db"
     build_database(path, store, Corrections(corrections_at(corrections)), lambda text: None)
     return discrepancies(path)
-
-
-def a_correction(folder, *lines):
-    file = folder / "corrections.csv"
-    file.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
-    return file
 
 
 def with_laps(laps, *more):
@@ -132,7 +126,7 @@ def test_a_fact_is_resolved_by_the_witnesses_of_a_correction(store, tmp_path, wr
     """Even if the source has it right already."""
     put_sources(store, one=with_laps(50), two=with_laps(47))
     line = f"results,2023/1/moss,laps,{wrong},{right},a report and a photograph"
-    fact = found_in(store, tmp_path, a_correction(tmp_path, line))[LAPS]
+    fact = found_in(store, tmp_path, file_of_corrections(tmp_path, line))[LAPS]
     assert (fact["value"], fact["state"]) == (right, "resolved")
     assert fact["explanation"] == "a report and a photograph"
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.answers import client
-from support.apis import answers_of, served
+from support.apis import served
 from support.loads import built, copied_alone, edited
 from support.openf1 import RECORDS, OpenF1Server, excerpt, refresh, without_records
 
@@ -69,10 +68,3 @@ def filled(lacking_file, tmp_path_factory):
 def copied(filled, tmp_path):
     """A copy of the database that OpenF1 has filled in."""
     return shutil.copy(filled.database, tmp_path / "racedata.db")
-
-
-@pytest.fixture(scope="module")
-def sample_api(sample_database):
-    """An API with the sample."""
-    with served(answers_of(client(sample_database))) as server:
-        yield server

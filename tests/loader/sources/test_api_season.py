@@ -87,16 +87,6 @@ def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tm
     assert rows_of(database) == rows_of(complete)
 
 
-def test_a_result_that_was_changed_after_it_was_fetched_comes_right(
-    api, behind, complete, finished, tmp_path
-):
-    with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as before:
-        refreshed(behind, before.url)
-    assert rows_of(behind) != rows_of(complete)
-    refreshed(behind, api.url)
-    assert rows_of(behind) == rows_of(complete)
-
-
 def test_new_facts_about_an_entrant_come_even_if_no_race_has_changed(current, complete, tmp_path):
     """De Vries drove only in a race before the latest one."""
     theirs = shutil.copy(complete, tmp_path / "theirs.db")
@@ -250,16 +240,6 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
     said = f"{place}: 'alonso' appears twice; expected once"
     with served(answers_of(client(twice))) as server, pytest.raises(LoadError, match=said):
         refreshed(behind, server.url)
-
-
-def test_the_service_names_the_api_and_its_licence_and_its_records(api, behind):
-    refreshed(behind, api.url)
-    dump, source = client(behind).get("/healthz").json["sources"]
-    assert (dump["name"], dump["licence"]) == ("dump", "CC BY-NC-SA 3.0 and 4.0")
-    assert (source["name"], source["licence"]) == (api.url, "not stated by 127.0.0.1")
-    assert source["gave"].startswith(
-        "results of 1 race (2023), fastest laps of 1 race (2023), qualifying of 1 race (2023), "
-    )
 
 
 def test_records_that_were_fetched_before_and_not_stored_are_not_news(current, made):

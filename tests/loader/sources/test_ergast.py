@@ -33,12 +33,6 @@ def forget(*columns, race=US_GRAND_PRIX):
     return lambda row: row | unknown if row["raceId"] == race else row
 
 
-def test_a_column_that_a_dump_lacks_is_named(dump):
-    edit(dump / "sprint_results.csv", ",rank", ",other")
-    said = "sprint_results.csv: no column rank, so it is unknown in all rows"
-    assert said in report_of(dump)
-
-
 # Columns that are forgotten, and where an answer would have them.
 UNKNOWN = {
     "results": (

@@ -92,52 +92,11 @@ def jolpica_database(jolpica, tmp_path_factory):
     return built(jolpica, tmp_path_factory.mktemp("jolpica") / "racedata.db")
 
 
-def order(place, jolpica, ours):
-    """The difference between two orders of the same keys."""
-    return (place, jolpica.split(), ours.split())
-
-
-def timing(lap, number):
-    place = f"/MRData/RaceTable/Races/0/Laps/{lap}/Timings/{number}"
-    return order(place, "driverId time position", "driverId position time")
-
-
-# Every difference between Jolpica's answers and ours, with the decision behind it.
+# Every difference between Jolpica's answers and ours: the address, and the differences.
+TEXT = (EXPECTED / "jolpica-answers.txt").read_text(encoding="utf-8")
 DIFFERENCES = {
-    # A table echoes the filters in one order, whatever the order in the address.
-    "2009/driverstandings/1.json": [
-        order(
-            "/MRData/StandingsTable",
-            "driverStandings season round StandingsLists",
-            "season driverStandings round StandingsLists",
-        )
-    ],
-    "2009/results/1.json?limit=2": [
-        order("/MRData/RaceTable", "position season Races", "season position Races")
-    ],
-    "2023/18/pitstops/2.json?limit=2": [
-        order("/MRData/RaceTable", "stop season round Races", "season round stop Races")
-    ],
-    # The keys of a timing have the order that Ergast's have.
-    "2023/18/laps/1.json?limit=3": [timing(0, 0), timing(0, 1), timing(0, 2)],
-    "2023/18/drivers/leclerc/laps.json?limit=2": [timing(0, 0), timing(1, 0)],
-    # The dump has 2:19:46.3, which is 8386300 ms. Jolpica's own `time`, +12.600,
-    # agrees.
-    "1958/1/results.json?limit=20": [
-        ("/MRData/RaceTable/Races/0/Results/2/Time/millis", "8386299", "8386300")
-    ],
-    # A correction: he drove 31 laps, like the winner.
-    "2009/drivers/alonso/results.json?limit=2": [
-        ("/MRData/RaceTable/Races/1/Results/0/status", "+1 Lap", "Finished")
-    ],
-    "drivers/alonso/status.json?limit=3": [
-        ("/MRData/StatusTable/Status/0/count", "61", "62"),
-        ("/MRData/StatusTable/Status/1/count", "4", "3"),
-    ],
-    # A correction: there were no codes when he drove, and MAG is Kevin Magnussen's.
-    "1997/driverstandings.json?limit=30": [
-        ("/MRData/StandingsTable/StandingsLists/0/DriverStandings/20/Driver/code", "MAG", None),
-    ],
+    address: [tuple(json.loads(line)) for line in lines.splitlines()]
+    for address, lines in re.findall(r"^(\S+\.json\S*)\n((?:\[.*\n)+)", TEXT, re.MULTILINE)
 }
 # Lists depend on entries to a race, which the dump has for nine seasons only. Jolpica's depend on
 # entries to a season, which the dump has for all: `{path: (list, id, what we have of it)}`.

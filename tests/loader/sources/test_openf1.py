@@ -16,7 +16,6 @@ from support.openf1 import (
     SUNDAY,
     TOO_MANY,
     OpenF1Server,
-    facts,
     in_austin,
     json_answer,
     provisional,
@@ -37,23 +36,6 @@ def test_a_weekend_takes_at_most_eight_requests(filled):
         **dict.fromkeys(("session_result", "drivers", "starting_grid", "pit"), 2),
         "laps": 4,  # of the races, and of their sprints
     }
-
-
-def test_records_of_another_source_replace_provisional_ones_even_if_they_are_equal(
-    copied, sample_api, openf1, sample_database
-):
-    assert {*provisional(copied)} == {*GIVEN} - {"lap_times"}
-    later = SUNDAY + 40 * 86400
-    refreshed(copied, sample_api.url, f"openf1:{openf1.url}", now=later)
-    assert provisional(copied) == {}
-    for kind in GIVEN:
-        for round in (9, 18):
-            columns = "*" if kind == "practice" else "classified.raceId"
-            new, old = (facts(each, kind, columns, round) for each in (copied, sample_database))
-            assert len(new) == len(old)
-    assert facts(copied, "results", "status, points, grid", 18) == facts(
-        sample_database, "results", "status, points, grid", 18
-    )
 
 
 def test_it_replaces_nothing_that_another_source_gave(database, openf1, rows):
