@@ -1,5 +1,5 @@
-"""racedata.service.selection, catalogue and all others: the application over the sample and a full
-dump, compared with a second implementation of the interface.
+"""racedata.service.selection, catalogue, serializers and all others: the application over the
+sample and a full dump, compared with a second implementation of the interface.
 
 The addresses are random, or visit every record, or every cell of the table of endpoints and
 filters.
@@ -92,6 +92,7 @@ ODD_ADDRESSES = {
 /grid/%D9%A3/results /%D9%A2%D9%A0%D9%A2%D9%A3 /2023/18/results/x /2023.ics/ /.csv /2023/.ics
 /results.csv.json /races. /2023/18/results/rr /fp1/2 /practice/one /shootout
 /drivers/a%20b/results /results.json%0A /2023/%E2%84%AAarts
+/races/1/fish/2/results /pitstops/1/grid/x/results /races/1/grid
 """,
 }
 

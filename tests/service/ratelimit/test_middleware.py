@@ -133,10 +133,6 @@ def test_behind_a_trusted_proxy_each_client_has_its_own_bucket(app):
         assert statuses == [200, 200, 200, 200, 429]
 
 
-def test_without_limits_no_headers_are_sent(sample):
-    assert "RateLimit" not in sample.get(ADDRESS).headers
-
-
 def test_long_forwarding_headers_take_no_memory(app):
     app.get(ADDRESS)
     tracemalloc.start()
