@@ -1,4 +1,4 @@
-"""racedata.service.feed, news: the feed of changes, as a reader of feeds sees it."""
+"""racedata.service.feed, news, words: the feed of changes, as a reader of feeds sees it."""
 
 import re
 import time
@@ -9,7 +9,7 @@ from support.answers import client
 from support.loads import changed, select
 
 from racedata.service.news import by_subject, lines_of, title_of
-from racedata.service.words import Names
+from racedata.service.words import Names, place_in_words
 
 BASE = "/ergast/f1"
 HOST = "http://localhost:80"
@@ -139,3 +139,8 @@ def test_an_entry_says_what_it_is_about(changes, title, lines):
     [of_entry] = by_subject([said | change for change in changes])
     assert title_of(of_entry, names) == f"{title} (1 December)"
     assert lines_of(of_entry, names, 1) == lines
+
+
+def test_a_place_is_an_ordinal_or_what_its_letter_means():
+    words = map(place_in_words, ["1", "2", "3", "4", "11", "12", "13", "21", "R", "?"])
+    assert " ".join(words) == "1st 2nd 3rd 4th 11th 12th 13th 21st retired ?"

@@ -5,21 +5,7 @@ from base64 import b64encode
 from hashlib import sha256
 
 import pytest
-from jinja2 import UndefinedError, meta
-from support.answers import asking, client, client_after, compressed_size, words_of
-
-from racedata.service.pages import rendering
-from racedata.service.pages.find import AllNames
-from racedata.service.pages.resources import PAGES
-
-
-@pytest.mark.parametrize("address", ["/", "/data", "/docs"])
-def test_a_page_loads_only_its_own_icon_and_manifest(sample, address):
-    html = sample.get(address).text
-    assert not re.search(r"<script |<img|src=|url\(|@import", html)
-    links = re.findall('<link rel="(.*?)" href="(.*?)"', html)
-    assert links == [("icon", "./icon.svg"), ("manifest", "./manifest.webmanifest")]
-    assert html.count("<link ") == 2
+from support.answers import client, client_after, compressed_size, words_of
 
 
 @pytest.mark.parametrize(
@@ -95,35 +81,6 @@ def test_the_card_is_an_image_of_the_size_that_other_sites_show(sample):
     assert answer.content_type == "image/png"
     assert answer.body.startswith(b"\x89PNG\r\n")
     assert [int.from_bytes(answer.body[at : at + 4]) for at in (16, 20)] == [1200, 630]
-
-
-EXAMPLES = {
-    "year": 2023,
-    "number": 18,
-    "driver": "alonso",
-    "constructor": "red_bull",
-    "circuit": "americas",
-}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.route)
-def test_a_page_shows_each_fact_that_its_module_collects(sample_database, page):
-    ask = asking(sample_database)
-    fields = re.findall(r"{(\w+):(\w+)}", page.route)
-    parameters = {name: EXAMPLES[name if form == "id" else form] for name, form in fields}
-    if page.has_times:
-        parameters["shown_times"] = {}
-    if page.has_query:
-        parameters |= {"names": AllNames(ask), "query": "alonzo"}
-    facts = page.facts(ask, **parameters)
-    source, *_ = rendering.TEMPLATES.loader.get_source(rendering.TEMPLATES, page.template)
-    used = meta.find_undeclared_variables(rendering.TEMPLATES.parse(source))
-    assert facts.keys() - used == set()
-
-
-def test_a_page_with_a_missing_fact_is_an_error():
-    with pytest.raises(UndefinedError, match="'fault' is undefined"):
-        rendering.render("not_found.html", "/x", season=2023, this_season=2023, contact="")
 
 
 @pytest.mark.parametrize("page", ["drivers", "constructors", "circuits", "discrepancies"])

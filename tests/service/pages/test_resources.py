@@ -1,4 +1,4 @@
-"""racedata.service.pages.resources: which page an address has, when it is made, and the 404."""
+"""racedata.service.pages.resources, ask: which page an address has, when it is made; the 404."""
 
 import re
 from posixpath import join, normpath
