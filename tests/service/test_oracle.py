@@ -377,6 +377,26 @@ def test_current_and_next_have_the_same_answers_whatever_races_are_to_come(calen
         pair.answer(address, *addresses.page())
 
 
+def test_timings_of_a_season_are_in_the_order_of_its_rounds_whatever_the_ids_of_races_are(tmp_path):
+    ids = race_ids(SAMPLE, 2023)
+
+    def move(row):
+        is_moved = row["raceId"] == ids[18] and int(row["lap"]) % 2
+        return row | {"raceId": ids[10]} if is_moved else row
+
+    def renumber(row):
+        return row | {"round": str(100 - int(row["round"]))} if row["year"] == "2023" else row
+
+    folder = edited(SAMPLE, tmp_path / "dump", lap_times=move, pit_stops=move, races=renumber)
+    pair = Pair(built(folder, tmp_path / "racedata.db", None), folder)
+    filters = ("", "/circuits/americas", "/drivers/leclerc", "/grid/6", "/laps/11")
+    for path in [f"/2023{each}/{endpoint}" for each in filters for endpoint in OF_A_SEASON]:
+        total = pair.total(path)
+        assert total > 0
+        for _ in range(10):
+            pair.answer(path, random.randint(0, 700), random.randint(0, total))
+
+
 def test_filters_of_laps_pit_stops_and_qualifying_must_all_match_the_same_result(tmp_path):
     folder = shutil.copytree(SAMPLE, tmp_path / "dump")
     race = race_ids(folder, 2023)[18]
