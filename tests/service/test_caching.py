@@ -236,24 +236,6 @@ def test_the_cache_takes_no_more_memory_than_the_setting_says(
     assert grown < 1.3 * megabytes
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "status"),
-    [
-        ("/ergast/f1/results", "limit=101", 503),
-        ("/ergast/f1/2023.ics", "limit=50", 503),
-        ("/circuits", "", 503),
-        ("/ergast/f1/results", "limit=100", 200),
-    ],
-)
-def test_while_too_many_slow_answers_wait_another_one_is_refused(
-    sample_database, path, query, status
-):
-    app = client(sample_database)  # whose cache is empty
-    answer = request(app, PATH_INFO=path, QUERY_STRING=query, **{IS_BUSY: True})
-    assert answer.status_int == status
-    assert answer.headers.get("Retry-After") == ("10" if status == 503 else None)
-
-
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0, 800, 6000])), max_size=100))
 def test_a_full_cache_evicts_the_least_recently_used_and_nothing_for_what_it_has_no_room_for(uses):
     cache, held = Cache(5000), []
@@ -269,3 +251,31 @@ def test_a_full_cache_evicts_the_least_recently_used_and_nothing_for_what_it_has
         while sum(map(size, held)) > cache.capacity:
             del held[0]
         assert cache.size == sum(map(size, held))
+
+
+LAPS = "/ergast/f1/2023/18/laps"
+SLOW = f"""
+{LAPS}?limit=101 {LAPS}.csv?limit={"9" * 4000} /ergast/f1/results?limit=101 /circuits /find?q=alonso
+/ergast/f1/current.ics /ergast/f1/2023.IC%53?sessions=race /ergast/f1/2023.ics?limit=50
+/ergast/f1/changes.atom /ergast/f1/2023/CHANGES.Atom?offset=1
+"""
+FAST = f"""
+{LAPS} {LAPS}?offset=2000 {LAPS}?limit=100 {LAPS}?LIMIT=999 {LAPS}.csv
+/ergast/f1/changes.atom?limit=100 /healthz /openapi.json
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "default", "status"),
+    [
+        *((address, 100, 503) for address in SLOW.split()),
+        *((address, 100, 200) for address in FAST.split()),
+        (LAPS, 2000, 503),
+    ],
+)
+def test_while_too_many_slow_answers_wait_another_one_is_refused(
+    sample_database, address, default, status
+):
+    app = client(shared_database(sample_database), default_limit=default)  # whose cache is empty
+    answer = app.get(address, extra_environ={IS_BUSY: True}, status=status)
+    assert answer.headers.get("Retry-After") == ("10" if status == 503 else None)

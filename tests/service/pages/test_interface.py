@@ -6,9 +6,7 @@ from urllib.parse import urljoin
 import pytest
 from support.answers import client, client_after, links_of, words_of
 
-from racedata.service.addresses import ENDINGS, FILTERS, JSON
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.request import OWN_PARAMETERS
 from racedata.settings import Settings
 
 BASE = Settings().base_address
@@ -27,26 +25,6 @@ def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample
         listed = {*filters, *re.findall(r" Also (\w+), which combines only with ", section)}
         assert listed == endpoint.rules.filters
         assert ("Needs a season." in section) == endpoint.rules.needs_season
-
-
-def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
-    html = sample.get("/docs").text
-    described = re.findall(r"<dt><code>(\w+)/(\w+)</code></dt>", html)
-    assert sorted(name for name, _ in described) == sorted(FILTERS)
-    for name, value in described:
-        assert FILTERS[name](value) is not None
-
-
-def test_the_page_names_every_ending_and_every_parameter(sample):
-    html = sample.get("/docs").text
-    for ending in set(ENDINGS) - {JSON}:
-        assert f"<code>{ending}</code>" in html
-    (section,) = re.findall('<h2 id="parameters">(.*?)<h2', html, re.S)
-    assert re.findall("<dt><code>(.*?)</code>", section) == [*OWN_PARAMETERS]
-    for endpoint in ENDPOINTS:
-        for name in endpoint.rules.parameters:
-            described = section.partition(f"<dt><code>{name}</code>")[2].partition("<dt>")[0]
-            assert re.search(rf"\b{endpoint.name}\b", described.partition(" For ")[2])
 
 
 def test_the_page_names_each_error_that_a_client_must_handle(sample):

@@ -34,35 +34,6 @@ def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(s
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("/", "The next Formula One race in your time zone, the latest results"),
-        ("/docs", "Formula One data for programs"),
-        ("/2023/18", "United States Grand Prix 2023, Sun 22 Oct 2023, won by Max Verstappen: the"),
-        ("/1957/5", "British Grand Prix 1957, Sat 20 Jul 1957, won by Tony Brooks and Stirling"),
-        ("/2023/19", "Mexico City Grand Prix 2023, Sun 29 Oct 2023: when its sessions start."),
-        ("/drivers/alonso", "The career of Fernando Alonso in Formula One: 6 starts, "),
-        ("/constructors/vanwall", "Vanwall in Formula One: 2 starts, "),
-        ("/circuits/americas", "Circuit of the Americas, Austin, USA: 1 race, winners, "),
-        ("/find?q=sch%26", "What has “sch&amp;” in its name: drivers, "),
-        ("/find", "Find a driver, a constructor, "),
-    ],
-)
-def test_a_page_says_to_other_sites_what_it_has(sample, address, said):
-    html = sample.get(address).text
-    description = re.search('<meta name="description" content="(.*?)">', html)[1]
-    assert description.startswith(said)
-    graph = dict(re.findall('<meta property="og:(.*?)" content="(.*?)">', html))
-    title = re.search("<title>(.*?)</title>", html)[1]
-    assert graph == {
-        "type": "website",
-        "site_name": "racedata",
-        "title": title,
-        "description": description,
-    }
-
-
-@pytest.mark.parametrize(
     ("base_url", "url"),
     [
         ("https://f1.example.org/x/ergast/f1", "https://f1.example.org/x/drivers/alonso"),
@@ -121,3 +92,15 @@ def test_each_table_has_a_caption_and_each_row_and_column_a_heading(sample, addr
         rows = re.findall("<tr[^>]*>(.*?)</tr>", table, re.S)
         assert "<td" not in rows[0] and rows[0].count('scope="col"') == rows[0].count("<th")
         assert all(row.startswith('<th scope="row">') for row in rows[1:])
+
+
+@pytest.mark.parametrize("address", ["/", "/drivers/alonso", "/find?q=sch%26"])
+def test_a_page_says_to_other_sites_what_it_has(sample, address):
+    html = sample.get(address).text
+    graph = dict(re.findall('<meta property="og:(.*?)" content="(.*?)">', html))
+    assert graph == {
+        "type": "website",
+        "site_name": "racedata",
+        "title": re.search("<title>(.*?)</title>", html)[1],
+        "description": re.search('<meta name="description" content="(.*?)">', html)[1],
+    }
