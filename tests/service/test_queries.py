@@ -72,20 +72,6 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database,
     assert len(checked) > len(endpoint.rules.filters)
 
 
-@pytest.mark.parametrize(
-    ("table", "filters"),
-    [(queries.PRACTICE, {"practice": 1}), (queries.RESULTS, {"results": "R"})],
-    ids=["practice", "results"],
-)
-def test_rows_of_a_season_are_not_searched_in_all_seasons(full_database, table, filters):
-    data = Recorded.read(full_database)
-    total, rows = table.page(data, {**filters, "season": 2023}, 30, 0)
-    assert total >= len(rows) == 30
-    ((sql, values),) = [each for each in data.queries.items() if " LIMIT " in each[0]]
-    steps = [row["detail"] for row in data.rows(f"EXPLAIN QUERY PLAN {sql}", values)]
-    assert f"SEARCH {table.name} USING INDEX {table.name}_raceId (raceId=?)" in steps
-
-
 def instructions(data, filters, offset):
     """How many times SQLite's virtual machine asked to go on for 30 timings: a tenth of its
     instructions.
