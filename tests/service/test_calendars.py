@@ -107,19 +107,10 @@ def test_the_sessions_are_the_same_as_in_the_schema():
     assert {session.group for session in SESSION_BY_KEY.values()} == {*SESSION_GROUPS}
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "",
-        "/races",
-        "/2023",
-        "/1957",
-        "/current/next",
-        "/circuits/monaco/races",
-        "/2021/grid/1/races",
-        "/2030",
-    ],
-)
+WITH_CALENDAR = "/races /2023 /1957 /current/next /circuits/monaco/races /2021/grid/1/races /2030"
+
+
+@pytest.mark.parametrize("address", ["", *WITH_CALENDAR.split()])
 def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
     """Includes the base address, and a calendar without sessions."""
     starts = []
