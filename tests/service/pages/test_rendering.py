@@ -5,7 +5,10 @@ from base64 import b64encode
 from hashlib import sha256
 
 import pytest
+from jinja2 import UndefinedError
 from support.answers import client, client_after, compressed_size, words_of
+
+from racedata.service.pages import rendering
 
 
 @pytest.mark.parametrize(
@@ -104,3 +107,8 @@ def test_a_page_says_to_other_sites_what_it_has(sample, address):
         "title": re.search("<title>(.*?)</title>", html)[1],
         "description": re.search('<meta name="description" content="(.*?)">', html)[1],
     }
+
+
+def test_a_page_with_a_missing_fact_is_an_error():
+    with pytest.raises(UndefinedError, match="'fault' is undefined"):
+        rendering.render("not_found.html", "/x", season=2023, this_season=2023, contact="")

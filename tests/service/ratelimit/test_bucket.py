@@ -52,6 +52,11 @@ def test_the_bucket_decides_like_the_model(limits, pauses):
             assert decision.refused_by is limits[waits.index(max(waits))]
 
 
+@given(LIMITS)
+def test_an_empty_bucket_needs_its_window_to_fill_or_up_to_a_microsecond_per_token_more(limit):
+    assert 0 <= limit.capacity - limit.window * SECOND < limit.quota
+
+
 def test_a_state_stored_under_a_larger_limit_does_not_lock_a_client_out():
     decision, _ = take([BURST], [NOW + 86400 * SECOND], NOW)
     assert decision.wait == SECOND // 4
