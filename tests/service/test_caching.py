@@ -2,7 +2,6 @@
 HTTP says about its age.
 """
 
-import random
 import subprocess
 import sys
 import zlib
@@ -15,20 +14,14 @@ from hypothesis import strategies as st
 from support import ROOT
 from support.answers import Counted, client, request, settings_of
 
-from racedata.service.addresses import Address
 from racedata.service.app import create_app
 from racedata.service.caching import (
     GZIP,
-    MAGIC,
-    SMALL,
     Body,
     Cache,
-    compressed,
-    decompressed,
     size_of,
 )
 from racedata.service.environment import IS_BUSY
-from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
@@ -243,73 +236,46 @@ def test_the_cache_takes_no_more_memory_than_the_setting_says(
     assert grown < 1.3 * megabytes
 
 
-def named(path):
-    """The key of one of the answers that these tests cache."""
-    address = Address(path, "races", None, None)
-    return ParsedRequest(address, 100, 0, "http://localhost/ergast/f1").key
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0, 800, 6000])), max_size=100))
+def test_a_full_cache_evicts_the_least_recently_used_and_nothing_for_what_it_has_no_room_for(uses):
+    cache, held = Cache(5000), []
+
+    def size(key):
+        return size_of(key, Body(bytes(key[1])))
+
+    for key in uses:
+        assert (cache.find(key) is not None) == (key in held)
+        cache.put(key, Body(bytes(key[1])))
+        if size(key) <= cache.capacity:
+            held = [*(other for other in held if other != key), key]
+        while sum(map(size, held)) > cache.capacity:
+            del held[0]
+        assert cache.size == sum(map(size, held))
 
 
-def body(number, size):
-    """What the cache holds of a body of `size` bytes; each `number` has another one."""
-    return Body(
-        compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5),
-        number,
-    )
-
-
-def taken(cache):
-    """What the cached bodies take, in bytes."""
-    return sum(size_of(*each) for each in cache._bodies.items())
-
-
-@given(st.lists(st.integers(0, 30), max_size=120), st.sampled_from([0, 5_000, 20_000]))
-def test_the_cache_returns_what_it_was_given_and_never_exceeds_its_capacity(uses, capacity):
-    cache = Cache(capacity)
-    for number in uses:
-        given = body(number, 300 * number)
-        cached = cache.find(named(str(number)))
-        assert cached in (given, None)
-        if cached is None:
-            cache.put(named(str(number)), given)
-        assert cache.size == taken(cache) <= capacity
-
-
-@given(st.binary(max_size=3000).filter(lambda body: not body.startswith(MAGIC)))
-def test_a_body_is_compressed_if_it_is_not_short_and_decompressed_to_the_same(body):
-    assert compressed(body).startswith(MAGIC) == (len(body) >= SMALL)
-    assert decompressed(compressed(body)) == body
-
-
-def test_the_least_recently_used_answer_makes_room():
-    bodies = {name: Body(random.Random(name).randbytes(800), 1) for name in "abcd"}
-    cache = Cache(3 * size_of(named("a"), bodies["a"]))
-    for name in "abc":
-        cache.put(named(name), bodies[name])
-    assert cache.find(named("a"))
-    cache.put(named("d"), bodies["d"])
-    assert [bool(cache.find(named(name))) for name in "abcd"] == [True, False, True, True]
+LAPS = "/ergast/f1/2023/18/laps"
+SLOW = f"""
+{LAPS}?limit=101 {LAPS}.csv?limit={"9" * 4000} /ergast/f1/results?limit=101 /circuits /find?q=alonso
+/ergast/f1/current.ics /ergast/f1/2023.IC%53?sessions=race /ergast/f1/2023.ics?limit=50
+/ergast/f1/changes.atom /ergast/f1/2023/CHANGES.Atom?offset=1
+"""
+FAST = f"""
+{LAPS} {LAPS}?offset=2000 {LAPS}?limit=100 {LAPS}?LIMIT=999 {LAPS}.csv
+/ergast/f1/changes.atom?limit=100 /healthz /openapi.json
+"""
 
 
 @pytest.mark.parametrize(
-    ("path", "query", "status"),
+    ("address", "default", "status"),
     [
-        ("/ergast/f1/results", "limit=101", 503),
-        ("/ergast/f1/2023.ics", "limit=50", 503),
-        ("/circuits", "", 503),
-        ("/ergast/f1/results", "limit=100", 200),
+        *((address, 100, 503) for address in SLOW.split()),
+        *((address, 100, 200) for address in FAST.split()),
+        (LAPS, 2000, 503),
     ],
 )
 def test_while_too_many_slow_answers_wait_another_one_is_refused(
-    sample_database, path, query, status
+    sample_database, address, default, status
 ):
-    app = client(sample_database)  # whose cache is empty
-    answer = request(app, PATH_INFO=path, QUERY_STRING=query, **{IS_BUSY: True})
-    assert answer.status_int == status
+    app = client(shared_database(sample_database), default_limit=default)  # whose cache is empty
+    answer = app.get(address, extra_environ={IS_BUSY: True}, status=status)
     assert answer.headers.get("Retry-After") == ("10" if status == 503 else None)
-
-
-def test_a_body_that_the_cache_has_no_room_for_evicts_no_other():
-    cache = Cache(20_000)
-    cache.put(named("a"), Body(b"x" * 800))
-    cache.put(named("large"), Body(b"x" * 20_000))
-    assert [cache.find(named(name)) is None for name in ("a", "large")] == [False, True]

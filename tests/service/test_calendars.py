@@ -2,11 +2,13 @@
 data changes.
 """
 
+import re
 import warnings
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 import pytest
 from icalendar import Calendar
+from support import EXPECTED
 from support.answers import client, client_after
 from support.loads import changed
 
@@ -18,15 +20,6 @@ from racedata.service.serializers import SESSION_BY_KEY
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies
     from ical.calendar_stream import IcsCalendarStream
-
-AUSTIN = {"location": "Circuit of the Americas, Austin, USA", "geo": (30.1328, -97.6411)}
-OF_AUSTIN = [
-    ("practice-1", "Practice 1", "2023-10-20T17:30", 60),
-    ("qualifying", "Qualifying", "2023-10-20T21:00", 60),
-    ("sprint-shootout", "Sprint Shootout", "2023-10-21T18:00", 45),
-    ("sprint", "Sprint", "2023-10-21T22:00", 60),
-    ("race", "Race", "2023-10-22T19:00", 120),
-]
 
 
 def events(app, address):
@@ -52,38 +45,35 @@ def events(app, address):
     return found
 
 
-def test_a_weekend_has_an_event_for_each_session(sample):
-    found = events(sample, "/2023/18.ics")
-    assert len(found) == len(OF_AUSTIN)
-    built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"])
-    race = sample.get("/ergast/f1/2023/18").json["MRData"]["RaceTable"]["Races"][0]
-    for event, (slug, name, start, minutes) in zip(found.values(), OF_AUSTIN, strict=True):
-        starts = datetime.fromisoformat(f"{start}Z")
-        assert event["UID"] == f"f1/2023/united-states-grand-prix/{slug}@racedata"
-        assert (event.start, event.end) == (starts, starts + timedelta(minutes=minutes))
-        assert event["SUMMARY"] == f"United States Grand Prix: {name}"
-        assert (event["LOCATION"], (event["GEO"].latitude, event["GEO"].longitude)) == (
-            *AUSTIN.values(),
-        )
-        assert (event["URL"], event.categories) == (race["url"], ["F1", name])
-        assert event["DTSTAMP"].dt == event["LAST-MODIFIED"].dt == built_at
+def test_the_calendar_of_a_weekend_is_the_expected_one_in_every_line(sample):
+    """But for what depends on the build, and for long lines, which are folded."""
+    built = re.sub("[-:]", "", sample.get("/healthz").json["builtAt"])
+    text = sample.get("/ergast/f1/2023/18.ics?alarm=30").text.replace("\r\n ", "")
+    found = text.replace(built, "BUILT").replace(__version__, "VERSION")
+    assert found.splitlines() == (EXPECTED / "races-one.ics").read_text("utf-8").splitlines()
+    assert len(events(sample, "/2023/18.ics?alarm=30")) == 5
 
 
-def test_a_calendar_names_itself_its_sources_and_when_to_fetch_it_again(sample, several_sources):
-    calendar = Calendar.from_ical(sample.get("/ergast/f1/2023.ics").body)
-    assert calendar["PRODID"] == f"-//racedata//racedata {__version__}//EN"
-    assert calendar["DESCRIPTION"] == calendar["X-WR-CALDESC"]
-    assert (
-        calendar["DESCRIPTION"]
-        == f"Data: sample (CC BY-NC-SA 3.0 and 4.0). Served by racedata {__version__}."
-    )
-    assert calendar["REFRESH-INTERVAL"].params == {"VALUE": "DURATION"}
-    assert calendar["REFRESH-INTERVAL"].dt == timedelta(hours=6)
-    assert calendar["X-PUBLISHED-TTL"] == "PT6H"
-    described = Calendar.from_ical(client(several_sources).get("/ergast/f1/2023.ics").body)[
-        "DESCRIPTION"
-    ]
-    assert "f1db (CC BY 4.0), https://example.org/f1 (no licence stated). " in described
+def test_a_calendar_names_each_of_its_sources(several_sources):
+    calendar = Calendar.from_ical(client(several_sources).get("/ergast/f1/2023.ics").body)
+    others = "f1db (CC BY 4.0), https://example.org/f1 (no licence stated). "
+    assert others in calendar["DESCRIPTION"]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "trigger", "description"),
+    [(0, "P0D", "Now"), (1, "-PT1M", "In 1 minute"), (10080, "-P7D", "In 10,080 minutes")],
+)
+def test_each_session_with_a_time_has_the_alarm_that_was_asked_for(
+    database, minutes, trigger, description
+):
+    without_time = "UPDATE sessions SET time = NULL WHERE RACE(2023/18) AND session = 'quali'"
+    app = client_after(database, without_time)
+    found = events(app, f"/2023/18.ics?alarm={minutes}&sessions=qualifying,sprint,race")
+    qualifying, *others = [event.subcomponents for event in found.values()]
+    assert (qualifying, len(others)) == ([], 2)
+    for (alarm,) in others:
+        assert (alarm["TRIGGER"].to_ical().decode(), alarm["DESCRIPTION"]) == (trigger, description)
 
 
 @pytest.mark.parametrize(
@@ -117,19 +107,10 @@ def test_the_sessions_are_the_same_as_in_the_schema():
     assert {session.group for session in SESSION_BY_KEY.values()} == {*SESSION_GROUPS}
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "",
-        "/races",
-        "/2023",
-        "/1957",
-        "/current/next",
-        "/circuits/monaco/races",
-        "/2021/grid/1/races",
-        "/2030",
-    ],
-)
+WITH_CALENDAR = "/races /2023 /1957 /current/next /circuits/monaco/races /2021/grid/1/races /2030"
+
+
+@pytest.mark.parametrize("address", ["", *WITH_CALENDAR.split()])
 def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
     """Includes the base address, and a calendar without sessions."""
     starts = []
@@ -150,46 +131,12 @@ def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
         ("race", ["race"]),
         ("race,qualifying", ["qualifying", "race"]),
         ("Practice,SPRINTqualifying,practice", ["practice-1", "sprint-shootout"]),
-        ("practice,qualifying,sprintqualifying,sprint,race", [slug for slug, *_ in OF_AUSTIN]),
+        ("sprint,race", ["sprint", "race"]),
     ],
 )
 def test_sessions_can_be_chosen(sample, sessions, slugs):
     found = events(sample, f"/2023/18.ics?sessions={sessions}")
     assert [uid.split("grand-prix/")[1] for uid in found] == [f"{slug}@racedata" for slug in slugs]
-
-
-@pytest.mark.parametrize(
-    ("minutes", "trigger", "description"),
-    [
-        (0, "P0D", "Now"),
-        (1, "-PT1M", "In 1 minute"),
-        (30, "-PT30M", "In 30 minutes"),
-        (10080, "-P7D", "In 10,080 minutes"),
-    ],
-)
-def test_each_session_with_a_time_has_the_alarm_that_was_asked_for(
-    database, minutes, trigger, description
-):
-    app = client_after(
-        database, "UPDATE sessions SET time = NULL WHERE RACE(2023/18) AND session = 'quali'"
-    )
-    plain = events(app, "/2023/18.ics")
-    assert all(event.subcomponents == [] for event in plain.values())
-    found = events(app, f"/2023/18.ics?alarm={minutes}&sessions=qualifying,sprint,race")
-    assert len(found) == 3
-    for uid, event in found.items():
-        if "/qualifying@" in uid:
-            assert event.subcomponents == []
-            continue
-        (alarm,) = event.subcomponents
-        assert alarm.name == "VALARM"
-        assert (alarm["ACTION"], alarm["DESCRIPTION"]) == ("DISPLAY", description)
-        assert alarm["TRIGGER"].to_ical() == trigger.encode()
-        assert alarm["TRIGGER"].dt == timedelta(minutes=-minutes)
-        assert alarm.keys() == {"ACTION", "DESCRIPTION", "TRIGGER"}
-        assert {name: event[name] for name in event} == {
-            name: plain[uid][name] for name in plain[uid]
-        }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""racedata.service.feed, news: the feed of changes, as a reader of feeds sees it."""
+"""racedata.service.feed, news, words: the feed of changes, as a reader of feeds sees it."""
 
 import re
 import time
@@ -8,8 +8,7 @@ import pytest
 from support.answers import client
 from support.loads import changed, select
 
-from racedata.service.news import by_subject, lines_of, title_of
-from racedata.service.words import Names
+from racedata.service.words import place_in_words
 
 BASE = "/ergast/f1"
 HOST = "http://localhost:80"
@@ -76,66 +75,6 @@ def test_a_time_of_an_entry_is_that_of_the_build(altered):
     assert time.strftime("%Y-%m-%dT%H:%M:%SZ", updated) == changed_at
 
 
-def test_in_a_build_the_race_that_was_decided_is_before_those_whose_standings_follow():
-    def change(revision, race, kind):
-        facts = {"revision": revision, "season": "2026", "raceName": race}
-        return {**facts, "kind": kind, "column": "points"}
-
-    changes = [
-        change("9", "Austrian Grand Prix", "driver_standings"),
-        change("9", "Monaco Grand Prix", "driver_standings"),
-        change("9", "Monaco Grand Prix", "results"),
-        change("8", "British Grand Prix", "results"),
-    ]
-    found = [[each["raceName"] for each in of_subject] for of_subject in by_subject(changes)]
-    monaco, austria = "Monaco Grand Prix", "Austrian Grand Prix"
-    assert found == [[monaco, monaco], [austria], ["British Grand Prix"]]
-
-
-RACE = {"season": "2023", "raceName": "Austrian Grand Prix", "driverId": "sainz"}
-PLACE = {"kind": "results", "column": "positionText", **RACE}
-# Changes, and the title and the lines of their entry.
-ENTRIES = {
-    "a letter": (
-        [PLACE | {"oldValue": "3", "value": "D"}],
-        "Austrian Grand Prix 2023: Sainz 3rd → disqualified",
-        ["results, Sainz, place: 3 → D; x"],
-    ),
-    "milliseconds": (
-        [PLACE | {"column": "milliseconds", "oldValue": "26012", "value": "5721362"}],
-        "Austrian Grand Prix 2023: 1 value of results",
-        ["results, Sainz, time: 26.012 → 1:35:21.362; x"],
-    ),
-    "a name": (
-        [{"kind": "drivers", "column": "code", "driverId": "sainz", "value": "SAI"}],
-        "Names: 1 value of drivers",
-        ["drivers, Sainz, code: unknown → SAI; x"],
-    ),
-    "a race": (
-        [{"kind": "races", "column": "row", "season": "2023", "oldValue": "date=2023-11-26"}],
-        "Calendar 2023: 1 value of races",
-        ["races, the whole row: date=2023-11-26 → unknown; x"],
-    ),
-    "records that are gone": (
-        [{"kind": "results", "column": "records", "oldValue": "20", **RACE}],
-        "Austrian Grand Prix 2023: results are gone",
-        ["results, Sainz, all: 20 records → none; x"],
-    ),
-    "other sources": (
-        [
-            {"kind": "results", "column": "values", "value": "19", **RACE},
-            {"kind": "drivers", "column": "values", "value": "2"},
-        ],
-        "Other sources: 19 values of results, 2 values of drivers",
-        ["results, Sainz, values: unknown → 19; x", "and 1 other value"],
-    ),
-}
-
-
-@pytest.mark.parametrize(("changes", "title", "lines"), ENTRIES.values(), ids=ENTRIES)
-def test_an_entry_says_what_it_is_about(changes, title, lines):
-    names = Names({"sainz": "Sainz"}, {})
-    said = {"revision": "2", "time": "2023-12-01T06:00:00Z", "reason": "x"}
-    [of_entry] = by_subject([said | change for change in changes])
-    assert title_of(of_entry, names) == f"{title} (1 December)"
-    assert lines_of(of_entry, names, 1) == lines
+def test_a_place_is_an_ordinal_or_what_its_letter_means():
+    words = map(place_in_words, ["1", "2", "3", "4", "11", "12", "13", "21", "R", "?"])
+    assert " ".join(words) == "1st 2nd 3rd 4th 11th 12th 13th 21st retired ?"

@@ -5,9 +5,8 @@ refused file, and the notice of the sample.
 import csv
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 
-import pytest
 import webtest
 from support import SAMPLE
 from support.answers import client
@@ -67,33 +66,6 @@ def test_it_says_of_each_source_when_it_was_asked_and_since_when_it_has_been_fol
     assert later == {"name": "later", "followedSince": AT}
 
 
-@pytest.mark.parametrize("content", [b"", b"SQLite format 3"])
-def test_it_answers_even_if_the_store_is_damaged(several_sources, content):
-    store_path(several_sources).write_bytes(content)
-    answer = client(several_sources).get("/healthz", status=200).json
-    assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
-
-
-def test_it_has_the_last_times_known_while_the_loader_writes_to_the_store(several_sources):
-    remember(several_sources, {"f1db": {"refreshedAt": AT}})
-    app = client(several_sources)
-    before = app.get("/healthz").json
-    with closing(sqlite3.connect(store_path(several_sources), isolation_level=None)) as db:
-        db.execute("BEGIN EXCLUSIVE")
-        os.utime(store_path(several_sources), (0, 0))  # as if some of it were written
-        assert app.get("/healthz").json == before
-    assert before["sources"][1]["refreshedAt"] == AT
-
-
-def test_a_store_that_could_not_be_read_for_a_moment_is_read_later(several_sources):
-    remember(several_sources, {"f1db": {"refreshedAt": AT}})
-    app = client(several_sources)
-    with closing(sqlite3.connect(store_path(several_sources), isolation_level=None)) as db:
-        db.execute("BEGIN EXCLUSIVE")
-        assert "refreshedAt" not in app.get("/healthz").json["sources"][1]
-    assert app.get("/healthz").json["sources"][1]["refreshedAt"] == AT
-
-
 def test_it_says_what_has_changed_since_the_database_was_read(several_sources):
     data = Snapshot.read(str(several_sources))
     app = webtest.TestApp(create_app(Settings(), data))
@@ -117,3 +89,26 @@ def test_the_notice_of_the_sample_names_a_file_only_if_it_is_not_the_default_one
     assert sample_notice(data, follows=True).endswith(
         "loading its sources; if it cannot, its log says why."
     )
+
+
+@contextmanager
+def locked_store(path):
+    with closing(sqlite3.connect(store_path(path), isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        os.utime(store_path(path), (0, 0))  # as if some of it were written
+        yield
+
+
+def test_it_answers_while_the_store_cannot_be_read_with_the_last_times_known(several_sources):
+    def time(app):
+        return app.get("/healthz", status=200).json["sources"][1].get("refreshedAt")
+
+    remember(several_sources, {"f1db": {"refreshedAt": AT}})
+    early, late = client(several_sources), client(several_sources)
+    assert time(early) == AT
+    with locked_store(several_sources):
+        assert (time(early), time(late)) == (AT, None)
+    assert time(late) == AT
+    for content in (b"", b"SQLite format 3"):
+        store_path(several_sources).write_bytes(content)
+        assert time(client(several_sources)) is None

@@ -40,6 +40,22 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
     )
 
 
+@pytest.mark.parametrize(
+    ("host", "port", "line"),
+    [
+        ("::", "9", "http://[::1]:9/healthz: "),
+        ("::", "http", "PORT='http': expected a whole number from 1 to 65535"),
+    ],
+)
+def test_healthcheck_fails_in_one_line_if_no_service_is_running(host, port, line, monkeypatch):
+    monkeypatch.setenv("HOST", host)
+    monkeypatch.setenv("PORT", port)
+    checked = racedata("healthcheck")
+    assert (checked.returncode, checked.stdout) == (1, "")
+    assert checked.stderr.startswith(f"racedata healthcheck: {line}")
+    assert checked.stderr.count("\n") == 1 and "Errno" not in checked.stderr
+
+
 NO_REPORT = "not a health report; expected the address of racedata's /healthz"
 
 
@@ -101,23 +117,3 @@ def test_stale_after_fails_for_the_sample_even_if_it_is_new(running):
     assert (checked.returncode, checked.stdout) == (1, "")
     assert ": Only a sample, with results up to 2023-10-22. " in checked.stderr
     assert checked.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environ", "line"),
-    [
-        ([], {"HOST": "::", "PORT": "9"}, "http://[::1]:9/healthz: "),
-        (["--url", "healthz"], {}, "healthz: not a health report; expected the address of "),
-        ([], {"PORT": "http"}, "PORT='http': expected a whole number from 1 to 65535"),
-    ],
-)
-def test_healthcheck_fails_in_one_line_if_no_service_is_running(
-    arguments, environ, line, monkeypatch
-):
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    checked = racedata("healthcheck", *arguments)
-    assert (checked.returncode, checked.stdout) == (1, "")
-    assert checked.stderr.startswith(f"racedata healthcheck: {line}")
-    assert checked.stderr.count("\n") == 1
-    assert "Errno" not in checked.stderr

@@ -1,7 +1,6 @@
 """racedata.service.openapi, racedata.service.schemas: the document against routes and answers."""
 
 import json
-import re
 
 import pytest
 from support import EMPTY
@@ -31,13 +30,6 @@ def test_the_description_has_the_addresses_of_every_endpoint_and_the_routes_outs
     assert set(described.paths) == {*ADDRESSES, *OUTSIDE}
     of_endpoints = {f"{BASE}/{each.name}" for each in ENDPOINTS}
     assert routes_of_programs(sample) == {*OUTSIDE, *of_endpoints, "/llms.txt"}
-
-
-def test_the_tag_of_an_endpoint_names_its_filters(described):
-    tags = {tag["name"]: tag["description"] for tag in described.document["tags"]}
-    for endpoint in ENDPOINTS:
-        assert set(re.findall(r"\w+", tags[endpoint.name])) >= endpoint.rules.filters
-        assert ("season" in tags[endpoint.name]) == endpoint.rules.needs_season
 
 
 def test_the_description_has_at_most_60_paths_and_150_kb(sample, described):

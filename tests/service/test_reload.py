@@ -2,12 +2,12 @@
 
 import hashlib
 import os
+import re
 import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -16,10 +16,9 @@ import webtest
 from support import ROOT, spoiling
 from support.processes import limited, open_files
 
-from racedata.database import CHECKSUM_BYTES, SCHEMA
+from racedata.database import CHECKSUM_BYTES, SCHEMA, file_state
 from racedata.service.app import create_app
 from racedata.service.reload import Reloading, ReloadingApp
-from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
 RESULTS = "/ergast/f1/2023/9/results.json"
@@ -89,55 +88,6 @@ def test_a_new_file_is_served_after_the_next_check_with_another_etag(
     assert [name for name in open_files("self") if str(path) in name] == [str(path)]
 
 
-def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_data(
-    service, path, other_database
-):
-    app = service.app
-    begun, changed = threading.Event(), threading.Event()
-    old = app.made
-
-    def slow(environ, start_response):
-        begun.set()
-        assert changed.wait(20)
-        return old(environ, start_response)
-
-    app.made = slow
-    answers = []
-    thread = threading.Thread(target=lambda: answers.append(service.get(RESULTS)))
-    thread.start()
-    assert begun.wait(20)
-    replace(path, other_database)
-    later(service)
-    assert town(service)[0] == "Zeltweg"
-    changed.set()
-    thread.join()
-    assert "Spielberg" in answers[0].text and "Leclercq" not in answers[0].text
-
-
-def test_a_check_does_not_wait_while_another_thread_takes_a_new_file(path, other_database):
-    begun, may_go_on = threading.Event(), threading.Event()
-    made = []
-
-    def make(data):
-        made.append(data)
-        if len(made) == 2:
-            begun.set()
-            assert may_go_on.wait(20)
-        return data.checksum
-
-    file = Reloading(str(path), make)
-    before = file.made
-    replace(path, other_database)
-    thread = threading.Thread(target=file.check)
-    thread.start()
-    assert begun.wait(20)
-    file.check()
-    assert file.made == before and len(made) == 2
-    may_go_on.set()
-    thread.join()
-    assert file.made == made[1].checksum != before
-
-
 def test_a_copy_of_the_same_database_is_not_a_change(service, path, sample_database, caplog):
     before, app = town(service), service.app.made
     replace(path, sample_database)
@@ -146,10 +96,19 @@ def test_a_copy_of_the_same_database_is_not_a_change(service, path, sample_datab
     assert service.app.made is app and caplog.records == []
 
 
+def without_tables(path):
+    """Puts a file without some tables there, whose checksum is right."""
+    path.unlink()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(SCHEMA + "DROP TABLE lap_times; DROP TABLE status")
+    with_checksum(path)
+
+
 @pytest.mark.parametrize(
     ("spoil", "fault"),
     [
         (spoiling.missing, "is missing"),
+        (without_tables, "has unexpected content"),
         (spoiling.folder, "is not a regular file"),
         (spoiling.fifo, "is not a regular file"),
         (spoiling.text, "is not an SQLite database"),
@@ -167,6 +126,7 @@ def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_serve
         later(service)
         assert town(service) == before
         service.get(f"{RESULTS}?offset={number}", status=200)  # not cached
+    assert service.app.state == file_state(path)  # so it is not read again
     assert rejected(service).startswith(f"The database file {fault}")
     assert str(path) not in rejected(service)
     assert len(caplog.records) == 1
@@ -178,20 +138,6 @@ def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_serve
     later(service)
     assert town(service)[0] == "Zeltweg"
     assert rejected(service) is None
-
-
-def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(
-    service, path, other_database, caplog
-):
-    before = town(service)
-    replace(path, other_database)
-    with limited(resource.RLIMIT_NOFILE, 3):  # nothing can be opened now
-        for _ in range(3):
-            later(service)
-            assert town(service) == before
-    assert len(caplog.records) == 1 and "cannot be read (Too many open files)" in caplog.text
-    later(service)
-    assert town(service)[0] == "Zeltweg"
 
 
 @pytest.fixture
@@ -206,21 +152,31 @@ def large_database(sample_database, tmp_path):
     return path
 
 
-# The file has 20 MB: reading it fails, or copying it into SQLite.
-@pytest.mark.parametrize("megabytes", [10, 30])
-def test_a_file_that_needs_too_much_memory_is_served_once_memory_is_free(
-    service, path, large_database, caplog, megabytes
+def data_limit(megabytes):
+    """The limit of data that leaves so many megabytes to this process."""
+    used = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]
+    return int(used) * 1024 + megabytes * 1_000_000
+
+
+# Nothing can be opened, or reading the 20 MB of the file fails, or copying them into SQLite.
+@pytest.mark.parametrize(
+    ("kind", "limit", "said"),
+    [
+        (resource.RLIMIT_NOFILE, lambda: 3, "cannot be read (Too many open files)"),
+        (resource.RLIMIT_DATA, lambda: data_limit(10), "needs more memory"),
+        (resource.RLIMIT_DATA, lambda: data_limit(30), "needs more memory"),
+    ],
+)
+def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(
+    service, path, large_database, caplog, kind, limit, said
 ):
     before = town(service)
-    status = Path("/proc/self/status").read_text()
-    (used,) = [
-        int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData:")
-    ]
     os.replace(large_database, path)
-    with limited(resource.RLIMIT_DATA, used + megabytes * 1_000_000):
-        later(service)
+    with limited(kind, limit()):
+        for _ in range(3):
+            later(service)
         assert town(service) == before
-    assert len(caplog.records) == 1 and "needs more memory" in caplog.text
+    assert len(caplog.records) == 1 and said in caplog.text
     later(service)
     assert town(service)[1] != before[1]
 
@@ -259,44 +215,8 @@ def test_reading_the_same_database_again_takes_no_memory_whatever_thread_does_it
     assert float(done.stdout) < 10  # megabytes; the file has 20
 
 
-def test_a_bad_file_is_read_once_however_often_it_is_checked(service, path, monkeypatch):
-    path.write_bytes(bytes(5000))
-    later(service)
-    town(service)
-    opened = []
-    monkeypatch.setattr(os, "open", lambda *arguments: opened.append(arguments))
-    for _ in range(5):
-        later(service)
-        town(service)
-    assert opened == []
-
-
-def test_a_database_without_its_tables_is_rejected_whatever_its_checksum_says(service, path):
-    new = path.with_name("new")
-    with closing(sqlite3.connect(new)) as db:
-        db.executescript(SCHEMA + "DROP TABLE lap_times; DROP TABLE status")
-    with_checksum(new)
-    before = town(service)
-    os.replace(new, path)
-    later(service)
-    assert town(service) == before
-    assert "has unexpected content" in rejected(service)
-
-
-def test_a_file_that_is_replaced_while_the_first_one_is_read_is_taken_at_the_next_check(
-    path, other_database, monkeypatch
-):
-    read = Snapshot.read
-
-    def read_and_replace(path):
-        data = read(path)
-        shutil.copy(other_database, f"{path}.new")
-        os.replace(f"{path}.new", path)
-        return data
-
-    with monkeypatch.context() as until_then:
-        until_then.setattr(Snapshot, "read", read_and_replace)
-        reloading = Reloading(str(path), lambda data: data)
+def test_a_file_that_is_replaced_at_the_start_is_served_after_the_next_check(path, other_database):
+    reloading = Reloading(str(path), lambda data: replace(path, other_database) or data)
     before = reloading.data
     reloading.check()
     assert reloading.data is not before

@@ -2,9 +2,10 @@
 
 import fcntl
 import os
+import shutil
 
 import pytest
-from support.processes import run_racedata
+from support.loads import racedata
 
 from racedata.database import file_state
 from racedata.service.site_folder import MANIFEST, NEW, TITLE, FolderError, site_folder
@@ -55,20 +56,6 @@ def test_a_file_with_the_same_content_is_left_and_a_changed_one_replaced(copied)
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("index.html", "mine"), (".git", "mine"), (MANIFEST, "mine"), (MANIFEST, "")]
-)
-def test_a_folder_with_other_files_is_refused(tmp_path, sample_database, name, text):
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / name).write_text(text)
-    ended = run_racedata("export", "site", folder, "--database", sample_database)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    what = "is not a list that racedata has written" if name == MANIFEST else "is neither empty nor"
-    assert what in ended.stderr and ended.stderr.count("\n") == 1
-    assert [file.read_text() for file in folder.iterdir()] == [text]
-
-
-@pytest.mark.parametrize(
     "line",
     ["../outside.txt", "/etc/hostname", "a/../../outside.txt", "", MANIFEST, NEW, "a/../two.csv"],
 )
@@ -99,48 +86,6 @@ def test_a_link_in_place_of_a_file_is_replaced_and_what_it_names_stays(copied):
     assert other.read_text() == "2" and not (copied / "two.csv").is_symlink()
 
 
-def test_a_manifest_that_is_a_link_is_refused(copied):
-    (copied / MANIFEST).rename(copied.parent / "list")
-    (copied / MANIFEST).symlink_to(copied.parent / "list")
-    with pytest.raises(FolderError, match="is not a regular file"):
-        exported(copied)
-
-
-def test_a_file_of_somebody_else_in_place_of_a_new_one_is_refused(copied):
-    (copied / "three.csv").write_text("mine")
-    with pytest.raises(FolderError, match=r"three\.csv: is not a file that racedata has exported"):
-        exported(copied, two_csv="2", three_csv="3")
-    assert (copied / "three.csv").read_text() == "mine"
-
-
-def test_two_exports_at_once_are_refused(copied, sample_database):
-    lock = os.open(copied, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    ended = run_racedata("export", "site", copied, "--database", sample_database)
-    os.close(lock)
-    assert ended.returncode == 1
-    assert "another export is writing to this folder" in ended.stderr
-
-
-def test_a_folder_in_place_of_a_file_is_named(copied, sample_database):
-    (copied / MANIFEST).write_text(f"{TITLE}data.html\n")
-    (copied / "data.html").mkdir()
-    ended = run_racedata("export", "site", copied, "--database", sample_database)
-    assert ended.returncode == 1
-    assert ended.stderr == f"racedata export site: {copied}/data.html: Is a directory\n"
-
-
-@pytest.mark.parametrize("what", ["a file", "a missing folder"])
-def test_a_place_that_cannot_be_a_folder_is_one_line(tmp_path, sample_database, what):
-    place = tmp_path / "place"
-    if what == "a file":
-        place.write_text("mine")
-    folder = place if what == "a file" else place / "copy"
-    ended = run_racedata("export", "site", folder, "--database", sample_database)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert str(folder) in ended.stderr and ended.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("replaced", range(5))
 def test_an_export_that_was_killed_is_mended_by_the_next_one(copied, monkeypatch, replaced):
     """It ends before it puts a file into its place; the first of them is the manifest."""
@@ -158,3 +103,72 @@ def test_an_export_that_was_killed_is_mended_by_the_next_one(copied, monkeypatch
         exported(copied, one_csv="1", two_csv="new", **{"a/b/three_json": "3"})
     exported(copied, two_csv="newer")
     assert content_of(copied) == {"two.csv": b"newer"}
+
+
+def nothing(folder):
+    shutil.rmtree(folder)
+
+
+def no_list(folder):
+    (folder / MANIFEST).unlink()
+
+
+def other_list(folder):
+    (folder / MANIFEST).write_text("mine")
+
+
+def empty_list(folder):
+    (folder / MANIFEST).write_text("")
+
+
+def linked_list(folder):
+    (folder / MANIFEST).rename(folder.parent / "list")
+    (folder / MANIFEST).symlink_to(folder.parent / "list")
+
+
+def another_file(folder):
+    (folder / "data.html").write_text("mine")
+
+
+def folder_for_a_file(folder):
+    (folder / MANIFEST).write_text(f"{TITLE}data.html\n")
+    (folder / "data.html").mkdir()
+
+
+def file_for_the_folder(folder):
+    nothing(folder)
+    folder.write_text("mine")
+
+
+def no_parent(folder):
+    shutil.rmtree(folder.parent)
+
+
+def locked(folder):
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # until the process ends
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (no_list, ": is neither empty nor"),
+        (other_list, "is not a list that racedata has written"),
+        (empty_list, "is not a list that racedata has written"),
+        (linked_list, "is not a regular file"),
+        (another_file, "data.html: is not a file that racedata has exported"),
+        (folder_for_a_file, "data.html: Is a directory"),
+        (file_for_the_folder, ""),
+        (no_parent, ""),
+        (locked, "another export is writing to this folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_refused_in_one_line_and_stays(
+    copied, sample_database, spoil, said
+):
+    spoil(copied)
+    before = content_of(copied)
+    ended = racedata("export", "site", copied, "--database", sample_database)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith(f"racedata export site: {copied}") and said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert before.items() <= content_of(copied).items()

@@ -36,6 +36,9 @@ def answers(connection):
     return (body for _, body in responses(connection))
 
 
+HEALTH = request("/healthz")
+
+
 @contextmanager
 def with_one_worker(database, folder):
     """A service with one worker, without rate limits. It keeps connections for ten minutes, because
@@ -60,58 +63,62 @@ def stopping(sample_database, tmp_path):
         yield running
 
 
-def connected(running, stack, received=None):
-    """A connection to a service. `received` limits its receive buffer, in bytes."""
-    connection = stack.enter_context(socket.socket())
-    if received:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, received)
-    connection.settimeout(20)
-    connection.connect(running.address)
-    return connection
+@pytest.fixture
+def connect():
+    """A function that connects to a service; all connections are closed after the test."""
+    with ExitStack() as stack:
+
+        def connect(running, received=None):
+            """A connection. `received` limits its receive buffer, in bytes."""
+            connection = stack.enter_context(socket.socket())
+            if received:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, received)
+            connection.settimeout(20)
+            connection.connect(running.address)
+            return connection
+
+        yield connect
 
 
-def answering_worker(running, stack):
+def answered(connection, sent=HEALTH):
+    """The body of the answer to a request."""
+    connection.sendall(sent)
+    return next(answers(connection))
+
+
+def answering_worker(running, connect):
     """The id of the one worker of a service, once it answers."""
-    connection = connected(running, stack)
-    connection.sendall(request("/healthz"))
-    assert next(answers(connection))
+    assert answered(connect(running))
     (worker,) = running.workers()
     return worker
 
 
-def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker):
+def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker, connect):
     large = request("/ergast/f1/results.json?limit=2000")
-    with ExitStack() as stack:
-        good, *slow = [connected(one_worker, stack, 4096) for _ in range(10)]
-        good.sendall(large)
-        expected = next(answers(good))
-        for connection in slow:
-            connection.sendall(large * 100)
-        for _ in range(10):
-            good.sendall(large)
-            assert next(answers(good)) == expected
-        for connection in slow:
-            connection.shutdown(socket.SHUT_WR)
-            assert list(answers(connection)) == [expected] * 100
+    good, *slow = [connect(one_worker, 4096) for _ in range(10)]
+    expected = answered(good, large)
+    for connection in slow:
+        connection.sendall(large * 100)
+    for _ in range(10):
+        assert answered(good, large) == expected
+    for connection in slow:
+        connection.shutdown(socket.SHUT_WR)
+        assert list(answers(connection)) == [expected] * 100
 
 
-def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker):
-    health = request("/healthz")
+def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker, connect):
     long = request("/healthz", "A: " + "x" * 8000, "B: " + "y" * 300)
-    parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [
+    parts = [(HEALTH, size) for size in (0, 1, 20, -3, -2, -1)] + [
         (long, size) for size in (8200, 8300, -2, -1)
     ]
-    with ExitStack() as stack:
-        good = connected(one_worker, stack)
-        slow = [connected(one_worker, stack) for _ in parts]
-        for connection, (whole, size) in zip(slow, parts, strict=True):
-            connection.sendall(whole[:size])
-        for _ in range(10):
-            good.sendall(health)
-            assert next(answers(good))
-        for connection, (whole, size) in zip(slow, parts, strict=True):
-            connection.sendall(whole[size:])
-            assert next(answers(connection))
+    good = connect(one_worker)
+    slow = [connect(one_worker) for _ in parts]
+    for connection, (whole, size) in zip(slow, parts, strict=True):
+        connection.sendall(whole[:size])
+    assert all(answered(good) for _ in range(10))
+    for connection, (whole, size) in zip(slow, parts, strict=True):
+        connection.sendall(whole[size:])
+        assert next(answers(connection))
 
 
 # The service with another application. It answers `/slow` only when a file is no longer locked, and
@@ -162,41 +169,40 @@ def other_application(folder, *options):
         gunicorn(
             *options, environ={"WEB_CONCURRENCY": "1"}, command=command, output=output
         ) as running,
-        ExitStack() as stack,
     ):
         fcntl.flock(locked, fcntl.LOCK_EX)
-        yield running, locked, stack
+        yield running, locked
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
-def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads):
-    with other_application(tmp_path, "--threads", threads) as (running, locked, stack):
-        good, *waiting = [connected(running, stack) for _ in range(40)]
+def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads, connect):
+    with other_application(tmp_path, "--threads", threads) as (running, locked):
+        good, *waiting = [connect(running) for _ in range(40)]
         for connection in waiting:
             connection.sendall(request("/slow"))
         for _ in range(10):
-            good.sendall(request("/"))
-            assert next(answers(good)) == b"OK"
+            assert answered(good, request("/")) == b"OK"
         fcntl.flock(locked, fcntl.LOCK_UN)
         assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(waiting)
 
 
-def test_with_threads_a_client_that_has_closed_its_sending_side_is_answered(tmp_path):
-    with other_application(tmp_path, "--threads", "4") as (running, locked, stack):
-        half_closed, good = connected(running, stack), connected(running, stack)
+def test_with_threads_a_client_that_has_closed_its_sending_side_is_answered(tmp_path, connect):
+    with other_application(tmp_path, "--threads", "4") as (running, locked):
+        half_closed, good = connect(running), connect(running)
         half_closed.sendall(request("/wait"))
         half_closed.shutdown(socket.SHUT_WR)
         for _ in range(3):  # then the worker has noticed it
-            good.sendall(request("/"))
-            assert next(answers(good)) == b"OK"
+            assert answered(good, request("/")) == b"OK"
         fcntl.flock(locked, fcntl.LOCK_UN)
         assert next(answers(half_closed)) == b"OK"
 
 
-def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(tmp_path):
-    with other_application(tmp_path) as (running, _, stack):
+def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(
+    tmp_path, connect
+):
+    with other_application(tmp_path) as (running, _):
         for path in ("/list", "/generator"):
-            connection = connected(running, stack)
+            connection = connect(running)
             connection.sendall(request(path))
             with connection.makefile("rb") as stream:
                 answer = stream.read()
@@ -205,37 +211,32 @@ def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half
     assert (tmp_path / "log").read_text().count("ZeroDivisionError") == 2
 
 
-def test_a_connection_that_cannot_be_accepted_breaks_no_other(stopping):
-    with ExitStack() as stack:
-        worker = answering_worker(stopping, stack)
-        good = connected(stopping, stack)
-        good.sendall(request("/healthz"))
-        assert next(answers(good))
-        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.prlimit(worker, resource.RLIMIT_NOFILE, (3, limits[1]))  # no further file
-        waiting = connected(stopping, stack)
-        waiting.sendall(request("/healthz"))
-        for _ in range(10):
-            good.sendall(request("/healthz"))
-            assert next(answers(good))
-        resource.prlimit(worker, resource.RLIMIT_NOFILE, limits)
-        assert next(answers(waiting))
-        assert stopping.workers() == [worker]
+def test_a_connection_that_cannot_be_accepted_breaks_no_other(stopping, connect):
+    worker = answering_worker(stopping, connect)
+    good = connect(stopping)
+    assert answered(good)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, (3, limits[1]))  # no further file
+    waiting = connect(stopping)
+    waiting.sendall(HEALTH)
+    assert all(answered(good) for _ in range(10))
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, limits)
+    assert next(answers(waiting))
+    assert stopping.workers() == [worker]
 
 
-def test_headers_that_do_not_end_are_refused(one_worker):
-    with ExitStack() as stack:
-        connection = connected(one_worker, stack)
-        connection.sendall(b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 7000)
-        assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
+def test_headers_that_do_not_end_are_refused(one_worker, connect):
+    connection = connect(one_worker)
+    connection.sendall(b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 7000)
+    assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
 
 
 def test_a_head_that_comes_byte_by_byte_has_no_more_time_than_a_whole_one(
-    sample_database, tmp_path
+    sample_database, tmp_path, connect
 ):
     options = {"WEB_CONCURRENCY": "1", "GUNICORN_CMD_ARGS": "--keep-alive 1", **OFF}
-    with service(sample_database, tmp_path / "log", **options) as running, ExitStack() as stack:
-        connection = connected(running, stack)
+    with service(sample_database, tmp_path / "log", **options) as running:
+        connection = connect(running)
         connection.settimeout(0.05)
         closed = False
         while not closed:  # 32 KB of such bytes would last for half an hour
@@ -248,7 +249,9 @@ def test_a_head_that_comes_byte_by_byte_has_no_more_time_than_a_whole_one(
                 closed = True
 
 
-def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(sample_database, tmp_path):
+def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(
+    sample_database, tmp_path, connect
+):
     limits = {
         "RACEDATA_BURST_LIMIT": "off",
         "RACEDATA_SUSTAINED_LIMIT": "3/day",
@@ -268,23 +271,22 @@ def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(sample_databas
         assert [status(number) for number in range(5)] == [b"200"] * 3 + [b"429"] * 2
 
 
-def test_a_stop_answers_all_requests_that_have_arrived(stopping, tmp_path):
-    with ExitStack() as stack:
-        worker = answering_worker(stopping, stack)
-        os.kill(worker, signal.SIGSTOP)
-        clients = [connected(stopping, stack) for _ in range(100)]
-        for client in clients:
-            client.sendall(request("/healthz"))
-        stopping.process.terminate()
-        until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
-        os.kill(worker, signal.SIGCONT)
-        assert [client.recv(15) for client in clients] == [ANSWERED] * 100
+def test_a_stop_answers_all_requests_that_have_arrived(stopping, tmp_path, connect):
+    worker = answering_worker(stopping, connect)
+    os.kill(worker, signal.SIGSTOP)
+    clients = [connect(stopping) for _ in range(100)]
+    for client in clients:
+        client.sendall(HEALTH)
+    stopping.process.terminate()
+    until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
+    os.kill(worker, signal.SIGCONT)
+    assert [client.recv(15) for client in clients] == [ANSWERED] * 100
 
 
-def test_a_slow_answer_that_is_made_during_a_stop_promises_no_further_one(tmp_path):
-    with other_application(tmp_path) as (running, locked, stack):
-        worker = answering_worker(running, stack)
-        client = connected(running, stack)
+def test_a_slow_answer_that_is_made_during_a_stop_promises_no_further_one(tmp_path, connect):
+    with other_application(tmp_path) as (running, locked):
+        worker = answering_worker(running, connect)
+        client = connect(running)
         client.sendall(request("/slow"))
         until(lambda: any(file.endswith("lock") for file in open_files(worker)))
         running.process.terminate()
@@ -302,10 +304,10 @@ def is_closed(client):
         return True
 
 
-def test_ctrl_c_does_not_wait_for_slow_answers_whose_clients_are_gone(tmp_path):
-    with other_application(tmp_path) as (running, locked, stack):
-        worker = answering_worker(running, stack)
-        clients = [connected(running, stack) for _ in range(20)]
+def test_ctrl_c_does_not_wait_for_slow_answers_whose_clients_are_gone(tmp_path, connect):
+    with other_application(tmp_path) as (running, locked):
+        worker = answering_worker(running, connect)
+        clients = [connect(running) for _ in range(20)]
         for client in clients:
             client.sendall(request("/slow"))
         until(lambda: len(open_files(worker)) > 20)
@@ -316,61 +318,53 @@ def test_ctrl_c_does_not_wait_for_slow_answers_whose_clients_are_gone(tmp_path):
         assert sum(map(is_closed, clients)) >= 18  # but for the answer that was being made
 
 
-def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker):
-    health = request("/healthz")
+def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker, connect):
     last = [
         request("/healthz", "Connection: close"),
         b"GET /healthz HTTP/1.0\r\n\r\n",
         b"GET /healthz\n",
         request("/healthz", "Content-Length: 5"),
     ]
-    with ExitStack() as stack:
-        good = connected(one_worker, stack)
-        open_connections = [connected(one_worker, stack) for _ in range(40)]
-        for number, connection in enumerate(open_connections):
-            connection.sendall(last[number % len(last)])
-        for _ in range(10):
-            good.sendall(health)
-            assert next(answers(good))
-        for connection in open_connections:
-            with connection.makefile("rb") as stream:
-                # up to its end: the service has closed its side
-                assert stream.read().startswith(b"HTTP/1.")
-
-
-def test_a_request_with_a_body_is_answered_before_its_body(one_worker):
-    with ExitStack() as stack:
-        connection = connected(one_worker, stack)
-        connection.sendall(request("/healthz", "Content-Length: 1000", "Expect: 100-continue"))
+    good = connect(one_worker)
+    open_connections = [connect(one_worker) for _ in range(40)]
+    for number, connection in enumerate(open_connections):
+        connection.sendall(last[number % len(last)])
+    assert all(answered(good) for _ in range(10))
+    for connection in open_connections:
         with connection.makefile("rb") as stream:
-            assert stream.readline() == b"HTTP/1.1 100 Continue\r\n"
-            assert stream.readline() == b"\r\n"
-            assert stream.readline() == ANSWERED + b"\r\n"
-            assert b"Connection: close\r\n" in list(iter(stream.readline, b"\r\n"))
+            # up to its end: the service has closed its side
+            assert stream.read().startswith(b"HTTP/1.")
 
 
-def test_clients_that_send_nothing_do_not_delay_a_stop(stopping):
-    with ExitStack() as stack:
-        silent, closing, half = (connected(stopping, stack) for _ in range(3))
-        closing.sendall(request("/healthz", "Connection: close"))
-        half.sendall(b"GET /")
-        assert closing.recv(15) == ANSWERED
-        stopping.process.terminate()
-        stopping.process.wait(timeout=12)  # their connections would last for ten minutes
-        assert silent.recv(1) == half.recv(1) == b""
+def test_a_request_with_a_body_is_answered_before_its_body(one_worker, connect):
+    connection = connect(one_worker)
+    connection.sendall(request("/healthz", "Content-Length: 1000", "Expect: 100-continue"))
+    with connection.makefile("rb") as stream:
+        assert stream.readline() == b"HTTP/1.1 100 Continue\r\n"
+        assert stream.readline() == b"\r\n"
+        assert stream.readline() == ANSWERED + b"\r\n"
+        assert b"Connection: close\r\n" in list(iter(stream.readline, b"\r\n"))
 
 
-def test_requests_that_are_sent_together_are_answered_in_order(one_worker):
-    with ExitStack() as stack:
-        connection = connected(one_worker, stack)
-        connection.sendall(
-            b"".join(
-                request(f"/ergast/f1/2023.json?limit=1&offset={number % 3}")
-                for number in range(400)
-            )
+def test_clients_that_send_nothing_do_not_delay_a_stop(stopping, connect):
+    silent, closing, half = (connect(stopping) for _ in range(3))
+    closing.sendall(request("/healthz", "Connection: close"))
+    half.sendall(b"GET /")
+    assert closing.recv(15) == ANSWERED
+    stopping.process.terminate()
+    stopping.process.wait(timeout=12)  # their connections would last for ten minutes
+    assert silent.recv(1) == half.recv(1) == b""
+
+
+def test_requests_that_are_sent_together_are_answered_in_order(one_worker, connect):
+    connection = connect(one_worker)
+    connection.sendall(
+        b"".join(
+            request(f"/ergast/f1/2023.json?limit=1&offset={number % 3}") for number in range(400)
         )
-        found = answers(connection)
-        offsets = [json.loads(next(found))["MRData"]["offset"] for _ in range(400)]
+    )
+    found = answers(connection)
+    offsets = [json.loads(next(found))["MRData"]["offset"] for _ in range(400)]
     assert offsets == [str(number % 3) for number in range(400)]
 
 
@@ -383,18 +377,16 @@ def tokens_left(connection):
 
 
 def test_a_client_that_sends_many_requests_together_does_not_delay_others(
-    sample_database, tmp_path
+    sample_database, tmp_path, connect
 ):
     hurried, good = request("/ergast/f1/2023.json"), request("/ergast/f1/2022.json")
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "1000/day"}
     with (
         service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **limits) as running,
-        ExitStack() as stack,
     ):
-        first, second = connected(running, stack), connected(running, stack)
+        first, second = connect(running), connect(running)
         for connection in (first, second):
-            connection.sendall(good)
-            assert next(answers(connection))
+            assert answered(connection, good)
         (worker,) = running.workers()
         # so that both have sent all their requests before the worker receives one
         os.kill(worker, signal.SIGSTOP)

@@ -1,10 +1,9 @@
 """racedata.service.pages.career: what the views count, and team mates."""
 
-import re
 from collections import defaultdict
 
 import pytest
-from support.answers import asking, client
+from support.answers import asking
 from support.loads import select
 
 from racedata.service.pages import career
@@ -121,24 +120,3 @@ def test_team_mates_are_compared_by_the_places_in_the_views(any_database):
                     found[key] = score
     assert races == compared_by_views(any_database, "race_results", "isStart") != {}
     assert qualifyings == compared_by_views(any_database, "qualifying_results", "TRUE") != {}
-
-
-def test_long_tables_of_a_career_can_be_folded_and_short_ones_cannot(dump_database):
-    app = client(dump_database)
-    folded = r'id="(\w+)">[^<]*</h2>\s*<details class="fold" open><summary>(\d+) seasons'
-    for page, parts in {
-        "constructors/ferrari": ["seasons", "wins"],
-        "constructors/brawn": [],
-        "drivers/fangio": ["mates"],
-        "drivers/hamilton": ["wins", "mates"],
-    }.items():
-        html = app.get(f"/{page}").text
-        assert re.findall(folded, html) == [
-            (part, str(len(rows_of_part(html, part)))) for part in parts
-        ]
-
-
-def rows_of_part(html, part):
-    """The years of the table after a heading."""
-    table = html.partition(f'id="{part}"')[2].partition("</table>")[0]
-    return re.findall('<tr><th scope="row"><a', table)

@@ -1,19 +1,7 @@
 """racedata.service.pages.data: the page at `/data`, with sources, licences and what is complete."""
 
-from support.answers import client, client_after, links_of, words_of
+from support.answers import client, client_after, words_of
 from support.loads import remember
-
-
-def test_the_page_has_each_source_with_its_own_licence_and_its_records(several_sources):
-    html = client(several_sources).get("/data").text
-    text = words_of(html)
-    assert "sample Results up to the United States Grand Prix , Sun 22 Oct 2023 . Read " in text
-    assert "UTC , from local files. Licence: CC BY-NC-SA 3.0 and 4.0. Records: " in text
-    read = "Read Sun 22 Nov 2026, 06:00 UTC ."
-    assert f"f1db {read} Licence: CC BY 4.0. Records: practice of 2 races." in text
-    assert f"https://example.org/f1 {read} Licence: not stated. Records: none." in text
-    assert {"https://example.org/f1db.zip", "https://example.org/f1"} <= {*links_of(html)}
-    assert "key=1" not in html
 
 
 def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):

@@ -55,16 +55,6 @@ def test_discrepancies_are_counted_by_kind_and_by_season_which_has_a_page(two_so
     app.get("/1949/discrepancies", status=404)
 
 
-def test_a_discrepancy_in_a_race_has_a_link_to_the_race(two_sources, tmp_path):
-    path = tmp_path / "racedata.db"
-    path.write_bytes(two_sources.read_bytes())
-    in_race = """UPDATE discrepancies SET year = 2023,
-        raceId = (SELECT raceId FROM races WHERE RACE(2023/18))
-        WHERE key = 'gould'"""
-    html = client_after(path, in_race).get("/discrepancies").text
-    assert 'Gould <small><a href="./2023/18">United States</a> 2023</small>' in html
-
-
 def test_without_a_discrepancy_or_change_the_pages_say_so_and_no_page_links_to_them(sample):
     page = words_of(sample.get("/discrepancies").text)
     assert "Sources disagree about 0 facts." in page and "most doubtful" not in page
@@ -72,23 +62,6 @@ def test_without_a_discrepancy_or_change_the_pages_say_so_and_no_page_links_to_t
     for address in ("/", "/data", "/2023"):
         links = {*links_of(sample.get(address).text)}
         assert not links & {"changes", "discrepancies"}
-
-
-def test_pages_link_to_what_changed_and_to_what_sources_disagree_about(two_sources, tmp_path):
-    path = tmp_path / "racedata.db"
-    path.write_bytes(two_sources.read_bytes())
-    app = client_after(path, CHANGE.format(revision=9, which="WHERE DRIVER(gasly)"))
-    assert {"changes", "discrepancies"} <= {*links_of(app.get("/data").text)}
-    assert "changes" in links_of(app.get("/").text)
-
-
-def test_a_change_is_there_with_its_values_its_reason_and_its_race(database):
-    html = client_after(database, CHANGE.format(revision=2, which="WHERE DRIVER(gasly)"))
-    html = html.get("/changes").text
-    said = "United States Grand Prix 2023: Pierre Gasly 7th → 6th (f1db, 20 November)"
-    assert f"<summary>{said}</summary>" in html
-    assert "<li>results, Pierre Gasly, place: 7 → 6; a decision</li>" in html
-    assert '<a href="./2023/18">The race</a>' in html
 
 
 def test_only_the_latest_changes_are_there_with_their_first_values(database):

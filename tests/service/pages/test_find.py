@@ -6,6 +6,8 @@ from posixpath import join, normpath
 from urllib.parse import quote_plus
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.answers import asking, client, links_of, request, words_of
 from support.loads import select
 
@@ -30,8 +32,8 @@ def texts(names, query):
     return {kind: [name.text for name in of_kind] for kind, of_kind in found}
 
 
-# Queries with a kind, and the first names of it that they find.
-FIRST = """
+# Queries with the kinds that they find, the best first, and the first names of each.
+KINDS = """
 alonso > Drivers: Fernando Alonso
 FERN alo > Drivers: Fernando Alonso
 perez > Drivers: Sergio Pérez
@@ -42,17 +44,12 @@ onso > Drivers: Fernando Alonso
 VER > Drivers: Max Verstappen
 max_verstappen > Drivers: Max Verstappen
 lewis-evans > Drivers: Stuart Lewis-Evans
-red b > Constructors: Red Bull
 redbull > Constructors: Red Bull
 nurburg > Circuits: Nürburgring
-sao paulo > Circuits: Autódromo José Carlos Pace
 cota > Circuits: Circuit of the Americas
 season 2023 > Seasons: Season 2023
-mexico city > Races: Mexico City Grand Prix 2025
+mexico city > Circuits: Autódromo Hermanos Rodríguez; Races: Mexico City Grand Prix 2025
 austin 2021 > Races: United States Grand Prix 2021
-"""
-# Queries with the kinds that they find, the best first, and the first names of each.
-KINDS = """
 ferrari > Constructors: Ferrari
 hamilton > Drivers: Lewis Hamilton
 monza > Circuits: Autodromo Nazionale di Monza
@@ -73,24 +70,11 @@ racing bulls > Constructors: RB F1 Team
 """
 
 
-def in_lines(cases):
-    """Each query with the names by kind."""
-    for line in cases.strip().splitlines():
-        query, _, kinds = line.partition(" > ")
-        pairs = (kind.split(": ") for kind in kinds.split("; "))
-        yield query, {kind: names.split(", ") for kind, names in pairs}
-
-
-@pytest.mark.parametrize(("query", "kinds"), [*in_lines(FIRST)])
-def test_any_part_of_a_name_finds_it_without_accents_and_in_any_case(full_names, query, kinds):
-    found = texts(full_names, query)
-    assert {kind: found[kind][: len(names)] for kind, names in kinds.items()} == kinds
-
-
-@pytest.mark.parametrize(("query", "kinds"), [*in_lines(KINDS)])
-def test_names_with_all_words_or_most_of_them_are_found_the_best_kind_first(
-    full_names, query, kinds
-):
+@pytest.mark.parametrize("line", KINDS.strip().splitlines())
+def test_names_are_found_by_parts_of_them_without_accents_and_in_any_case(full_names, line):
+    query, _, listed = line.partition(" > ")
+    pairs = (kind.split(": ") for kind in listed.split("; "))
+    kinds = {kind: names.split(", ") for kind, names in pairs}
     found = texts(full_names, query)
     assert [*found][: len(kinds)] == [*kinds]
     assert {kind: found[kind][: len(names)] for kind, names in kinds.items()} == kinds
@@ -164,38 +148,35 @@ def test_few_words_are_replaced_and_none_that_is_inside_of_a_name(sample, names)
 HOSTILE = [
     "</title><script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
-    "' OR 1=1; DROP TABLE drivers; --",
     "{{ 7 * 7 }}",
     "\x00\x1b\u202e\ufeff",
     "a" * 5000,
-    "é" * 3000,
     "\ufdfa" * 100,  # each becomes 18 letters
-    "../../etc/passwd",
 ]
 
 
-@pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_query_is_only_text_in_the_page(sample, query):
-    page = sample.get(f"/find?q={quote_plus(query)}", status=200)
-    assert page.text.count("<script") == 1
-    assert page.text.count("</title>") == 1
-    assert "<img" not in page.text
+@settings(max_examples=60)
+@given(st.text(max_size=150) | st.sampled_from(HOSTILE))
+def test_any_text_is_answered_and_only_text_in_the_page(sample, query):
+    page = sample.get(f"/find?q={quote_plus(query, errors='surrogatepass')}", status=200)
+    assert (page.content_type, page.text.count("<script")) == ("text/html", 1)
+    assert page.text.count("</title>") == 1 and "<img" not in page.text
     assert len(page.text) < 40_000
     (shown,) = re.findall('name="q" value="([^"]*)"', page.text)
     assert unescape(shown) == " ".join(printable(query[:LONGEST]).split())
     assert not {*range(32)} - {*b"\n"} & {*page.body}
 
 
-@pytest.mark.parametrize("query", ["q=%ff", "q=%", "q=a&q=b", "q", "&&", "q=%00", "limit=5000&q=a"])
+@given(st.binary(max_size=20) | st.sampled_from([b"q=%ff", b"q=%", b"q=a&q=b", b"q", b"q=%00"]))
 def test_a_malformed_query_is_answered_too(sample, query):
-    answer = request(sample, PATH_INFO="/find", QUERY_STRING=query)
-    assert answer.status_int == 200
-    assert answer.content_type == "text/html"
+    answer = request(sample, PATH_INFO="/find", QUERY_STRING=query.decode("latin-1"))
+    assert (answer.status_int, answer.content_type) == (200, "text/html")
 
 
-def test_the_field_is_on_every_page_and_keeps_what_was_asked(sample):
-    for address in ("/", "/docs", "/2023", "/2023/18", "/drivers/alonso", "/circuits/monza"):
-        html = sample.get(address).text
-        (action,) = re.findall('<form [^>]*action="([^"]+)"', html)
-        assert normpath(join(address.rpartition("/")[0] + "/", action)) == "/find"
-    assert 'value="alonso &amp; co"' in sample.get("/find?q=alonso+%26+co").text
+@pytest.mark.parametrize("query", ["alonso", "gr", "2023", "monza", "red b", "verstapen"])
+def test_each_link_of_what_is_found_leads_to_a_page(sample, query):
+    html = sample.get("/find", {"q": query}).text
+    links = links_of("".join(re.findall('<ul class="list found">.*?</ul>', html, re.S)))
+    assert links
+    for link in links:
+        sample.get(normpath(join("/", link)), status=200)

@@ -6,18 +6,10 @@ from urllib.parse import urljoin
 import pytest
 from support.answers import client, client_after, links_of, words_of
 
-from racedata.service.addresses import ENDINGS, FILTERS, JSON
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.request import OWN_PARAMETERS
 from racedata.settings import Settings
 
 BASE = Settings().base_address
-
-
-@pytest.mark.parametrize(("most", "default"), [(2000, 100), (50, 50)])
-def test_the_page_says_the_default_and_the_largest_limit(sample_database, most, default):
-    html = client(sample_database, max_limit=most).get("/docs").text
-    assert f"({default} records by default, at most {most})" in words_of(html)
 
 
 def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample):
@@ -33,26 +25,6 @@ def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample
         listed = {*filters, *re.findall(r" Also (\w+), which combines only with ", section)}
         assert listed == endpoint.rules.filters
         assert ("Needs a season." in section) == endpoint.rules.needs_season
-
-
-def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
-    html = sample.get("/docs").text
-    described = re.findall(r"<dt><code>(\w+)/(\w+)</code></dt>", html)
-    assert sorted(name for name, _ in described) == sorted(FILTERS)
-    for name, value in described:
-        assert FILTERS[name](value) is not None
-
-
-def test_the_page_names_every_ending_and_every_parameter(sample):
-    html = sample.get("/docs").text
-    for ending in set(ENDINGS) - {JSON}:
-        assert f"<code>{ending}</code>" in html
-    (section,) = re.findall('<h2 id="parameters">(.*?)<h2', html, re.S)
-    assert re.findall("<dt><code>(.*?)</code>", section) == [*OWN_PARAMETERS]
-    for endpoint in ENDPOINTS:
-        for name in endpoint.rules.parameters:
-            described = section.partition(f"<dt><code>{name}</code>")[2].partition("<dt>")[0]
-            assert re.search(rf"\b{endpoint.name}\b", described.partition(" For ")[2])
 
 
 def test_the_page_names_each_error_that_a_client_must_handle(sample):
@@ -86,33 +58,18 @@ def test_the_page_says_the_limits(sample_database, limits, text):
     assert text in words_of(client(sample_database, **limits).get("/docs").text)
 
 
-def test_the_text_for_assistants_is_plain_with_a_title_a_summary_and_the_base_address(sample):
-    answer = sample.get("/llms.txt")
-    assert answer.content_type == "text/plain"
-    title, _, summary, *_ = answer.text.splitlines()
-    assert title == "# racedata"
-    assert summary.startswith("> Formula One data from 1957 to 2023 as JSON")
-    assert f"\n- Base address: {BASE}\n" in answer.text
-    assert len(answer.body) < 4000
-    assert (
-        sample.get("/llms.txt", headers={"If-None-Match": answer.headers["ETag"]}).status_int == 304
-    )
-
-
-def links_in(text):
-    return re.findall(r"\]\((\S+)\)", text)
-
-
 @pytest.mark.parametrize("settings", [{}, {"base_path": "/api", "series": "f2"}], ids=str)
-def test_every_link_for_assistants_leads_to_an_answer(sample_database, settings):
+def test_the_text_for_assistants_is_plain_and_short_and_leads_to_each_endpoint(
+    sample_database, settings
+):
     app = client(sample_database, **settings)
-    links = links_in(app.get("/llms.txt").text)
+    answer = app.get("/llms.txt")
+    assert answer.content_type == "text/plain" and len(answer.body) < 4000
+    assert answer.text.startswith("# racedata\n\n> Formula One data from 1957 to 2023 as JSON")
+    assert f"\n- Base address: {Settings(**settings).base_address}\n" in answer.text
+    for endpoint in ENDPOINTS:
+        assert f"[{endpoint.name}]" in answer.text and f": {endpoint.summary}\n" in answer.text
+    links = re.findall(r"\]\((\S+)\)", answer.text)
     assert len(links) == len(ENDPOINTS) + 4
     for link in links:
         app.get(urljoin("/llms.txt", link), status=200)
-
-
-def test_the_text_for_assistants_names_each_endpoint_with_its_summary(sample):
-    text = sample.get("/llms.txt").text
-    for endpoint in ENDPOINTS:
-        assert f"[{endpoint.name}]" in text and f": {endpoint.summary}\n" in text

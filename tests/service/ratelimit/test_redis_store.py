@@ -148,25 +148,3 @@ def test_a_connection_that_redis_has_closed_is_replaced(patient, caplog):
             assert closed.acquire(timeout=20)
         assert len(fake.commands) == 5
     assert caplog.records == []
-
-
-def test_the_options_of_redis_py_may_be_in_the_url():
-    with redis_store(
-        "redis://127.0.0.1:1/0?db=3&client_name=racedata&socket_keepalive=yes"
-    ) as store:
-        options = store._redis.get_connection_kwargs()
-    assert (options["db"], options["client_name"], options["socket_keepalive"]) == (
-        3,
-        "racedata",
-        True,
-    )
-
-
-URLS = "redis://host:port redis://host:70000 redis://[::1 redis://:pa#ss@host redis://host?db=zero"
-URLS += " redis://host?no_such_option=1 redis://host?protocol=1"
-
-
-@pytest.mark.parametrize("url", URLS.split())
-def test_a_url_that_redis_py_cannot_use_is_refused(url):
-    with pytest.raises(ValueError, match=r"^expected a URL such as redis://"), redis_store(url):
-        pass
