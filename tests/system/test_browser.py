@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -262,19 +263,28 @@ docs | | code.url | ^http://.*/ergast/f1$
 """
 
 
-@pytest.mark.parametrize("line", SHOWN.strip().splitlines())
+def opening(line):
+    """The address of a page, and the time or the zone."""
+    return tuple(map(str.strip, line.split("|")[:2]))
+
+
+@pytest.mark.parametrize(
+    ("address", "when", "lines"),
+    [(*page, [*lines]) for page, lines in groupby(SHOWN.strip().splitlines(), opening)],
+)
 def test_a_page_says_what_is_next_by_the_clock_and_in_the_time_zone_of_the_reader(
-    browser, site, line
+    browser, site, address, when, lines
 ):
-    address, when, selector, pattern = map(str.strip, line.split("|"))
     is_time = when.startswith("2")
     now, zone = (when, "") if is_time else ("", when)
     zone = "" if zone == "no scripts" else zone or "Asia/Kolkata"
     with opened(browser, site + address.lstrip("/"), now, zone):
-        found = browser.find_elements(By.CSS_SELECTOR, selector)
-        text = " / ".join(each.text for each in found).replace("\n", " ")
-        assert bool(text) == bool(pattern), text
-        assert re.search(pattern, text), text
+        for line in lines:
+            *_, selector, pattern = map(str.strip, line.split("|"))
+            found = browser.find_elements(By.CSS_SELECTOR, selector)
+            text = " / ".join(each.text for each in found).replace("\n", " ")
+            assert bool(text) == bool(pattern), (selector, text)
+            assert re.search(pattern, text), (selector, text)
 
 
 @pytest.mark.parametrize(
