@@ -26,7 +26,6 @@ from support.loads import (  # noqa: E402
     edit,
     of_races,
 )
-from support.network import isolated  # noqa: E402
 
 from racedata.service.process_memory import return_large_blocks  # noqa: E402
 
@@ -85,27 +84,6 @@ def seed():
     number = int(os.environ.get("TEST_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"TEST_SEED={number}")
     random.seed(number)
-
-
-@pytest.fixture(scope="module")
-def attempts():
-    """A network without other machines, until the end of the module; counts the attempts to reach
-    one.
-
-    A service must start in it, after this fixture.
-    """
-    if os.geteuid():
-        pytest.skip("only root may make a network")
-    with isolated() as attempts:
-        yield attempts
-
-
-@pytest.fixture
-def only_this_machine(attempts):
-    """Fails if a test has tried to reach another machine, even if that did no harm."""
-    before = attempts()
-    yield
-    assert attempts() == before, "a client asked another machine"
 
 
 @pytest.fixture(scope="session")
