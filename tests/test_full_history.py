@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from support.answers import client
-from support.loads import select
+from support.loads import built, select
 
 LISTS = ("seasons", "circuits", "constructors", "drivers", "status", "races")
 RECORDS = (
@@ -50,7 +50,7 @@ FASTEST_LAPS = {
 @pytest.fixture(scope="session")
 def both(dump, f1db, built_once):
     """A database of the dump and what f1db adds, as both are."""
-    return built_once("both", [dump, f1db], None)
+    return built_once("both", lambda path: built([dump, f1db], path, None))
 
 
 def columns(database, table, *others):
