@@ -26,7 +26,6 @@ from support.loads import (  # noqa: E402
     edit,
     of_races,
 )
-from support.network import isolated  # noqa: E402
 
 from racedata.service.process_memory import return_large_blocks  # noqa: E402
 
@@ -87,33 +86,34 @@ def seed():
     random.seed(number)
 
 
-@pytest.fixture(scope="module")
-def attempts():
-    """A network without other machines, until the end of the module; counts the attempts to reach
-    one.
-
-    A service must start in it, after this fixture.
+@pytest.fixture(scope="session")
+def built_once(tmp_path_factory, worker_id, testrun_uid):
+    """Lets a function build a database only in the first of the parallel processes that asks for
+    its name. Returns the path of a copy for this process.
     """
-    if os.geteuid():
-        pytest.skip("only root may make a network")
-    with isolated() as attempts:
-        yield attempts
 
+    def built_once(name, build):
+        own = tmp_path_factory.getbasetemp()
+        shared = (own if worker_id == "master" else own.parent) / f"{name}-{testrun_uid}"
+        shared.mkdir(exist_ok=True)
+        complete, unfinished = shared / "complete", shared / "unfinished"
+        with (shared / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not complete.exists():
+                unfinished.mkdir()
+                build(unfinished / "racedata.db")
+                unfinished.rename(complete)
+        return shutil.copytree(complete, tmp_path_factory.mktemp(name) / "data") / "racedata.db"
 
-@pytest.fixture
-def only_this_machine(attempts):
-    """Fails if a test has tried to reach another machine, even if that did no harm."""
-    before = attempts()
-    yield
-    assert attempts() == before, "a client asked another machine"
+    return built_once
 
 
 @pytest.fixture(scope="session")
-def sample_database(tmp_path_factory):
+def sample_database(built_once):
     """A database built from the sample, after the errors in expected/corrections.csv were
     corrected.
     """
-    return built_with_corrections(tmp_path_factory.mktemp("sample") / "racedata.db")
+    return built_once("sample", built_with_corrections)
 
 
 @pytest.fixture(scope="session")
@@ -184,37 +184,15 @@ f1db = named_by("F1DB_DUMP")
 
 
 @pytest.fixture(scope="session")
-def built_once(tmp_path_factory, worker_id, testrun_uid):
-    """Builds a database only in the first of the parallel processes that asks for its name.
-    Returns the path of a copy for this process.
-    """
-
-    def built_once(name, source, *corrections):
-        own = tmp_path_factory.getbasetemp()
-        shared = (own if worker_id == "master" else own.parent) / f"{name}-{testrun_uid}"
-        shared.mkdir(exist_ok=True)
-        complete, unfinished = shared / "complete", shared / "unfinished"
-        with (shared / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not complete.exists():
-                unfinished.mkdir()
-                built(source, unfinished / "racedata.db", *corrections)
-                unfinished.rename(complete)
-        return shutil.copytree(complete, tmp_path_factory.mktemp(name) / "data") / "racedata.db"
-
-    return built_once
-
-
-@pytest.fixture(scope="session")
 def dump_database(dump, built_once):
     """A database built from the full dump, as it is."""
-    return built_once("dump", dump, None)
+    return built_once("dump", lambda path: built(dump, path, None))
 
 
 @pytest.fixture(scope="session")
 def full_database(dump, f1db, built_once):
     """A database built from the full dump, with what a release of f1db adds."""
-    return built_once("full", [dump, f1db])
+    return built_once("full", lambda path: built([dump, f1db], path))
 
 
 @pytest.fixture(params=["sample_database", "full_database"])

@@ -5,8 +5,6 @@ they say of it, and how it is shortened.
 import json
 import re
 import shutil
-import sqlite3
-from contextlib import closing
 
 import pytest
 from support.loads import changed
@@ -196,11 +194,9 @@ def test_an_address_may_be_written_as_a_url(assistant):
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("/2023/18/reslts", "did you mean results?"),
         ("/a" * 4096, "the address has more than 8,190 characters; expected fewer"),
         ("/2023?limit=many", "limit is 'many'; expected a whole number"),
         ("/discrepancies?sate=open", "does not accept sate; expected only limit, offset, state"),
-        ("/2023.csv", "is not JSON"),
         ("/1949/last", "Season 1949 has no last round yet"),
     ],
 )
@@ -240,18 +236,26 @@ def test_a_result_without_rows_says_what_is_covered(assistant):
     assert json.loads(assistant.sql("SELECT 1 AS a WHERE 0"))["note"] == "No row matches."
 
 
-def test_no_statement_reads_a_file_that_was_refused(database, tmp_path):
+def test_a_new_file_is_noticed_at_the_next_question_and_no_statement_reads_one_that_was_refused(
+    database, other_database
+):
     assistant = Assistant(str(database))
-    count = "SELECT count(*) AS n FROM races"
-    shutil.copy(database, good := tmp_path / "good.db")
-    with closing(sqlite3.connect(refused := tmp_path / "refused.db")) as db, db:
-        db.execute("CREATE TABLE races (raceId)")
+    name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
+    assert json.loads(assistant.sql(name))["rows"] == [{"surname": "Leclerc"}]
+    shutil.copy(other_database, new := database.with_name("new.db"))
+    (refused := database.with_name("refused.db")).write_bytes(b"no database")
+    new.rename(database)
+    assert json.loads(assistant.sql(name))["rows"] == [{"surname": "Leclercq"}]
+    assert "Leclercq" in assistant.ask("/drivers/leclerc")
     refused.rename(database)
+    assert "Leclercq" in assistant.ask("/drivers/leclerc")
+    said = "The database file is not an SQLite database."
+    assert json.loads(assistant.coverage())["refused"] == said
     with pytest.raises(Refused, match="has been replaced since it was read; ask again"):
-        assistant.sql(count)
-    assert ask(assistant, "/races?limit=0")["MRData"]["total"] == "88"
-    good.rename(database)
-    assert json.loads(assistant.sql(count))["rows"] == [{"n": 88}]
+        assistant.sql(name)
+    shutil.copy(other_database, new)
+    new.rename(database)
+    assert json.loads(assistant.sql(name))["rows"] == [{"surname": "Leclercq"}]
 
 
 def test_further_rows_are_left_out_with_a_note(assistant):

@@ -11,24 +11,16 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters, stdio_client
 from support import SAMPLE
-from support.assistants import (
-    asked,
-    calling,
-    describing,
-    over_http,
-    over_stdio,
-    patient,
-    refusal,
-    talked,
-    text_of,
-)
 from support.loads import built, changed, edited
-from support.processes import children_of, free_port, own_memory, run_racedata, until
+from support.processes import children_of, free_port, own_memory, run_racedata, started, until
 
 from racedata import __version__
 from racedata.assistants import RESOURCES
@@ -82,10 +74,80 @@ def described(url):
     return descriptions
 
 
-def only(answer):
-    """The values of the only row of an answer."""
-    (row,) = answer["rows"]
-    return [*row.values()]
+def command(database, *options):
+    return ["-m", "racedata", "mcp", "--database", str(database), *options]
+
+
+def patient(database, *options):
+    """The command, with so much time for a statement that a busy machine stops none."""
+    longer = "assistants.BOUNDS = assistants.BOUNDS._replace(seconds=60)"
+    code = f"from racedata import assistants, cli; {longer}; cli.main()"
+    return ["-c", code, *command(database, *options)[2:]]
+
+
+class Running(NamedTuple):
+    """A running `racedata mcp --http`."""
+
+    url: str
+    port: int
+    process: int
+
+
+@contextmanager
+def over_http(database, command=command):
+    """`racedata mcp --http` as a process of its own, until the end of the block."""
+    port = free_port()
+    words = [sys.executable, *command(database, "--http", "--port", str(port))]
+    with started(words, ("127.0.0.1", port), stderr=subprocess.DEVNULL) as process:
+        yield Running(f"http://127.0.0.1:{port}/mcp", port, process.pid)
+
+
+def talked(server, *parts):
+    """The results of the parts of a conversation over one connection. `server` is a URL, or what
+    starts a server that talks over stdio.
+    """
+
+    async def talk():
+        async with Client(server) as client:
+            return [await part(client) for part in parts]
+
+    return anyio.run(talk)
+
+
+def calling(*calls):
+    """The part of a conversation that calls tools: of each answer, whether it is an error, and its
+    text.
+    """
+
+    async def call(client):
+        results = [await client.call_tool(*each) for each in calls]
+        return [(each.is_error, each.content[0].text) for each in results]
+
+    return call
+
+
+async def describing(client):
+    """The descriptions of tools by name, and the texts of resources by address."""
+    tools = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+    texts = {}
+    for resource in (await client.list_resources()).resources:
+        (content,) = (await client.read_resource(resource.uri)).contents
+        texts[str(resource.uri)] = content.text
+    return tools, texts
+
+
+def asked(server, tool, **arguments):
+    """The answer of a tool."""
+    (((is_error, text),),) = talked(server, calling((tool, arguments)))
+    assert not is_error, text
+    return json.loads(text)
+
+
+def refusal(server, tool, **arguments):
+    """Why a tool refuses."""
+    (((is_error, text),),) = talked(server, calling((tool, arguments)))
+    assert is_error, text
+    return text.removeprefix(f"Error executing tool {tool}: ")
 
 
 # Questions that people ask, and the statement with which an assistant would answer each.
@@ -186,9 +248,11 @@ async def version(client):
 
 def test_both_transports_give_the_same_answers_tools_and_resources(url, changed_database):
     both = []
-    for server in (url, over_stdio(changed_database)):
-        results, descriptions = talked(server, calling(*CALLS), describing)
-        both.append(([(each.is_error, text_of(each)) for each in results], descriptions))
+    over_stdio = StdioServerParameters(
+        command=sys.executable, args=patient(changed_database), env={**os.environ}
+    )
+    for server in (url, stdio_client(over_stdio)):
+        both.append(talked(server, calling(*CALLS), describing))
     assert both[0] == both[1]
     answers, _ = both[0]
     assert [is_error for is_error, _ in answers] == [False, True, False, True, False, False]
@@ -206,23 +270,6 @@ def test_there_are_four_tools_and_the_resources_that_they_name(described):
     assert {endpoint.name for endpoint in ENDPOINTS} | {*OWN_PARAMETERS} <= {*words}
 
 
-def test_a_new_file_is_noticed_between_two_calls(database, other_database):
-    name = "SELECT surname FROM drivers WHERE driverRef = 'leclerc'"
-    with over_http(database, command=patient) as running:
-        assert only(asked(running.url, "sql", select=name)) == ["Leclerc"]
-        shutil.move(shutil.copy(other_database, f"{database}.new"), database)
-        assert only(asked(running.url, "sql", select=name)) == ["Leclercq"]
-        assert "Leclercq" in str(asked(running.url, "ask", address="/drivers/leclerc"))
-        damaged = database.with_name("damaged")
-        damaged.write_bytes(b"no database")
-        damaged.replace(database)
-        assert "Leclercq" in str(asked(running.url, "ask", address="/drivers/leclerc"))
-        said = refusal(running.url, "sql", select=name)
-        assert said.endswith("has been replaced since it was read; ask again")
-        said = asked(running.url, "coverage")["refused"]
-        assert said == "The database file is not an SQLite database."
-
-
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 ENDLESS = f"{NUMBERS} SELECT count(*) AS n FROM n"
 STOPPED = "stopped after 2 seconds; expected a statement that reads less"
@@ -236,8 +283,8 @@ HARM = {
 
 def goes_on(url):
     """Whether the next statement is answered: on a busy machine, even that may take too long."""
-    ((result,),) = talked(url, calling(("sql", {"select": "SELECT 1 AS one"})))
-    return not result.is_error and only(json.loads(text_of(result))) == [1]
+    (((is_error, text),),) = talked(url, calling(("sql", {"select": "SELECT 1 AS one"})))
+    return not is_error and json.loads(text)["rows"] == [{"one": 1}]
 
 
 def test_a_client_that_means_harm_gets_one_line_and_the_server_goes_on(server, sample_database):

@@ -10,11 +10,11 @@ MODULES = [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
 TEST_FILES = [*(ROOT / "tests").rglob("conftest.py"), *(ROOT / "tests").rglob("test_*.py")]
 
 
+@cache
 def tree_of(file):
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-@cache
 def head_of(file):
     return ast.get_docstring(tree_of(file)) or ""
 

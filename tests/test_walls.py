@@ -35,12 +35,10 @@ GROUPS = {
     "DECIDING": "loader.choose loader.fill loader.lists",
     "CHANGING": "loader.build loader.follow loader.load loader.provide "
     "loader.rebuild loader.refresh loader.update",
-    "WEB": "falcon gunicorn http socket urllib",
+    "WEB": "http socket urllib",  # IMPORTERS has the packages
     "FILES": "io os pathlib shutil tempfile database",
     "SQL": "sqlite3",
     "CLOCK": "time datetime loader.same_bytes",
-    # what only Linux has; the command uses it only for the service
-    "LINUX": "fcntl resource gunicorn pwd grp termios",
 }
 
 # What modules may not import, because their job needs none of it. A minus takes out a name.
@@ -68,7 +66,6 @@ service.site: SQL FILES -os -database
 service.site_folder: WEB SQL database
 # it gets the application
 service.worker: ONLINE -service.environment
-service.healthcheck: falcon gunicorn orjson
 service.ratelimit.bucket: WEB FILES SQL time
 # the rest of the loader requests by exchange.py
 OFFLINE -loader.exchange -loader.http: WEB
@@ -181,11 +178,6 @@ def test_a_package_is_imported_only_where_it_belongs():
 )
 def test_a_module_imports_more_only_inside_a_function(module, allowed):
     assert imports(module, inside_functions=False) <= allowed | sys.stdlib_module_names
-
-
-def test_only_the_service_imports_what_only_linux_has():
-    found = {name for name in MODULES if imports(name, inside_functions=False) & named("LINUX")}
-    assert found == named("service.server service.worker service.ratelimit.local_store")
 
 
 def test_open_database_imports_nothing_of_http_not_even_through_other_modules():

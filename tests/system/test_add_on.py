@@ -68,12 +68,15 @@ def served(folder, **options):
         yield health()
 
 
-@pytest.mark.parametrize("follow", [True, False])
 @pytest.mark.parametrize(
-    ("licence", "source", "name"),
-    [("open", EXPECTED / "f1db", "f1db"), ("any", SAMPLE, "source")],
+    ("licence", "source", "follow", "name"),
+    [
+        ("open", EXPECTED / "f1db", True, "f1db"),
+        ("any", SAMPLE, True, "source"),
+        ("any", SAMPLE, False, "source"),
+    ],
 )
-def test_the_script_starts_a_service_with_these_options(tmp_path, source, follow, licence, name):
+def test_the_script_starts_a_service_with_these_options(tmp_path, licence, source, follow, name):
     copy = tmp_path / "source"
     copy.symlink_to(source)
     with served(tmp_path, sources=str(copy), follow=follow, licence=licence) as health:

@@ -33,7 +33,7 @@ with warnings.catch_warnings():
     from fastf1.exceptions import ErgastInvalidRequestError
 
 pytestmark = [
-    pytest.mark.long(25),  # all together
+    pytest.mark.long(15),  # all together
     pytest.mark.usefixtures("only_this_machine"),
     # pandas 2 with NumPy 2.5 or newer, which needs Python 3.12
     pytest.mark.filterwarnings(
@@ -49,60 +49,51 @@ HOST = "http://127.0.0.1:8000"
 # FastF1's methods with selectors; `-` is none. A static copy has files for those with `copied`. In
 # the sample, the status 15 is Finished, 1 is +1 Lap.
 FASTF1 = """
-get_seasons: - copied; circuit=monza; driver=nobody
-get_seasons: driver=hamilton constructor=mercedes grid_position=1 status=15
-get_seasons: results_position=1 fastest_rank=1
-get_race_schedule: season=2023 copied; season=1957; season=current round=last copied; season=1949
-get_race_schedule: season=2023 driver=alonso circuit=americas; season=; season= circuit=monaco
-get_driver_info: -; season=2023 copied; driver=hamilton; constructor=ferrari results_position=1
-get_driver_info: driver=nobody
-get_constructor_info: -; constructor=ferrari; driver=alonso; season=2023 fastest_rank=1 status=15
-get_constructor_info: constructor=nobody
-get_circuits: -; season=2023; constructor=red_bull grid_position=1 results_position=1; season=1949
-get_finishing_status: -; season=2023; driver=alonso status=15; status=999
-get_race_results: season=2023 round=18 copied; season=1957 round=5; season=current round=last
-get_race_results: driver=alonso copied; season=2023 status=1; season=2023 round=99
+get_seasons: - copied; driver=hamilton constructor=mercedes grid_position=1 status=15; driver=nobody
+get_race_schedule: season=2023 copied; season=current round=last copied; season= circuit=monaco
+get_race_schedule: season=1949
+get_driver_info: season=2023 copied; constructor=ferrari results_position=1; driver=nobody
+get_constructor_info: -; driver=alonso; season=2023 fastest_rank=1 status=15; constructor=nobody
+get_circuits: -; constructor=red_bull grid_position=1 results_position=1; season=1949
+get_finishing_status: -; driver=alonso status=15; status=999
+get_race_results: season=2023 round=18 copied; season=1957 round=5; season=2023 round=99
 get_race_results: circuit=silverstone constructor=mercedes grid_position=1 fastest_rank=1
-get_qualifying_results: season=2005 round=1; results_position=1; driver=leclerc grid_position=1
-get_qualifying_results: season=2023 fastest_rank=1 status=15; season=1957 round=5
-get_sprint_results: -; season=2023 round=18; results_position=1; season=2005
-get_sprint_results: driver=max_verstappen grid_position=1 status=15
-get_driver_standings: -; season=1957; season=2023 round=9 copied; driver=hamilton; season=1949
-get_driver_standings: standings_position=1
-get_constructor_standings: -; season=2023 round=9; constructor=ferrari; standings_position=1
-get_constructor_standings: season=1957
+get_qualifying_results: season=2005 round=1; driver=leclerc grid_position=1; season=1957 round=5
+get_sprint_results: -; driver=max_verstappen grid_position=1 status=15; season=2005
+get_driver_standings: -; season=2023 round=9 copied; standings_position=1; season=1949
+get_constructor_standings: -; season=2023 round=9; constructor=ferrari; season=1957
 get_lap_times: season=2023 round=18 copied; season=2023 round=18 lap_number=7
 get_lap_times: season=2023 round=18 driver=alonso; season=2023 round=99
-get_pit_stops: season=2021 round=10; season=2023 round=18 stop_number=2; season=2021 round=12
-get_pit_stops: season=2023 round=18 lap_number=17 driver=norris; season=2023 round=18
+get_pit_stops: season=2023 round=18; season=2023 round=18 stop_number=2; season=2021 round=12
+get_pit_stops: season=2023 round=18 lap_number=17 driver=norris
 """
 
 # The same for ergast-py: its methods with filters.
 ERGAST_PY = """
 get_seasons: - copied; driver=alonso result=1
-get_circuits: -; season=2023
+get_circuits: season=2023
 get_circuit: circuit=silverstone
-get_races: -; season=2023 copied; season=1957; season=2023 circuit=monaco
+get_races: season=2023 copied; season=1957; season=2023 circuit=monaco
 get_race: season=current round=last copied
-get_driver: driver=hamilton; season=2023 round=18 fastest=1
-get_drivers: -; season=2023 copied; season=2023 qualifying=1
+get_driver: season=2023 round=18 fastest=1
+get_drivers: season=2023 copied; season=2023 qualifying=1
 get_constructor: constructor=mercedes
-get_constructors: -; driver=alonso
-get_result: season=2023 round=18 copied; season=1957 round=5
-get_results: driver=alonso; circuit=americas fastest=1 status=15; season=2023 round=99
+get_constructors: driver=alonso
+get_result: season=1957 round=5 copied
+get_results: circuit=americas fastest=1 status=15; season=2023 round=99
 get_sprint: season=2023 round=18 copied
-get_sprints: -; season=2023 sprint=3
+get_sprints: season=2023 sprint=3
 get_qualifying: season=2023 round=18
-get_qualifyings: driver=alonso; season=2023 qualifying=1; driver=leclerc grid=1
-get_driver_standings: -; season=2023; standing=1; driver=hamilton; season=1949
+get_qualifyings: season=2023 qualifying=1; driver=leclerc grid=1
+get_driver_standings: season=2023; standing=1; season=1949
 get_driver_standing: season=2023 round=9 copied
 get_constructor_standing: season=2005 standing=3
-get_constructor_standings: -; constructor=ferrari
+get_constructor_standings: constructor=ferrari
 get_lap: season=2023 round=18 lap=1
 get_laps: season=2023 round=18 copied; season=2023 round=18 driver=alonso
 get_pit_stops: season=2023 round=18; season=2023 round=18 lap=17 driver=norris
 get_pit_stop: season=2021 round=10 pit_stop=1
-get_statuses: -; season=2023
+get_statuses: season=2023
 get_status: status=15
 """
 

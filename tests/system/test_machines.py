@@ -12,10 +12,9 @@ from itertools import groupby
 
 import pytest
 from support import SAMPLE, traffic
-from support.apis import refreshed, served
+from support.apis import refreshed
 from support.loads import built, run_loader, without
 from support.processes import OFF, balancer, logged, run_racedata, service, site_with_nginx, until
-from support.releases import zip_of
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
 ADDRESSES = (
@@ -166,13 +165,3 @@ def test_a_second_machine_becomes_the_first_one_and_keeps_its_records(machines, 
     assert totals[1] == totals[0] + 20  # the sample has a race more
     listed = run_racedata("sources", **settings).stdout
     assert f" {dump}: read " in listed and url not in listed
-
-
-def test_a_name_that_only_one_machine_knows_hides_the_address_of_a_mirror(tmp_path):
-    with served(lambda path: (200, {}, zip_of(SAMPLE))) as mirror:
-        url = mirror.url.replace("127.0.0.1", "localhost")
-        assert run_loader(f"{url}/dump.zip", tmp_path / "racedata.db").returncode == 0
-    with service(tmp_path / "racedata.db", tmp_path / "log", **OFF) as running:
-        for path in ("/healthz", "/data"):
-            _, body = get(running.address, path)
-            assert b"//localhost:" in body and b"127.0.0.1" not in body

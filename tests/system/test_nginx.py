@@ -24,7 +24,7 @@ from support.processes import (
     site_with_nginx,
     until,
 )
-from support.traffic import ADDRESS, Client, get, run
+from support.traffic import ADDRESS, get
 
 RUN = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
 LOGS = RUN.partition("\n## Logs\n")[2].partition("\n## ")[0]
@@ -40,15 +40,6 @@ def site(sample_database, folder):
     limits = {"RACEDATA_SUSTAINED_LIMIT": "6/day", "RACEDATA_BURST_LIMIT": "off"}
     with site_with_nginx(sample_database, folder, WEB_CONCURRENCY="2", **limits) as (address, _):
         yield address
-
-
-def test_two_clients_have_a_bucket_each(site):
-    clients = [
-        Client(ADDRESS, requests=60, connections=8, source=source)
-        for source in ("127.0.0.2", "127.0.0.3")
-    ]
-    run(site, *clients)
-    assert [client.statuses for client in clients] == [{200: 6, 429: 54}] * 2
 
 
 def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site):

@@ -7,9 +7,7 @@ from contextlib import closing
 
 import pytest
 from support.answers import client
-from support.loads import loader_settings, select
-
-from racedata.loader.load import load
+from support.loads import built, select
 
 LISTS = ("seasons", "circuits", "constructors", "drivers", "status", "races")
 RECORDS = (
@@ -49,12 +47,10 @@ FASTEST_LAPS = {
 }
 
 
-@pytest.fixture(scope="module")
-def both(dump, f1db, tmp_path_factory):
-    """A database of the dump and what f1db adds."""
-    database = tmp_path_factory.mktemp("both") / "racedata.db"
-    load([str(dump), str(f1db)], loader_settings(database), lambda text: None)
-    return database
+@pytest.fixture(scope="session")
+def both(dump, f1db, built_once):
+    """A database of the dump and what f1db adds, as both are."""
+    return built_once("both", lambda path: built([dump, f1db], path, None))
 
 
 def columns(database, table, *others):
