@@ -1,7 +1,7 @@
-"""The database that exists: opened, asked what it has, and read into a Stage. It is checked when
-it is first opened, and again only if the file has changed.
+"""The database that exists: opened, and asked what it has. It is checked when it is first opened,
+and again only if the file has changed.
 
-Its schema version may be older, from OLDEST_VERSION on: then only the attributes, `fill` and
+Its schema version may be older, from OLDEST_VERSION on: then only the attributes, `sources` and
 parts.Tables work. Columns that it lacks are unknown, and tables that it lacks are empty.
 """
 
@@ -15,13 +15,10 @@ from pathlib import Path
 
 from racedata import database
 from racedata.loader.errors import LoadError
-from racedata.loader.parts import Tables
 from racedata.loader.schedule import Expected
-from racedata.loader.sql import column_names
-from racedata.loader.stage import Stage
-from racedata.model import KINDS, RECORDS, TABLES
+from racedata.loader.store import StoredSource
+from racedata.model import KINDS, RECORDS
 
-ABOUT_SOURCES = ("sources", "origins", "corrections", "ids")
 LAST_SEASON = 9999  # the last year that a date can have
 
 # the latest season with results
@@ -33,11 +30,6 @@ UNFINISHED = f"""
     WHERE year < ({LATEST}) GROUP BY year
     HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
         AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
-
-# A stage has only the entries without a result: results may change, and build.py adds the others.
-RESULTS_ARE_ENTRIES = """
-    DELETE FROM stage.entries WHERE (raceId, driverId, constructorId) IN (
-        SELECT raceId, driverId, constructorId FROM stage.results)"""
 
 # The parts that only count until another source has them.
 PROVISIONAL = """
@@ -90,15 +82,16 @@ class ExistingDatabase:
     def close(self) -> None:
         self.db.close()
 
-    def fill(self, stage: Stage) -> list[str]:
-        """Fills the stage with all tables. Returns no lines for a report."""
-        tables = Tables(self.db, "main")
-        names = {table.name: table.names for table in TABLES}
-        names |= {name: column_names(stage.db, name) for name in ABOUT_SOURCES}
-        for name, columns in names.items():
-            stage.insert_rows(name, columns, tables.rows(name, columns))
-        stage.db.execute(RESULTS_ARE_ENTRIES)
-        return []
+    def sources(self) -> list[StoredSource]:
+        """The sources, by their numbers, which count from 1."""
+        rows = self.db.execute(
+            """SELECT name, address, licence, checksum, readAt, isLoaded, isProvisional
+               FROM sources ORDER BY sourceId"""
+        )
+        return [
+            StoredSource(*facts)._replace(is_loaded=bool(loaded), is_provisional=bool(provisional))
+            for *facts, loaded, provisional in rows
+        ]
 
     def first_season(self, listed: Sequence[int]) -> int:
         """The first season to bring, if a source lists these.

@@ -16,9 +16,8 @@ from racedata.database import store_path
 from racedata.loader.correct import apply_corrections, note_corrections
 from racedata.loader.corrections import corrections_at, corrections_in
 from racedata.loader.export import export
+from racedata.loader.reading import all_read
 from racedata.loader.rebuild import replace_from_store
-from racedata.loader.sources import source_at
-from racedata.loader.stage import staged
 
 TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"
 
@@ -45,8 +44,7 @@ def uncorrected(tmp_path_factory):
 @pytest.fixture
 def applied():
     """Applies lines to the sample. Returns what was changed, and the Stage while it is open."""
-    with source_at(str(SAMPLE)).opened(nothing) as fill, staged(nothing) as stage:
-        fill(stage)
+    with all_read([str(SAMPLE)], nothing) as (stage,):
 
         def applied(path):
             return apply_corrections(stage, corrections_at(path)), stage
