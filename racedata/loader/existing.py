@@ -71,9 +71,6 @@ class ExistingDatabase:
             # the id and the revision of the store from which it was built
             self.state: tuple[str, int] = state[0], state[1]
             self.is_sample = bool(is_sample)  # whether its base is the sample
-            # the addresses of the sources of the last load, in its order
-            found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
-            self.loaded_sources: list[str] = [address for (address,) in found]
             self.db.execute("SELECT 1 FROM origins LIMIT 1")  # without it, nothing can be kept
         except sqlite3.Error:
             self.close()

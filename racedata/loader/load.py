@@ -115,10 +115,9 @@ def load_whole(
 def loaded_before(new: NewDatabase) -> list[str]:
     """The dumps of the last load. Raises LoadError if the store cannot be used."""
     with closing(store_to_read(Path(new.settings.database))) as store:
-        if new.existing:
-            return new.existing.loaded_sources
-        # the database is missing, perhaps lost
-        return [source.address for source in store.sources() if source.is_loaded]
+        # the database may be lost
+        sources = new.existing.sources() if new.existing else store.sources()
+        return [source.address for source in sources if source.is_loaded]
 
 
 def bring_into_step(

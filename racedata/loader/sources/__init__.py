@@ -85,16 +85,12 @@ def sources_named(text: str) -> list[str]:
     raise ValueError("the name, the path or the URL of a source")
 
 
-def type_at(address: str) -> type[Source]:
-    """The type of the source at an address, which may be one of PUBLISHED."""
-    return next(type for type in SOURCE_TYPES if type.accepts(address))
-
-
 def source_at(address: str, pace: Pace | None = None) -> Source:
     """The source at an address. Raises LoadError for one that the store cannot have."""
     if address != (shown := in_utf8(address)):
         raise LoadError(f"{shown}: not in UTF-8; expected a path or URL that is")
-    return type_at(address)(address, pace or Pace())
+    type = next(type for type in SOURCE_TYPES if type.accepts(address))
+    return type(address, pace or Pace())
 
 
 def whole_database(addresses: Sequence[str]) -> Source | None:
@@ -102,11 +98,11 @@ def whole_database(addresses: Sequence[str]) -> Source | None:
 
     Raises LoadError for one that is named beside other sources.
     """
-    whole = next((address for address in addresses if type_at(address).is_whole), None)
+    whole = next((source for source in map(source_at, addresses) if source.is_whole), None)
     if whole and len(addresses) > 1:
         what = "is a whole database, which replaces the existing one"
-        raise LoadError(f"{without_query(whole)} {what}; expected no other source")
-    return source_at(whole) if whole else None
+        raise LoadError(f"{without_query(whole.address)} {what}; expected no other source")
+    return whole
 
 
 def second_opinion(text: str) -> Source:
