@@ -24,13 +24,13 @@ from racedata.loader.build import build_database
 from racedata.loader.compare.differences import GROUPS, Group
 from racedata.loader.corrections import HEADER, corrections_of
 from racedata.loader.delivery import delivery_of
-from racedata.loader.errors import Progress
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.files.csvfile import csv_line
 from racedata.loader.matching import letters_of
 from racedata.loader.program import run
 from racedata.loader.rebuild import store_of
-from racedata.loader.sources import Source, second_opinion
+from racedata.loader.sources import Source, addresses_in, source_at
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
@@ -139,13 +139,14 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     It builds another database from a copy of the store and that source. Raises LoadError,
     sqlite3.Error or OSError.
     """
-    source = second_opinion(address)
+    if len(addresses := addresses_in(address)) != 1:
+        raise LoadError(f"--against {address!r}: expected one source")
     ExistingDatabase(path).close()  # raises LoadError if it is missing, or of an earlier version
     with store_of(path) as store, temporary_folder() as folder:
         settings = LoaderSettings.read(os.environ)
         corrections = corrections_of(store, settings.corrections)
         with store.transaction():
-            names = put_last(store, source, progress)
+            names = put_last(store, source_at(addresses[0]), progress)
             check_calendars(store, corrections)
             new = folder / path.name
             built = build_database(new, store, corrections, progress)

@@ -7,8 +7,7 @@ parts.Tables work. Columns that it lacks are unknown, and tables that it lacks a
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -100,16 +99,6 @@ class ExistingDatabase:
         # The sample lacks most seasons, even before its first.
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
         return min([int(latest), *unfinished_in(self.db), *missing])
-
-    @contextmanager
-    def attached(self, path: Path) -> Iterator[sqlite3.Connection]:
-        """Attaches the database at a path as `new`, and gives a connection to it alone."""
-        self.db.execute("ATTACH ? AS new", (read_only_uri(path),))
-        try:
-            with closing(open_read_only(path)) as new:
-                yield new
-        finally:
-            self.db.execute("DETACH new")
 
 
 def unfinished_in(db: sqlite3.Connection) -> set[int]:

@@ -19,7 +19,7 @@ from racedata.loader.compare.tables import differences
 from racedata.loader.corrections import Corrections, corrections_of, remember_corrections
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import ExistingDatabase
+from racedata.loader.existing import ExistingDatabase, open_read_only, read_only_uri
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import replacement
 from racedata.loader.same_bytes import put_next_state
@@ -105,7 +105,8 @@ class NewDatabase:
         """A line for each table that differs: see compare/tables.py."""
         if not self.existing or is_older(self.existing.path):
             return ["a new database"]
-        with self.existing.attached(self.path) as new:
+        with closing(open_read_only(self.path)) as new:
+            new.execute("ATTACH ? AS old", (read_only_uri(self.existing.path),))
             return differences(self.existing.db, new, progress, *others)
 
 

@@ -9,7 +9,6 @@ store, and TAKE does the reverse.
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import permutations
 from typing import Any, NamedTuple
 
 from racedata.formats import public_name
@@ -26,7 +25,7 @@ from racedata.loader.lists import Fact
 from racedata.loader.matching import match_with_earlier
 from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
-from racedata.loader.sql import calendar, column_names, insertion
+from racedata.loader.sql import calendar, column_names, insertion, unless_in
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store
 from racedata.model import FASTEST_LAP, KINDS, TABLE_OF
@@ -241,25 +240,16 @@ class ChangeFinder:
         """The races whose rows do not say the same in both files."""
         if kind in OUTSIDE_RACES:
             return [NO_RACE]
-        new, old = (
-            self.sql_of_rows(kind, schema, self.unless_same(kind, other))
-            for schema, other in permutations(SCHEMAS)
-        )
+        wheres = ["", ""]
+        if self.has_same_ids:  # what both have says the same; to look that up takes twice as long
+            table = TABLE_OF[kind].name
+            wheres = [f"AND {unless_in(self.db, other, table)}" for other in reversed(SCHEMAS)]
+        new, old = (self.sql_of_rows(kind, *each) for each in zip(SCHEMAS, wheres))
         found = self.db.execute(
             f"""SELECT place FROM ({new} EXCEPT {old})
                 UNION SELECT place FROM ({old} EXCEPT {new}) ORDER BY place"""
         )
         return [self.races[place] for (place,) in found]
-
-    def unless_same(self, kind: str, other: str) -> str:
-        """SQL that leaves out rows that the other file has too, if ids mean the same in both: to
-        look up what they mean takes twice as long.
-        """
-        table = TABLE_OF[kind].name
-        names = {*column_names(self.db, table)} & {*column_names(self.db, table, "old")}
-        same = " AND ".join(f"same.{name} IS {table}.{name}" for name in names)
-        where = f"AND NOT EXISTS (SELECT 1 FROM {other}.{table} AS same WHERE {same})"
-        return where if self.has_same_ids else ""
 
     def sources_in(self, schema: str) -> dict[tuple[int | None, str], str]:
         """The source of each kind of each race."""

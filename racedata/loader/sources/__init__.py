@@ -19,7 +19,6 @@ from racedata.loader.sources.ergast_files import write_dump as write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.history import History as History
 from racedata.loader.sources.history import history_in as history_in
-from racedata.loader.sources.history import history_of as history_of
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
 from racedata.loader.sources.openf1 import OpenF1
@@ -103,11 +102,3 @@ def whole_database(addresses: Sequence[str]) -> Source | None:
         what = "is a whole database, which replaces the existing one"
         raise LoadError(f"{without_query(whole.address)} {what}; expected no other source")
     return whole
-
-
-def second_opinion(text: str) -> Source:
-    """The source in an argument. Raises LoadError if it names several."""
-    addresses = addresses_in(text)
-    if len(addresses) != 1:
-        raise LoadError(f"--against {text!r}: expected one source")
-    return source_at(addresses[0])

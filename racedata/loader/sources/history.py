@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from racedata.loader.existing import PROVISIONAL, ExistingDatabase, checksum_at_end, open_read_only
 from racedata.loader.parts import REFERENCE
-from racedata.loader.store import Store, StoredSource, store_to_read
+from racedata.loader.store import Store, StoredSource
 from racedata.model import TABLE_BY_NAME, Table
 from racedata.values import Value
 
@@ -106,12 +106,6 @@ def history_in(store: Store, path: Path, name: str, address: str) -> History:
         store.readings_by_source(),
         [since for each in store.calendars(name) for since in each.lacks.values()],
     )
-
-
-def history_of(path: Path, name: str, address: str) -> History:
-    """The same, from what the file of the store has."""
-    with closing(store_to_read(path)) as store:
-        return history_in(store, path, name, address)
 
 
 def is_about(database: Path, store: Store, remembered: Mapping[str, Any]) -> bool:
