@@ -23,18 +23,18 @@ from racedata.loader import checks
 from racedata.loader.build import build_database
 from racedata.loader.compare.differences import GROUPS, Group
 from racedata.loader.corrections import HEADER, corrections_of
-from racedata.loader.errors import Progress
+from racedata.loader.delivery import delivery_of
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.files.csvfile import csv_line
 from racedata.loader.matching import letters_of
 from racedata.loader.program import run
-from racedata.loader.reading import ReadSources, put_all_read, read
 from racedata.loader.rebuild import store_of
-from racedata.loader.sources import second_opinion
+from racedata.loader.sources import Source, addresses_in, source_at
 from racedata.loader.sql import add_milliseconds
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
-from racedata.loader.update import check_calendars
+from racedata.loader.update import check_calendars, put_whole
 from racedata.model import TABLE_OF
 from racedata.settings import LoaderSettings, add_database_argument
 
@@ -139,13 +139,14 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     It builds another database from a copy of the store and that source. Raises LoadError,
     sqlite3.Error or OSError.
     """
-    source = second_opinion(address)
+    if len(addresses := addresses_in(address)) != 1:
+        raise LoadError(f"--against {address!r}: expected one source")
     ExistingDatabase(path).close()  # raises LoadError if it is missing, or of an earlier version
     with store_of(path) as store, temporary_folder() as folder:
-        with read([source], progress) as group, store.transaction():
-            settings = LoaderSettings.read(os.environ)
-            corrections = corrections_of(store, settings.corrections)
-            names = put_last(store, group, progress)
+        settings = LoaderSettings.read(os.environ)
+        corrections = corrections_of(store, settings.corrections)
+        with store.transaction():
+            names = put_last(store, source_at(addresses[0]), progress)
             check_calendars(store, corrections)
             new = folder / path.name
             built = build_database(new, store, corrections, progress)
@@ -154,18 +155,20 @@ def compare(path: Path, address: str, progress: Progress) -> tuple[list[Section]
     return found, built.remarks
 
 
-def put_last(store: Store, group: ReadSources, progress: Progress) -> list[str]:
-    """Puts the source of a group into the store, behind all others. A source that is in the list
-    keeps its place. Returns its name; of a database, the names of its sources.
+def put_last(store: Store, source: Source, progress: Progress) -> list[str]:
+    """Puts a source into the store, behind all others. A source that is in the list keeps its
+    place. Returns its name; of a database, the names of its sources.
     """
-    assert group.stage
-    names = [source.name for source in store.sources()]
-    # without ids, the first dump of the list stays the base
-    group.stage.has_ids &= any(source.ids for source in store.sources())
-    added = [source.name for _, source in group.stage.stored_sources()]
-    put_all_read(store, [group], progress)
-    store.order(list(dict.fromkeys([*names, *added])))
-    return added
+    listed = store.sources()
+    with source.opened(progress) as (tables, added):
+        if not any(each.ids for each in listed):
+            # without ids, the first dump of the list stays the base
+            added = [each._replace(ids=None) for each in added]
+        for number, each in enumerate(added, 1):
+            put_whole(store, delivery_of(each, tables, number))
+    names = [each.name for each in added]
+    store.order(list(dict.fromkeys([*(each.name for each in listed), *names])))
+    return names
 
 
 def differences_from(db: sqlite3.Connection, names: Sequence[str]) -> list[Section]:

@@ -1,27 +1,23 @@
-"""The database that exists: opened, asked what it has, and read into a Stage. It is checked when
-it is first opened, and again only if the file has changed.
+"""The database that exists: opened, and asked what it has. It is checked when it is first opened,
+and again only if the file has changed.
 
-Its schema version may be older, from OLDEST_VERSION on: then only the attributes, `fill` and
+Its schema version may be older, from OLDEST_VERSION on: then only the attributes, `sources` and
 parts.Tables work. Columns that it lacks are unknown, and tables that it lacks are empty.
 """
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
 from racedata import database
 from racedata.loader.errors import LoadError
-from racedata.loader.parts import Tables
 from racedata.loader.schedule import Expected
-from racedata.loader.sql import column_names
-from racedata.loader.stage import Stage
-from racedata.model import KINDS, RECORDS, TABLES
+from racedata.loader.store import StoredSource
+from racedata.model import KINDS, RECORDS
 
-ABOUT_SOURCES = ("sources", "origins", "corrections", "ids")
 LAST_SEASON = 9999  # the last year that a date can have
 
 # the latest season with results
@@ -33,11 +29,6 @@ UNFINISHED = f"""
     WHERE year < ({LATEST}) GROUP BY year
     HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
         AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
-
-# A stage has only the entries without a result: results may change, and build.py adds the others.
-RESULTS_ARE_ENTRIES = """
-    DELETE FROM stage.entries WHERE (raceId, driverId, constructorId) IN (
-        SELECT raceId, driverId, constructorId FROM stage.results)"""
 
 # The parts that only count until another source has them.
 PROVISIONAL = """
@@ -79,9 +70,6 @@ class ExistingDatabase:
             # the id and the revision of the store from which it was built
             self.state: tuple[str, int] = state[0], state[1]
             self.is_sample = bool(is_sample)  # whether its base is the sample
-            # the addresses of the sources of the last load, in its order
-            found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
-            self.loaded_sources: list[str] = [address for (address,) in found]
             self.db.execute("SELECT 1 FROM origins LIMIT 1")  # without it, nothing can be kept
         except sqlite3.Error:
             self.close()
@@ -90,15 +78,16 @@ class ExistingDatabase:
     def close(self) -> None:
         self.db.close()
 
-    def fill(self, stage: Stage) -> list[str]:
-        """Fills the stage with all tables. Returns no lines for a report."""
-        tables = Tables(self.db, "main")
-        names = {table.name: table.names for table in TABLES}
-        names |= {name: column_names(stage.db, name) for name in ABOUT_SOURCES}
-        for name, columns in names.items():
-            stage.insert_rows(name, columns, tables.rows(name, columns))
-        stage.db.execute(RESULTS_ARE_ENTRIES)
-        return []
+    def sources(self) -> list[StoredSource]:
+        """The sources, by their numbers, which count from 1."""
+        rows = self.db.execute(
+            """SELECT name, address, licence, checksum, readAt, isLoaded, isProvisional
+               FROM sources ORDER BY sourceId"""
+        )
+        return [
+            StoredSource(*facts)._replace(is_loaded=bool(loaded), is_provisional=bool(provisional))
+            for *facts, loaded, provisional in rows
+        ]
 
     def first_season(self, listed: Sequence[int]) -> int:
         """The first season to bring, if a source lists these.
@@ -110,16 +99,6 @@ class ExistingDatabase:
         # The sample lacks most seasons, even before its first.
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
         return min([int(latest), *unfinished_in(self.db), *missing])
-
-    @contextmanager
-    def attached(self, path: Path) -> Iterator[sqlite3.Connection]:
-        """Attaches the database at a path as `new`, and gives a connection to it alone."""
-        self.db.execute("ATTACH ? AS new", (read_only_uri(path),))
-        try:
-            with closing(open_read_only(path)) as new:
-                yield new
-        finally:
-            self.db.execute("DETACH new")
 
 
 def unfinished_in(db: sqlite3.Connection) -> set[int]:

@@ -6,7 +6,7 @@ stays. A refresh begins with `bring_into_step`, which loads what was never read.
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 from racedata.formats import without_query
@@ -14,7 +14,7 @@ from racedata.loader.copies import clear_for_copy, install_copy
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import open_read_only
 from racedata.loader.memory import copied_from
-from racedata.loader.reading import put_all_read, read, sources_read_together
+from racedata.loader.reading import all_read, put_all_read
 from racedata.loader.rebuild import NewDatabase, is_behind, new_database, store_of
 from racedata.loader.report import seasons_of, table_of_rows
 from racedata.loader.same_bytes import SAMPLE_NAME
@@ -80,30 +80,21 @@ def load_into(
     sources = sources or dumps_in(configured()) or loaded or [SAMPLE_NAME]
     # without APIs: an address of an API may also be a zip
     check_licences(dumps_in(sources), new.settings.is_only_open)
-    with ExitStack() as reading:
-        first, *others = sources_read_together(sources)
-        # If one of the others fails, what it said at the last load counts. The base must not fail.
-        groups = [
-            reading.enter_context(read(first, progress)),
-            *(
-                reading.enter_context(read(group, progress, group[0].address in loaded))
-                for group in others
-            ),
-        ]
-        assert groups[0].stage
-        rows_read = groups[0].stage.rows
-
-        # All sources are read: the store is locked only while it changes.
-        with new.store() as (store, corrections):
-            put_all_read(store, groups, progress)
-            remember_list(store, sources if only else after_load(list_of(store), sources))
-            report = new.build(store, corrections, progress)
-            counts = SAMPLE_NAME not in sources or any(each.is_sample for each in store.sources())
-    lines = [line for group in groups for line in (*group.lines, group.fault) if line]
+    # All sources are read before the store is locked.
+    with (
+        all_read(sources, progress, may_fail=loaded) as stages,
+        new.store() as (store, corrections),
+    ):
+        put_all_read(store, stages, progress)
+        remember_list(store, sources if only else after_load(list_of(store), sources))
+        report = new.build(store, corrections, progress)
+        counts = SAMPLE_NAME not in sources or any(each.is_sample for each in store.sources())
+    lines = [line for stage in stages for line in stage.remarks]
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     if not counts:
         lines.append("sample: does not count beside the dumps of the list; expected --only too")
-    return [*table_of_rows(rows_read, report.rows), *lines, *report.lines, *report.remarks, last]
+    rows = table_of_rows(stages[0].rows, report.rows)
+    return [*rows, *lines, *report.lines, *report.remarks, last]
 
 
 def load_whole(
@@ -124,10 +115,9 @@ def load_whole(
 def loaded_before(new: NewDatabase) -> list[str]:
     """The dumps of the last load. Raises LoadError if the store cannot be used."""
     with closing(store_to_read(Path(new.settings.database))) as store:
-        if new.existing:
-            return new.existing.loaded_sources
-        # the database is missing, perhaps lost
-        return [source.address for source in store.sources() if source.is_loaded]
+        # the database may be lost
+        sources = new.existing.sources() if new.existing else store.sources()
+        return [source.address for source in sources if source.is_loaded]
 
 
 def bring_into_step(

@@ -16,7 +16,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.http import NotFetched
 from racedata.loader.load import load
 from racedata.loader.program import fault_text, run
-from racedata.loader.reading import put_all_read, read, sources_read_together
+from racedata.loader.reading import all_read, put_all_read
 from racedata.loader.rebuild import store_of
 from racedata.loader.replacement import identity_of_file, replace_file
 from racedata.loader.same_bytes import SAMPLE_NAME, put_next_state
@@ -70,8 +70,8 @@ def build_without_lock(
     with temporary_folder(path.parent) as folder:
         corrections = corrections_of(store, settings.corrections)
         if not store.sources():
-            with read(sources_read_together([SAMPLE_NAME])[0], progress) as group:
-                put_all_read(store, [group], progress)
+            with all_read([SAMPLE_NAME], progress) as stages:
+                put_all_read(store, stages, progress)
             put_next_state(store)
         new = folder / path.name
         build_database(new, store, corrections, progress, only_open=settings.is_only_open)

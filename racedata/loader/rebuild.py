@@ -19,7 +19,7 @@ from racedata.loader.compare.tables import differences
 from racedata.loader.corrections import Corrections, corrections_of, remember_corrections
 from racedata.loader.delivery import delivery_of
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import ExistingDatabase
+from racedata.loader.existing import ExistingDatabase, open_read_only, read_only_uri
 from racedata.loader.parts import Tables
 from racedata.loader.replacement import replacement
 from racedata.loader.same_bytes import put_next_state
@@ -31,7 +31,6 @@ from racedata.loader.source_list import (
     list_of,
     remember_list,
 )
-from racedata.loader.stage import sources_in
 from racedata.loader.store import (
     IN_MEMORY,
     Store,
@@ -106,7 +105,8 @@ class NewDatabase:
         """A line for each table that differs: see compare/tables.py."""
         if not self.existing or is_older(self.existing.path):
             return ["a new database"]
-        with self.existing.attached(self.path) as new:
+        with closing(open_read_only(self.path)) as new:
+            new.execute("ATTACH ? AS old", (read_only_uri(self.existing.path),))
             return differences(self.existing.db, new, progress, *others)
 
 
@@ -209,19 +209,16 @@ def take_apart(existing: ExistingDatabase, store: Store) -> None:
         remember_list(store, [])
     store.clear()
     # All sources have ids of the same database.
-    sources = [
-        (number, source._replace(ids=existing.state[0]))
-        for number, source in sources_in(existing.db, "main")
-    ]
+    sources = [source._replace(ids=existing.state[0]) for source in existing.sources()]
     if existing.is_sample:
-        sources[0] = 1, sources[0][1]._replace(is_sample=True)
-    for number, source in sources:
+        sources[0] = sources[0]._replace(is_sample=True)
+    for number, source in enumerate(sources, 1):
         put_whole(store, delivery_of(source, tables, number))
-    loaded = [source.address for _, source in sources if source.is_loaded]
+    loaded = [source.address for source in sources if source.is_loaded]
     # A provisional source is given by its name and address: see Source.accepts.
     asked = [
         f"{source.name}:{source.address}" if source.is_provisional else source.address
-        for _, source in sources
+        for source in sources
         if not source.is_loaded
     ]
     remember_list(store, after_refresh(after_load(list_of(store), loaded), asked))

@@ -21,7 +21,8 @@ from racedata.loader.program import fault_text
 from racedata.loader.rebuild import new_database, store_of
 from racedata.loader.schedule import Expected
 from racedata.loader.source_list import after_refresh, list_of, remember_list
-from racedata.loader.sources import History, Pace, Source, Task, history_in, history_of, source_at
+from racedata.loader.sources import History, Pace, Source, Task, history_in, source_at
+from racedata.loader.store import store_to_read
 from racedata.loader.threads import Sleep
 from racedata.loader.update import is_cancelled, put_news
 from racedata.settings import LoaderSettings
@@ -112,12 +113,10 @@ class Refresh:
 
     def recall(self, source: Source) -> History:
         """What is known of a source before it is asked. The source gets its name in the store."""
-        facts = self.path, source.name, source.address
-        if source.is_whole:  # a copied database is of another store: do not take it apart
-            history = history_of(*facts)
-        else:
-            with store_of(self.path) as store:
-                history = history_in(store, *facts)
+        # a copied database is of another store: do not take it apart
+        of_copy = closing(store_to_read(self.path)) if source.is_whole else store_of(self.path)
+        with of_copy as store:
+            history = history_in(store, self.path, source.name, source.address)
         source.name = history.name
         return history
 

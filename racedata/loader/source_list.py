@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from racedata.loader.allowed import check_licence
 from racedata.loader.errors import LoadError
 from racedata.loader.same_bytes import SAMPLE_NAME
-from racedata.loader.sources import DEFAULT_LIST, addresses_in, each_once, source_at, type_at
+from racedata.loader.sources import DEFAULT_LIST, addresses_in, each_once, source_at
 from racedata.loader.store import OF_NO_SOURCE, Store
 from racedata.settings import LoaderSettings
 
@@ -37,7 +37,7 @@ def list_of(store: Store) -> list[str]:
     """The list of sources, by their addresses. If RACEDATA_SOURCES has a whole database, which is
     copied as it is, that is not one of its sources.
     """
-    own = [address for address in configured() if not type_at(address).is_whole]
+    own = [address for address in configured() if not source_at(address).is_whole]
     return own or list(store.recalled(OF_NO_SOURCE).get("list") or DEFAULT_LIST)
 
 
@@ -88,7 +88,7 @@ def after_load(addresses: Sequence[str], loaded: Sequence[str]) -> list[str]:
     """
     if [*loaded] in ([SAMPLE_NAME], dumps_in(addresses)):
         return [*addresses]
-    return in_ranks([*(each for each in addresses if not type_at(each).is_dump), *loaded])
+    return in_ranks([*(each for each in addresses if not source_at(each).is_dump), *loaded])
 
 
 def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
@@ -97,14 +97,16 @@ def after_refresh(addresses: Sequence[str], asked: Sequence[str]) -> list[str]:
     if new:  # only then, because a dump must be opened for its name
         known = {source_at(address).name for address in addresses}
         new = [address for address in new if source_at(address).name not in known]
-    apis = [address for address in new if type_at(address).is_api]
+    apis = [address for address in new if source_at(address).is_api]
     return in_ranks([*apis, *addresses, *new]) if new else [*addresses]
 
 
 def in_ranks(addresses: Sequence[str]) -> list[str]:
     """APIs first, then dumps, and last what only counts until another source has it."""
-    types = {address: type_at(address) for address in addresses}
-    return sorted(types, key=lambda each: (types[each].is_provisional, not types[each].is_api))
+    sources = {address: source_at(address) for address in addresses}
+    return sorted(
+        sources, key=lambda each: (sources[each].is_provisional, not sources[each].is_api)
+    )
 
 
 def check_licences(addresses: Sequence[str], only_open: bool) -> None:
@@ -115,4 +117,4 @@ def check_licences(addresses: Sequence[str], only_open: bool) -> None:
 
 
 def dumps_in(addresses: Sequence[str]) -> list[str]:
-    return [address for address in addresses if type_at(address).is_dump]
+    return [address for address in addresses if source_at(address).is_dump]

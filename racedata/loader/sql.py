@@ -27,6 +27,15 @@ def column_names(db: sqlite3.Connection, table: str, schema: str = "main") -> li
     return [name for _, name, *_ in db.execute(f"PRAGMA {schema}.table_info({table})")]
 
 
+def unless_in(db: sqlite3.Connection, other: str, table: str) -> str:
+    """The condition that another schema lacks a row of a table in `main` or `old`. Only the columns
+    that both have count: an older version of racedata may lack some.
+    """
+    names, old_names = (column_names(db, table, schema) for schema in ("main", "old"))
+    same = " AND ".join(f"same.{name} IS {table}.{name}" for name in names if name in old_names)
+    return f"NOT EXISTS (SELECT 1 FROM {other}.{table} AS same WHERE {same})"
+
+
 def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
     """The calendar of a season, by round."""
     races = db.execute(

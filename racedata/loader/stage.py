@@ -1,13 +1,12 @@
 """The tables that a source fills before they go into the store, or fill.py for a build."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
 from racedata.database import SCHEMA
 from racedata.loader.errors import Progress
 from racedata.loader.parts import LIST_OF, REFERENCE, sql_of_kind
-from racedata.loader.same_bytes import SAMPLE_TIME
 from racedata.loader.sql import column_names, insertion
 from racedata.loader.store import StoredSource
 from racedata.model import (
@@ -35,7 +34,8 @@ class Stage:
         self.db, self.progress = db, progress
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
-        self.has_ids = False  # whether the rows have ids that a database may keep
+        self.sources: list[StoredSource] = []  # of the rows; their numbers count from 1
+        self.remarks: list[str] = []  # of the readers
         db.execute("ATTACH '' AS stage")
         db.executescript("PRAGMA stage.journal_mode = OFF; PRAGMA stage.synchronous = OFF")
         for table in TABLES:
@@ -70,16 +70,15 @@ class Stage:
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
     def name_source(self, source: StoredSource) -> None:
-        """Names the source of all rows that have none yet."""
-        self.has_ids = source.ids is not None
-        (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
-        self.add_source(id, source)
+        """Names the source of all rows that have none yet. It shares the ids of the first one."""
+        ids = self.sources[0].ids if self.sources else source.ids
+        self.sources.append(source._replace(ids=ids))
         self.db.execute("UPDATE stage.ids SET source = ? WHERE source = ''", (source.name,))
         for kind in ("races", *KINDS):
             self.db.execute(
                 f"""INSERT OR IGNORE INTO stage.origins
                     SELECT DISTINCT raceId, ?, ?, ? FROM {of_kind(kind, "stage")}""",
-                (kind, id, None if source.is_loaded else source.read_at),
+                (kind, len(self.sources), None if source.is_loaded else source.read_at),
             )
 
     def add_source(self, number: int, source: StoredSource) -> None:
@@ -96,17 +95,6 @@ class Stage:
             "isProvisional": source.is_provisional,
         }
         self.insert_row("sources", row)
-
-    def stored_sources(self, is_sample: bool = False) -> list[tuple[int, StoredSource]]:
-        """The sources of the rows, with their numbers. They share the ids of the first."""
-        sources = sources_in(self.db, "stage")
-        ids = sources[0][1].name if self.has_ids else None
-        if is_sample:
-            sources = [
-                (number, source._replace(read_at=SAMPLE_TIME, is_sample=True))
-                for number, source in sources
-            ]
-        return [(number, source._replace(ids=ids)) for number, source in sources]
 
     def add_ids(self, kind: str, ids: Iterable[tuple[str, str]] | None = None) -> None:
         """Notes what the source calls a kind of things, such as `driver`: references and its ids.
@@ -149,23 +137,6 @@ def staged(progress: Progress) -> Iterator[Stage]:
         yield stage
 
 
-def sources_in(db: sqlite3.Connection, schema: str) -> list[tuple[int, StoredSource]]:
-    """The sources of a Stage or a database, with their numbers."""
-    rows = db.execute(
-        f"""SELECT sourceId, name, address, licence, checksum, readAt, isLoaded, isProvisional
-            FROM {schema}.sources ORDER BY sourceId"""
-    )
-    return [
-        (
-            number,
-            StoredSource(*facts)._replace(
-                is_loaded=bool(is_loaded), is_provisional=bool(is_provisional)
-            ),
-        )
-        for number, *facts, is_loaded, is_provisional in rows
-    ]
-
-
 def of_kind(kind: str, schema: str) -> str:
     """The rows with the records of a kind: what follows FROM in a query."""
     return f"{schema}.{TABLE_OF[kind].name} WHERE {sql_of_kind(kind)}"
@@ -174,7 +145,3 @@ def of_kind(kind: str, schema: str) -> str:
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:
     """The ids to which other tables refer."""
     return {id for (id,) in db.execute(f"SELECT {column} FROM {table}")}
-
-
-# what reads a source into a Stage, and returns lines for the report
-ReadInto = Callable[[Stage], list[str]]

@@ -1,6 +1,7 @@
 """racedata.loader.memory: what refreshes remember of a source outlives the next refresh."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 
 from support import SAMPLE
@@ -16,14 +17,16 @@ from support.loads import (
 from racedata.database import store_path
 from racedata.loader import memory
 from racedata.loader.memory import remember_followed
-from racedata.loader.sources import history_of
+from racedata.loader.sources import history_in
+from racedata.loader.store import store_to_read
 
 # names and addresses
 ONE, TWO = ("one", "https://one.example.org"), ("two", "https://two.example.org")
 
 
 def history(database):
-    return history_of(database, *ONE)
+    with closing(store_to_read(database)) as store:
+        return history_in(store, database, *ONE)
 
 
 def test_refreshes_that_end_at_the_same_time_all_remember_their_sources(database):

@@ -13,7 +13,6 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.parts import OF_CAR, Part, Tables, as_parts
 from racedata.loader.rebuild import take_apart
 from racedata.loader.sources import source_at
-from racedata.loader.stage import staged
 from racedata.loader.store import Store
 from racedata.model import FASTEST_LAP, TABLE_BY_NAME
 
@@ -84,12 +83,8 @@ def test_a_database_taken_apart_and_built_again_is_the_same(request, name, tmp_p
 @contextmanager
 def tables_of(folder):
     """The tables of a dump as its reader fills them."""
-    with (
-        source_at(str(folder)).opened(lambda text: None) as fill,
-        staged(lambda text: None) as stage,
-    ):
-        fill(stage)
-        yield Tables(stage.db, "stage")
+    with source_at(str(folder)).opened(lambda text: None) as (tables, _):
+        yield tables
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,10 @@ from racedata.loader import load
 from racedata.loader.build import build_database
 from racedata.loader.correct import apply_corrections
 from racedata.loader.corrections import CORRECTIONS, HEADER, Corrections, corrections_at
-from racedata.loader.delivery import delivery_of
-from racedata.loader.parts import Tables
+from racedata.loader.reading import all_read, put_all_read
 from racedata.loader.signals import END_SIGNALS
-from racedata.loader.sources import addresses_in, source_at
-from racedata.loader.stage import staged
+from racedata.loader.sources import addresses_in
 from racedata.loader.store import Store
-from racedata.loader.update import put_whole
 from racedata.model import RECORDS
 from racedata.settings import LoaderSettings
 from support import EXPECTED, PACKAGE, ROOT, SAMPLE
@@ -121,17 +118,13 @@ def built_with_corrections(database: Path) -> Path:
     swapped = header.replace("wrong,right", "right,wrong")
     backwards.write_text("\n".join([swapped, *lines, ""]), encoding="utf-8")
     with (
-        source_at("sample").opened(lambda text: None) as fill,
-        staged(lambda text: None) as stage,
+        all_read(["sample"], lambda text: None) as (stage,),
         closing(Store(store_path(database))) as store,
     ):
-        fill(stage)
         for file in (backwards, EXPECTED / "corrections.csv"):
             stage.db.execute("DELETE FROM stage.corrections")
             apply_corrections(stage, corrections_at(file))
-        ((number, source),) = stage.stored_sources(is_sample=True)
-        delivery = delivery_of(source, Tables(stage.db, "stage"), number)
-        put_whole(store, delivery)
+        put_all_read(store, [stage], lambda text: None)
         corrections = Corrections(corrections_at(CORRECTIONS))
         build_database(database, store, corrections, lambda text: None)
     backwards.unlink()

@@ -23,9 +23,9 @@ from racedata.loader.correction_lines import (
 )
 from racedata.loader.lists import Fact
 from racedata.loader.matching import match_with_earlier
-from racedata.loader.parts import REFERENCE
+from racedata.loader.parts import LIST_OF, REFERENCE
 from racedata.loader.same_bytes import build_time
-from racedata.loader.sql import calendar, column_names, insertion
+from racedata.loader.sql import calendar, column_names, insertion, unless_in
 from racedata.loader.stage import of_kind
 from racedata.loader.store import Store
 from racedata.model import FASTEST_LAP, KINDS, TABLE_OF
@@ -190,6 +190,12 @@ class ChangeFinder:
         )
         ids = [(place, race.new, race.old) for place, race in enumerate(self.races)]
         db.executemany("INSERT INTO matched VALUES (?, ?, ?)", ids)
+        others = ["SELECT 1 FROM matched WHERE main <> old"] + [
+            f"""SELECT 1 FROM main.{LIST_OF[id]} AS new JOIN old.{LIST_OF[id]} AS old USING ({id})
+                WHERE new.{name} <> old.{name}"""
+            for id, name in REFERENCE.items()
+        ]
+        self.has_same_ids = not any(db.execute(sql).fetchone() for sql in others)
         # The drivers whose results have another constructor, each with the new id of the race.
         # Other records of their cars follow. These come later: results are the first of KINDS.
         self.moved: set[tuple[int | None, str | None]] = set()
@@ -234,7 +240,11 @@ class ChangeFinder:
         """The races whose rows do not say the same in both files."""
         if kind in OUTSIDE_RACES:
             return [NO_RACE]
-        new, old = (self.sql_of_rows(kind, schema) for schema in SCHEMAS)
+        wheres = ["", ""]
+        if self.has_same_ids:  # what both have says the same; to look that up takes twice as long
+            table = TABLE_OF[kind].name
+            wheres = [f"AND {unless_in(self.db, other, table)}" for other in reversed(SCHEMAS)]
+        new, old = (self.sql_of_rows(kind, *each) for each in zip(SCHEMAS, wheres))
         found = self.db.execute(
             f"""SELECT place FROM ({new} EXCEPT {old})
                 UNION SELECT place FROM ({old} EXCEPT {new}) ORDER BY place"""

@@ -9,6 +9,7 @@ import sqlite3
 from racedata.formats import counted, plural
 from racedata.loader.errors import Progress
 from racedata.loader.existing import PROVISIONAL, unfinished_in
+from racedata.loader.sql import unless_in
 from racedata.model import TABLES
 
 # The tables that a build fills from what sources say.
@@ -18,15 +19,15 @@ FROM_SOURCES = ("discrepancies", "discrepancy_values", "ids")
 def differences(
     old: sqlite3.Connection, new: sqlite3.Connection, progress: Progress, *others: str
 ) -> list[str]:
-    """A line for each table that has other rows in the new database, which is attached to the old
-    one as `new`.
+    """A line for each table that has other rows in the new database, to which the old one is
+    attached as `old`.
 
     The tables are those that sources fill, with or without an effect, and these others.
     """
     lines = []
     for name in (*(table.name for table in TABLES), *FROM_SOURCES, *others):
         progress(f"comparing {name}")
-        if line := difference(old, name):
+        if line := difference(new, name):
             lines.append(line)
     before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (old, new))
     if not lines and now < before:
@@ -38,14 +39,13 @@ def differences(
 
 
 def difference(db: sqlite3.Connection, table: str) -> str:
-    """The line for a table, if it has other rows in the database that is attached as `new`."""
+    """The line for a table, if it has other rows in the database that is attached as `old`."""
     before, now = (
         db.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone()[0]
-        for schema in ("main", "new")
+        for schema in ("old", "main")
     )
     if now != before:
         return f"{table:<22}{now:>12,} {plural('row', now)} ({now - before:+,})"
-    (changed,) = db.execute(
-        f"SELECT count(*) FROM (SELECT * FROM new.{table} EXCEPT SELECT * FROM main.{table})"
-    ).fetchone()
+    is_new = unless_in(db, "old", table)
+    (changed,) = db.execute(f"SELECT count(*) FROM main.{table} WHERE {is_new}").fetchone()
     return f"{table:<22}{now:>12,} {plural('row', now)}, {changed:,} changed" if changed else ""

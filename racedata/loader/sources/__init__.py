@@ -19,7 +19,6 @@ from racedata.loader.sources.ergast_files import write_dump as write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.history import History as History
 from racedata.loader.sources.history import history_in as history_in
-from racedata.loader.sources.history import history_of as history_of
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
 from racedata.loader.sources.openf1 import OpenF1
@@ -85,16 +84,12 @@ def sources_named(text: str) -> list[str]:
     raise ValueError("the name, the path or the URL of a source")
 
 
-def type_at(address: str) -> type[Source]:
-    """The type of the source at an address, which may be one of PUBLISHED."""
-    return next(type for type in SOURCE_TYPES if type.accepts(address))
-
-
 def source_at(address: str, pace: Pace | None = None) -> Source:
     """The source at an address. Raises LoadError for one that the store cannot have."""
     if address != (shown := in_utf8(address)):
         raise LoadError(f"{shown}: not in UTF-8; expected a path or URL that is")
-    return type_at(address)(address, pace or Pace())
+    type = next(type for type in SOURCE_TYPES if type.accepts(address))
+    return type(address, pace or Pace())
 
 
 def whole_database(addresses: Sequence[str]) -> Source | None:
@@ -102,16 +97,8 @@ def whole_database(addresses: Sequence[str]) -> Source | None:
 
     Raises LoadError for one that is named beside other sources.
     """
-    whole = next((address for address in addresses if type_at(address).is_whole), None)
+    whole = next((source for source in map(source_at, addresses) if source.is_whole), None)
     if whole and len(addresses) > 1:
         what = "is a whole database, which replaces the existing one"
-        raise LoadError(f"{without_query(whole)} {what}; expected no other source")
-    return source_at(whole) if whole else None
-
-
-def second_opinion(text: str) -> Source:
-    """The source in an argument. Raises LoadError if it names several."""
-    addresses = addresses_in(text)
-    if len(addresses) != 1:
-        raise LoadError(f"--against {text!r}: expected one source")
-    return source_at(addresses[0])
+        raise LoadError(f"{without_query(whole.address)} {what}; expected no other source")
+    return whole

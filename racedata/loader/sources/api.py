@@ -3,7 +3,6 @@ ask for.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 
 from racedata import values
 from racedata.formats import HTTP, counted, without_query
@@ -17,7 +16,7 @@ from racedata.loader.sources.api_season import SeasonFetch, fetch_calendar, is_c
 from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task, check_season
-from racedata.loader.stage import ReadInto
+from racedata.loader.stage import Stage
 from racedata.model import KINDS, RECORDS, TABLE_BY_NAME
 
 REQUESTS_OF_SEASON = 350  # with pages of 100 records
@@ -41,7 +40,7 @@ class ApiSource(Source):
             pace.limits = JOLPICA_LIMITS
         self.licence = licence_of(self.address)
 
-    def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
+    def read(self, stage: Stage) -> None:
         address = without_query(self.address)
         raise LoadError(
             f"{address}: is taken for an API, which is not loaded whole; expected a URL that ends "

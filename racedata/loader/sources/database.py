@@ -14,11 +14,12 @@ from racedata.loader.copies import EXPECTED, Copy, Refused, check_copied
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.http import DOWNLOAD_SECONDS, Request, WrongStatus
+from racedata.loader.parts import Tables
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task
-from racedata.loader.stage import ReadInto
+from racedata.loader.store import StoredSource
 from racedata.loader.temporary import temporary_folder
 
 SUFFIX = ".db"
@@ -55,13 +56,14 @@ class DatabaseSource(Source):
         return False
 
     @contextmanager
-    def opened(self, progress: Progress) -> Iterator[ReadInto]:
-        """For comparisons: even a file of an earlier version."""
+    def opened(self, progress: Progress) -> Iterator[tuple[Tables, list[StoredSource]]]:
+        """Opens even a file of an earlier version."""
         with ExitStack() as stack:
             path = Path(self.address)
             if HTTP.match(self.address):
                 path = stack.enter_context(self.copied(progress)).path
-            yield stack.enter_context(closing(ExistingDatabase(path, OLDEST_VERSION))).fill
+            existing = stack.enter_context(closing(ExistingDatabase(path, OLDEST_VERSION)))
+            yield Tables(existing.db, "main"), existing.sources()
 
     @contextmanager
     def copied(self, progress: Progress, etags: Sequence[str] = ()) -> Iterator[Copy]:
@@ -79,7 +81,7 @@ class DatabaseSource(Source):
     ) -> None:
         """Writes the database to a file, and notes its entity tag. With HEAD, it only asks."""
         if not HTTP.match(self.address):
-            self.read(Path(self.address), file, etags, method)
+            self.copy_file(Path(self.address), file, etags, method)
             return
         seconds = QUESTION_SECONDS if method == "HEAD" else DOWNLOAD_SECONDS
         request = Request(self.address, EXPECTED, seconds, method=method, known=etags)
@@ -93,7 +95,7 @@ class DatabaseSource(Source):
         if is_known:
             raise Unchanged(self.etag)
 
-    def read(self, path: Path, file: IO[bytes], etags: Sequence[str], method: str) -> None:
+    def copy_file(self, path: Path, file: IO[bytes], etags: Sequence[str], method: str) -> None:
         """Does the same for a file on this machine."""
         if not path.is_file():
             what = "is not a regular file" if path.exists() else "is missing"

@@ -20,7 +20,7 @@ from racedata.loader.schedule import DAY, Expected
 from racedata.loader.sources import ergast, sections
 from racedata.loader.sources.history import History
 from racedata.loader.sources.source import Source, Task, check_season
-from racedata.loader.stage import ReadInto, Stage, staged
+from racedata.loader.stage import Stage, staged
 from racedata.loader.store import StoredSource
 from racedata.model import RECORDS
 
@@ -29,7 +29,7 @@ class Layout(NamedTuple):
     """A layout of a dump."""
 
     recognised_by: str  # a file that only this layout has
-    read: Callable[[Dump, Stage], tuple[StoredSource, list[str]]]  # see read_dump
+    read: Callable[[Dump, Stage], StoredSource]  # see read_dump
     name: str = ""  # the source of every dump in this layout; empty if there are several
 
 
@@ -119,10 +119,9 @@ class DumpSource(Source):
             with unzipped(file, url, RECOGNISED_BY) as dump:
                 yield dump
 
-    @contextmanager
-    def opened(self, progress: Progress) -> Iterator[ReadInto]:
-        with self.dump(progress) as dump:
-            yield partial(read_dump, dump)
+    def read(self, stage: Stage, is_loaded: bool = True) -> None:
+        with self.dump(stage.progress) as dump:
+            read_dump(dump, stage, is_loaded)
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         return False
@@ -135,8 +134,9 @@ class DumpSource(Source):
         return self.bring_dump(task)
 
     def bring_dump(self, task: Task) -> str:
-        with self.dump(task.progress) as dump, staged(task.progress) as stage:
-            for remark in read_dump(dump, stage, is_loaded=False):
+        with staged(task.progress) as stage:
+            self.read(stage, is_loaded=False)
+            for remark in stage.remarks:
                 task.say(remark)
             tables = Tables(stage.db, "stage")
             years = sorted({year for year, _ in tables.rounds.values()})
@@ -147,9 +147,9 @@ class DumpSource(Source):
                 with task.history.database() as old:
                     first = old.first_season([])
                 years = [year for year in years if year >= first]
-            for number, source in stage.stored_sources():
-                self.name = source.name
-                task.deliver(delivery_of(source, tables, number, years))
+            (source,) = stage.sources
+            self.name = source.name
+            task.deliver(delivery_of(source, tables, 1, years))
         return f" after reading {self.address}"
 
 
@@ -158,15 +158,14 @@ def found_in(dump: Dump) -> Iterator[Layout]:
     return (layout for layout in LAYOUTS if (dump.folder / layout.recognised_by).exists())
 
 
-def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
-    """Fills the stage from a dump, by its layout, and names the source. Returns remarks. Raises
-    LoadError.
+def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> None:
+    """Fills the stage from a dump, by its layout, and names the source. Raises LoadError.
 
     `is_loaded` says whether it is read for a load, or for a refresh.
     """
     try:
         # If there is none, the last reader says which files it expects.
-        source, remarks = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
+        source = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
     except LoadError as error:
         raise LoadError(f"{dump.address}: {error}") from None
     # for rows that several files make: `UNIQUE constraint failed: qualifying.…`
@@ -179,4 +178,3 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
         )
         raise LoadError(f"{dump.address}: {fault}") from None
     stage.name_source(source._replace(is_loaded=is_loaded))
-    return remarks

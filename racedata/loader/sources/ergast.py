@@ -61,7 +61,7 @@ def title_of(dump: Dump) -> str:
     return first_line(dump.folder / "README.txt")
 
 
-def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
+def read(dump: Dump, stage: Stage) -> StoredSource:
     """Fills the stage from the CSV files of a dump. Raises LoadError.
 
     The rest of an export is read into the stage that has the rows of its dump.
@@ -77,7 +77,6 @@ def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     # Only what `racedata export` has written has this file, with all sessions.
     has_sessions = "sessions" in files
     corrections = dump.folder / CORRECTIONS.name
-    remarks: list[str] = []
     if is_the_rest and has_sessions:
         stage.db.execute("DELETE FROM stage.sessions")  # the rest has every session
     for name, path in files.items():
@@ -89,7 +88,7 @@ def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
         file = CsvFile(path, fields, stage.progress)
         stage.rows.setdefault(name, 0)
         file.insert_into(stage.db, f"stage.{name}", partial(insert, stage, table))
-        remarks += file.remarks(RARE)
+        stage.remarks += file.remarks(RARE)
     if not is_the_rest:
         for kind in ("driver", "constructor", "circuit"):
             stage.add_ids(kind)
@@ -104,8 +103,7 @@ def read(dump: Dump, stage: Stage) -> tuple[StoredSource, list[str]]:
     licence = first_line(dump.folder / "licence.txt") or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
     checksum = dump.checksum(files.values())
-    source = StoredSource(name, dump.address, licence, checksum, build_time(), ids=name)
-    return source, remarks
+    return StoredSource(name, dump.address, licence, checksum, build_time(), ids=name)
 
 
 def fields_of(stage: Stage, table: Table) -> Iterator[Field]:

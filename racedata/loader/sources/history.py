@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from racedata.loader.existing import PROVISIONAL, ExistingDatabase, checksum_at_end, open_read_only
 from racedata.loader.parts import REFERENCE
-from racedata.loader.stage import sources_in
-from racedata.loader.store import Store, StoredSource, store_to_read
+from racedata.loader.store import Store, StoredSource
 from racedata.model import TABLE_BY_NAME, Table
 from racedata.values import Value
 
@@ -56,7 +55,7 @@ class OldDatabase(ExistingDatabase):
         """The races whose results a refresh has stored, and which have no final laps: their seasons
         by raceId. Those whose results are from an API are left out, unless `also_from_apis`.
         """
-        sources = sources_in(self.db, "main")
+        sources = enumerate(self.sources(), 1)
         numbers = [number for number, source in sources if also_from_apis or not source.is_api]
         races = self.db.execute(
             f"""SELECT raceId, year FROM origins JOIN races USING (raceId)
@@ -107,12 +106,6 @@ def history_in(store: Store, path: Path, name: str, address: str) -> History:
         store.readings_by_source(),
         [since for each in store.calendars(name) for since in each.lacks.values()],
     )
-
-
-def history_of(path: Path, name: str, address: str) -> History:
-    """The same, from what the file of the store has."""
-    with closing(store_to_read(path)) as store:
-        return history_in(store, path, name, address)
 
 
 def is_about(database: Path, store: Store, remembered: Mapping[str, Any]) -> bool:

@@ -4,7 +4,6 @@ It decides when to ask, and what for. openf1_rows.py knows the meaning of the ro
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -28,7 +27,7 @@ from racedata.loader.sources.openf1_weekend import SESSION_NAMES, WantedRace, We
 from racedata.loader.sources.own_calendar import RowsByTable, with_our_calendar
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Source, Task
-from racedata.loader.stage import ReadInto
+from racedata.loader.stage import Stage
 from racedata.loader.store import StoredSource
 
 NAME = "openf1"
@@ -68,7 +67,7 @@ class OpenF1(Source):
         # The digests of the rows that refreshes have found, by query.
         self.seen: dict[str, str] = {}
 
-    def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
+    def read(self, stage: Stage) -> None:
         what = "has no calendar and no history; use it with: racedata refresh --from openf1"
         raise LoadError(f"{NAME}: {what}")
 

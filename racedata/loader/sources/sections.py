@@ -41,7 +41,7 @@ def sections_of(name: str) -> dict[str, list[str]]:
 
 def read(
     name: str, licence: str, file_name: Callable[[str], str], dump: Dump, stage: Stage
-) -> tuple[StoredSource, list[str]]:
+) -> StoredSource:
     """Fills the stage from a dump in the layout of `name`.sql. Raises LoadError.
 
     `file_name` makes the name of a file of the dump from that of its table.
@@ -61,7 +61,7 @@ def read(
     insert_statuses(stage, sections["statuses"][0])
     run(stage, sections["records"])
     checksum = dump.checksum(paths.values())
-    return StoredSource(name, dump.address, licence, checksum, build_time()), []
+    return StoredSource(name, dump.address, licence, checksum, build_time())
 
 
 def run(stage: Stage, statements: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The interface of a source. Each type of source is a module, perhaps with others of its prefix."""
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -9,10 +9,12 @@ from typing import ClassVar, NamedTuple
 from racedata.loader.copies import Copy
 from racedata.loader.delivery import Delivery
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.parts import Tables
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.history import History
 from racedata.loader.sources.pace import Pace
-from racedata.loader.stage import ReadInto
+from racedata.loader.stage import Stage, staged
+from racedata.loader.store import StoredSource
 from racedata.model import RECORDS
 
 
@@ -85,9 +87,16 @@ class Source:
         """Whether this type of source may have such an address."""
         raise NotImplementedError
 
-    def opened(self, progress: Progress) -> AbstractContextManager[ReadInto]:
-        """Opens the source to be read whole: gives the function that fills a Stage."""
+    def read(self, stage: Stage) -> None:
+        """Fills a Stage with all that the source has."""
         raise NotImplementedError
+
+    @contextmanager
+    def opened(self, progress: Progress) -> Iterator[tuple[Tables, list[StoredSource]]]:
+        """All that the source has, and the sources of that, by their numbers."""
+        with staged(progress) as stage:
+            self.read(stage)
+            yield Tables(stage.db, "stage"), stage.sources
 
     def copied(self, progress: Progress) -> AbstractContextManager[Copy]:
         """A checked copy of the source, if it is a whole database."""

@@ -76,6 +76,25 @@ def test_a_database_does_not_differ_from_itself_even_with_other_ids(database, co
     assert compared(copy(*OTHER_IDS), database) == []
 
 
+@pytest.mark.parametrize(
+    ("table", "id", "used"),
+    [
+        ("drivers", "driverId", "SELECT driverId FROM results WHERE RACE(2023/18)"),
+        ("constructors", "constructorId", "SELECT constructorId FROM results WHERE RACE(2023/18)"),
+        ("status", "statusId", "SELECT statusId FROM results"),
+        ("races", "raceId", "SELECT raceId FROM results"),
+    ],
+)
+def test_equal_rows_differ_if_two_ids_are_exchanged(table, id, used, database, copy):
+    both = f"(SELECT min({id}) FROM ({used})), (SELECT max({id}) FROM ({used}))"
+    other = copy(
+        f"UPDATE {table} SET {id} = -{id} WHERE {id} IN ({both})",
+        f"UPDATE {table} SET {id} = (SELECT -sum({id}) FROM {table} WHERE {id} < 0) + {id} "
+        f"WHERE {id} < 0",
+    )
+    assert "results" in {kind for kind, *_ in compared(other, database)}
+
+
 @pytest.mark.parametrize("ids", [(), OTHER_IDS], ids=["same ids", "other ids"])
 def test_rows_records_and_values_of_every_kind_are_found_once(database, copy, ids):
     new = copy(

@@ -9,7 +9,7 @@ import pytest
 from support.loads import changed
 
 from racedata.loader.compare.tables import differences
-from racedata.loader.existing import ExistingDatabase
+from racedata.loader.existing import open_read_only, read_only_uri
 
 # What changes in the new database alone, and what the command then says of the same rows.
 SAME_ROWS = [
@@ -34,8 +34,9 @@ def test_databases_with_the_same_rows_may_differ_in_what_is_known_of_them(
     new = Path(shutil.copy(database, tmp_path / "new.db"))
 
     def found():
-        with closing(ExistingDatabase(database)) as existing, existing.attached(new) as db:
-            return differences(existing.db, db, lambda text: None)
+        with closing(open_read_only(database)) as old, closing(open_read_only(new)) as db:
+            db.execute("ATTACH ? AS old", (read_only_uri(database),))
+            return differences(old, db, lambda text: None)
 
     assert found() == []
     changed(new, change)
