@@ -11,9 +11,7 @@ from racedata.formats import Json
 from racedata.model import KIND_OF_COLUMN, KINDS, SESSIONS
 from racedata.service import words
 from racedata.service.pages.ask import Ask
-from racedata.service.request import ALL
 
-OPEN = {"state": "open"}  # the parameter of those that are open
 LABELS = {session.name: session.label for session in SESSIONS}
 
 
@@ -39,8 +37,8 @@ class Notes:
     def __init__(self, ask: Ask, season: int, round: int) -> None:
         self.ask = ask
         self.link = f"{season}/{round}#notes"
-        corrections = ask("corrections", ALL, season, round)
-        self.discrepancies = ask("discrepancies", ALL, season, round, OPEN)
+        corrections = ask("corrections", season, round)
+        self.discrepancies = ask("discrepancies", season, round, state="open")
         self.all = [
             *map(self.of_correction, corrections),
             *map(self.of_discrepancy, self.discrepancies),

@@ -230,7 +230,7 @@ class Current:
         self.pages, self.round = pages, round
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        found = self.pages.ask("races", 1, "current", self.round)
+        found = self.pages.ask("races", "current", self.round)
         if not found:
             self.pages.send_not_found(req, resp, "No later race is loaded")
             return
