@@ -17,12 +17,13 @@ import orjson
 from racedata.database import SCHEMA
 from racedata.direct import Answering
 from racedata.formats import Json, public_name, utc_now
-from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS, TABLE_BY_NAME
-from racedata.service import assistant_queries
+from racedata.licences import SOURCES
+from racedata.model import KIND_OF_COLUMN, KINDS, RACE_KEYS, STANDINGS_KEYS, TABLE_BY_NAME
 from racedata.service.addresses import Address
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import report
+from racedata.service.queries import Where
 from racedata.service.refresh_times import RefreshTimes
 from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
@@ -201,7 +202,8 @@ def remarks_on(
     if offset >= total > 0:
         remarks.append(f"Of {total} records, none is behind the offset.")
     if endpoint.name == "changes":
-        start = assistant_queries.first_change(data) or "the first build; there are none"
+        first = data.value("SELECT min(changedAt) FROM changes")
+        start = first or "the first build; there are none"
         remarks.append(f"Changes are noted since {start}.")
     elif endpoint.name in MAY_BE_EMPTY and not total:
         remarks.append("No records match.")
@@ -274,14 +276,33 @@ def where_disputed(address: Address, races: Sequence[int] | None, catalogue: Cat
     return "/".join(["", *words, "discrepancies?state=open"])
 
 
+def where_about(column: str, kinds: Collection[str], races: Collection[int] | None) -> Where:
+    """The conditions for rows about records of these kinds, in these races or in all. The column
+    has their kind or their table.
+    """
+    in_rows = {kind for (table, _), kind in KIND_OF_COLUMN.items() if table in kinds}
+    where = Where()
+    where.among(column, {*kinds, *in_rows})
+    if races is not None:
+        where.among("raceId", races)
+    return where
+
+
 def provenance(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
     """Where records are from, and which are provisional or corrected."""
+    # that there are no records is what all sources say
+    where = where_about("kind", kinds, races or None)
+    of_records = data.rows(
+        f"""SELECT name, licence FROM sources
+            WHERE sourceId IN (SELECT sourceId FROM origins{where}) ORDER BY sourceId""",
+        where.values,
+    )
     sources = [
         {"name": public_name(row["name"]), "licence": row["licence"] or "not stated"}
-        # that there are no records is what all sources say
-        for row in assistant_queries.sources(data, kinds, races or None)
+        for row in of_records or data.rows(SOURCES)  # lists, such as drivers, are of all
     ]
-    corrected = assistant_queries.corrected_values(data, kinds, races)
+    where = where_about("tableName", kinds, races)
+    corrected = data.value(f"SELECT count(*) FROM corrections{where}", where.values)
     of_corrections = (
         {"corrected": f"{corrected} values; the table corrections has each with its evidence"}
         if corrected
@@ -296,11 +317,20 @@ def provenance(data: Snapshot, kinds: Collection[str], races: Collection[int] | 
 
 
 def provisional(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
-    """The provisional records, in words; empty if there are none."""
+    """The races with provisional records, the latest first, in words; empty if there are none."""
+    where = where_about("kind", kinds, races)
+    where.add("isProvisional", [])
+    rows = data.rows(
+        f"""SELECT year, round, races.name AS race, group_concat(DISTINCT kind) AS kinds,
+                sources.name AS source
+            FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId){where}
+            GROUP BY raceId ORDER BY year DESC, round DESC""",
+        where.values,
+    )
     named = [
         f"{row['year']}/{row['round']} {row['race']}: {row['kinds'].replace(',', ', ')} "
         f"from {public_name(row['source'])}"
-        for row in assistant_queries.provisional_races(data, kinds, races)
+        for row in rows
     ]
     return {"provisional": shown(named)} if named else {}
 
@@ -314,9 +344,21 @@ def disputed(
 ) -> Json:
     """The values about which sources disagree, by field, in words; empty if there are none.
 
-    With `ids`, only values of these drivers, constructors and circuits.
+    With `ids`, only values of these drivers, constructors and circuits, by the column of their id.
     """
-    columns = assistant_queries.disputed_columns(data, kinds, races, ids)
+    condition = where_about("kind", kinds, races)
+    condition.add("state = 'open'", [])
+    for column, values in (ids or {}).items():
+        its = Where()
+        its.among(column, values)
+        # for a record, the circuit only says where the race is
+        other = "raceId IS NOT NULL OR " if column == "circuitId" else ""
+        condition.add(f"({other}{column} IS NULL OR {its.terms[0]})", its.values)
+    columns = data.rows(
+        f"""SELECT columnName, count(*) AS count FROM discrepancies{condition}
+            GROUP BY columnName ORDER BY count DESC, columnName""",
+        condition.values,
+    )
     counts = ", ".join(f"{row['columnName']} {row['count']}" for row in columns)
     # of the tables, perhaps not of these rows
     scope = "in all seasons, " if ids is None else ""

@@ -1,6 +1,4 @@
-"""racedata.assistants, racedata.service.assistant_queries: what the tools answer, what
-they say of it, and how it is shortened.
-"""
+"""racedata.assistants: what the tools answer, what they say of it, and how it is shortened."""
 
 import json
 import re

@@ -9,7 +9,7 @@ import sys
 from support import ROOT
 from support.limits import BURST, SECOND, allowed, local_store
 
-from racedata.service.ratelimit.bucket import Limit
+from racedata.settings import Rate
 
 
 def test_buckets_refill_with_time():
@@ -23,7 +23,7 @@ def test_buckets_refill_with_time():
 
 def test_each_of_any_number_of_limits_holds():
     for quotas in [(3,), (9, 9, 3), (3, 9, 9), (9, 3, 9, 9)]:
-        store = local_store(limits=[Limit("any", quota, 60) for quota in quotas])
+        store = local_store(limits=[Rate("any", quota, 60) for quota in quotas])
         assert [allowed(store, client, 20) for client in (b"a", b"b", b"a")] == [3, 3, 0]
         assert store.take(b"b").remaining == [quota - 3 for quota in quotas]
 
@@ -34,10 +34,10 @@ def run(code):
     """
     prelude = """
 import itertools, os, signal
-from racedata.service.ratelimit.bucket import Limit
+from racedata.settings import Rate
 from racedata.service.ratelimit.local_store import LocalStore
 clock = lambda: 10**12
-limits = [Limit("burst", 40, 1), Limit("sustained", 500, 3600)]
+limits = [Rate("burst", 40, 1), Rate("sustained", 500, 3600)]
 store = LocalStore(limits, clients=4096, clock=clock)
 allowed = lambda client, n: sum(store.take(client).refused_by is None for _ in range(n))
 """
