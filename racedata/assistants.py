@@ -24,7 +24,6 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import report
 from racedata.service.queries import Where
-from racedata.service.refresh_times import RefreshTimes
 from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
@@ -55,14 +54,6 @@ def written(answer: Json) -> str:
     return orjson.dumps(answer, default=bytes.hex).decode()  # JSON has no blobs
 
 
-class OpenedDatabase(Answering):
-    """A database in memory, its file, and when its sources were asked."""
-
-    def __init__(self, data: Snapshot) -> None:
-        super().__init__(data)
-        self.refresh_times = RefreshTimes(data.path)
-
-
 class Assistant:
     """The tools, over the file that is now at `path`. Threads may use them at the same time.
 
@@ -70,9 +61,9 @@ class Assistant:
     """
 
     def __init__(self, path: str) -> None:
-        self.file = Reloading(path, OpenedDatabase)
+        self.file = Reloading(path, Answering)
 
-    def current(self) -> OpenedDatabase:
+    def current(self) -> Answering:
         """The database, opened again if its file has been replaced with a good one.
 
         Questions about the old database go on. While one question reads the new file, others get
@@ -138,7 +129,7 @@ class Assistant:
         """What is loaded, how fresh, from where, and what the database does not have."""
         db = self.current()
         data, catalogue, settings = db.served
-        health = report(data, settings, db.refresh_times)
+        health = report(data, settings)
         del health["status"], health["rows"]
         seasons, now = catalogue.rounds.keys(), utc_now()
         latest, *later = (

@@ -63,7 +63,7 @@ service.pages.resources: FILES SQL
 # it gets bytes
 service.caching: ONLINE -service.environment -service.snapshot
 service.snapshot: WEB
-service.reload service.refresh_times: WEB SQL
+service.reload: WEB SQL
 service.site: SQL FILES -os -database
 service.site_folder: WEB SQL database
 # it gets the application

@@ -13,7 +13,7 @@ from racedata.service.health import sample_notice
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
-from racedata.service.refresh_times import AskedAt
+from racedata.service.snapshot import AskedAt
 
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session

@@ -33,7 +33,7 @@ from racedata.service.pages import (
 )
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
-from racedata.service.refresh_times import AskedAt, RefreshTimes
+from racedata.service.snapshot import AskedAt
 from racedata.values import ROUND, SEASON
 
 # Of gzip. A page takes ten times as long to make as to compress, so it can be a tenth smaller.
@@ -83,8 +83,8 @@ CONVERTERS = {"year": Year, "number": Number, "id": Id}
 class Pages:
     """The pages of one database."""
 
-    def __init__(self, ask: Ask, grammar: Grammar, cache: Cache, times: RefreshTimes) -> None:
-        self.ask, self.grammar, self.cache, self.times = ask, grammar, cache, times
+    def __init__(self, ask: Ask, grammar: Grammar, cache: Cache) -> None:
+        self.ask, self.grammar, self.cache = ask, grammar, cache
         self.answers = self.answers_with({})
         # The times at which refreshes last asked the sources, and what answers until the next: one
         # attribute, because threads share it.
@@ -104,7 +104,7 @@ class Pages:
 
     def with_times(self) -> tuple[AskedAt, Answers]:
         """The times at which refreshes last asked the sources, and what answers with them."""
-        times = self.times.asked_at()
+        times = self.ask.data.asked_at()
         if times != self.latest[0]:
             self.latest = times, self.answers_with(times)
         return self.latest
