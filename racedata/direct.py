@@ -137,8 +137,9 @@ class Database(Answering):
         found = BY_NAME[parsed.endpoint]
         request = ParsedRequest(parsed, ALL, 0, self.base)
         _, _, objects = found.find(self.served, request)
-        text = BytesIO(spreadsheets.write(found, self.served.catalogue, objects))
-        said = (f"Sources.{source}" for source in self.served.catalogue.sources_compared)
+        sources = self.served.catalogue.sources_compared
+        text = BytesIO(spreadsheets.write(found, sources, objects))
+        said = (f"Sources.{source}" for source in sources)
         return pandas.read_csv(text, dtype=dict.fromkeys([*MIXED, *said], str))
 
     def sql(self, select: str, *values: Any) -> list[dict[str, Any]]:

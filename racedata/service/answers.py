@@ -64,7 +64,8 @@ class Resource:
         """The content in the format that the ending of the address names."""
         ending, served = request.address.ending, self.served
         if ending == CSV:
-            return spreadsheets.write(self.endpoint, served.catalogue, content.objects)
+            sources = served.catalogue.sources_compared
+            return spreadsheets.write(self.endpoint, sources, content.objects)
         if ending == ICS:
             parameters = dict(request.parameters)
             return self.calendars.write(content.objects, request.address, parameters)

@@ -12,7 +12,7 @@ from sqlite3 import Row
 from racedata.formats import Json, public_name
 from racedata.service import words
 from racedata.service.addresses import Address, Round, Season, Value
-from racedata.service.content import Content, Served, provenances
+from racedata.service.content import Content, Served, with_provenance
 from racedata.service.endpoints import BY_NAME
 from racedata.service.request import ALL, ParsedRequest
 
@@ -81,19 +81,13 @@ class Ask:
 
     def provenances(self, races: Sequence[Json]) -> list[Json]:
         """Where the results of races are from, of those that have any."""
-        rounds = [(int(race["season"]), int(race["round"])) for race in races]
-        ids = [self.catalogue.id_of_round[round] for round in rounds]
-        found = provenances(self.data, "results", ids)
-        return [found[id] for id in ids if id in found]
+        found = with_provenance(self.served, "results", races)
+        return [race["Provenance"] for race in found if "Provenance" in race]
 
     @cached_property
     def names(self) -> words.Names:
         """The names of drivers and constructors, by their ids."""
         return words.names_of(self.catalogue)
-
-    def ids_to_search(self, kind: str, id: str) -> str:
-        """The id of a driver, constructor or circuit, and what sources call it, as one text."""
-        return " ".join([id, *self.ids_of_sources.get((kind, id), ())])
 
     @cached_property
     def ids_of_sources(self) -> dict[tuple[str, str], list[str]]:
