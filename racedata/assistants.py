@@ -46,16 +46,13 @@ RESOURCES: Mapping[str, tuple[str, str]] = {
 }
 
 
-class Refused(Exception):
-    """A question that has no answer: one line says why."""
-
-
 def written(answer: Json) -> str:
     return orjson.dumps(answer, default=bytes.hex).decode()  # JSON has no blobs
 
 
 class Assistant:
-    """The tools, over the file that is now at `path`. Threads may use them at the same time.
+    """The tools, over the file that is now at `path`. Threads may use them at the same time. A
+    question that has no answer raises a ValueError or NoLastRound: one line says why.
 
     Raises DatabaseError if the first file is not good.
     """
@@ -75,15 +72,12 @@ class Assistant:
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
         if len(address) > LONGEST:
-            raise Refused(f"the address has more than {LONGEST:,} characters; expected fewer")
+            raise ValueError(f"the address has more than {LONGEST:,} characters; expected fewer")
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
         given = parse_query(query)
         db = self.current()
-        try:
-            parsed = db.parse(path)
-            answer = fitting(db, parsed, given)
-        except (ValueError, LookupError) as error:
-            raise Refused(str(error)) from None
+        parsed = db.parse(path)
+        answer = fitting(db, parsed, given)
         envelope, (data, catalogue, _) = answer["MRData"], db.served
         endpoint = BY_NAME[parsed.endpoint]
         kinds, races = {kind_of(endpoint)}, races_in(endpoint, envelope, catalogue)
@@ -106,12 +100,9 @@ class Assistant:
     def sql(self, select: str) -> str:
         """The rows of one statement that only reads, within bounds."""
         db = self.current()
-        try:
-            state = db.served.data.file.state
-            rows, is_all, tables = run_apart(self.file.path, state, select, BOUNDS)
-        except StatementError as error:
-            raise Refused(str(error)) from None
-        data, kinds = db.served.data, tables & {*KINDS}
+        data = db.served.data
+        rows, is_all, tables = run_apart(self.file.path, data.file.state, select, BOUNDS)
+        kinds = tables & {*KINDS}
         answer: Json = {"rows": rows}
         if not is_all:
             answer["note"] = (
@@ -122,7 +113,7 @@ class Assistant:
         text = written({**answer, **provenance(data, kinds, None), **disputed(data, kinds)})
         # Here, each row repeats the names of columns, and blobs and some characters are longer.
         if len(text) > BOUNDS.size:
-            raise Refused(too_large(BOUNDS.size))
+            raise StatementError(too_large(BOUNDS.size))
         return text
 
     def coverage(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 from support.loads import changed
 
 from racedata import assistants
-from racedata.assistants import RESOURCES, SIZE, TEXTS, Assistant, Refused
+from racedata.assistants import RESOURCES, SIZE, TEXTS, Assistant
 from racedata.database import SCHEMA
 from racedata.statements import views
 
@@ -203,7 +203,7 @@ def test_an_address_may_be_written_as_a_url(assistant):
     ],
 )
 def test_a_wrong_address_is_refused_with_what_was_expected(assistant, address, said):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises((ValueError, LookupError)) as refused:
         assistant.ask(address)
     assert said in str(refused.value)
 
@@ -245,7 +245,7 @@ def test_no_statement_reads_a_file_that_was_refused(database, tmp_path):
     with closing(sqlite3.connect(refused := tmp_path / "refused.db")) as db, db:
         db.execute("CREATE TABLE races (raceId)")
     refused.rename(database)
-    with pytest.raises(Refused, match="has been replaced since it was read; ask again"):
+    with pytest.raises(ValueError, match="has been replaced since it was read; ask again"):
         assistant.sql(count)
     assert ask(assistant, "/races?limit=0")["MRData"]["total"] == "88"
     good.rename(database)
@@ -268,7 +268,7 @@ def test_further_rows_are_left_out_with_a_note(assistant):
     ids=["long name", "blobs", "control characters"],
 )
 def test_a_result_that_is_too_large_as_it_is_written_is_refused(assistant, select):
-    with pytest.raises(Refused, match="the result has more than 100,000 characters"):
+    with pytest.raises(ValueError, match="the result has more than 100,000 characters"):
         assistant.sql(select)
 
 
