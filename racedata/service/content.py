@@ -55,7 +55,9 @@ class ObjectList:
     def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         """A page of all objects, or of those that match."""
         objects, order = served.catalogue.lists[self.name], served.catalogue.orders[self.name]
-        ids = sorted(self.ids(served, wanted), key=order.__getitem__) if wanted else [*objects]
+        ids = [*objects]
+        if wanted:
+            ids = sorted(objects.keys() & self.ids(served, wanted), key=order.__getitem__)
         return len(ids), [objects[id] for id in ids[offset : offset + limit]]
 
 

@@ -69,14 +69,10 @@ class Notes:
 
     def name_of(self, kind: str, about: str) -> str:
         """The name of a driver, constructor or session; what is not known stays as it is."""
-        catalogue, id = self.ask.catalogue, about.lower()
         if kind == "sessions":
             return LABELS.get(about, about)
-        if kind == "constructor_standings":
-            constructor = catalogue.ids["constructors"].get(id)
-            return about if constructor is None else catalogue.constructors[constructor]["name"]
-        driver = catalogue.ids["drivers"].get(id)
-        return about if driver is None else words.full_name(catalogue.drivers[driver])
+        entrants = "constructors" if kind == "constructor_standings" else "drivers"
+        return words.name_of(self.ask.catalogue, entrants, about) or about
 
     def by_kind(self) -> Iterator[tuple[str, list[str]]]:
         """The texts of each kind, with its name for people."""
