@@ -57,7 +57,7 @@ class Ask:
         /,
         **wanted: Value,
     ) -> Content:
-        """A page of `limit` records, and how many match: a filter or a `state`."""
+        """The first `limit` records, and how many there are. `wanted` has filters, or a `state`."""
         # Made of its parts: to parse a text would take a tenth of the time of a page.
         address = Address("", endpoint, season, round, wanted)
         return self.endpoints[endpoint].find(self.served, ParsedRequest(address, limit, 0, ""))
