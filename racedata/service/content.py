@@ -55,9 +55,10 @@ class ObjectList:
     def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         """A page of all objects, or of those that match."""
         objects, order = served.catalogue.lists[self.name], served.catalogue.orders[self.name]
-        ids = [*objects]
-        if wanted:
-            ids = sorted(objects.keys() & self.ids(served, wanted), key=order.__getitem__)
+        if not wanted:
+            return len(objects), [*objects.values()][offset : offset + limit]
+        # A filter may find races of a season that the list does not have.
+        ids = sorted(objects.keys() & self.ids(served, wanted), key=order.__getitem__)
         return len(ids), [objects[id] for id in ids[offset : offset + limit]]
 
 
