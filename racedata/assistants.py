@@ -17,13 +17,13 @@ import orjson
 from racedata.database import SCHEMA
 from racedata.direct import Answering
 from racedata.formats import Json, public_name, utc_now
-from racedata.model import KINDS, RACE_KEYS, STANDINGS_KEYS, TABLE_BY_NAME
-from racedata.service import assistant_queries
+from racedata.licences import SOURCES
+from racedata.model import KIND_OF_COLUMN, KINDS, RACE_KEYS, STANDINGS_KEYS, TABLE_BY_NAME
 from racedata.service.addresses import Address
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import BY_NAME, Endpoint
 from racedata.service.health import report
-from racedata.service.refresh_times import RefreshTimes
+from racedata.service.queries import Where
 from racedata.service.reload import Reloading
 from racedata.service.request import Parameters, parse_query
 from racedata.service.snapshot import Snapshot
@@ -46,32 +46,21 @@ RESOURCES: Mapping[str, tuple[str, str]] = {
 }
 
 
-class Refused(Exception):
-    """A question that has no answer: one line says why."""
-
-
 def written(answer: Json) -> str:
     return orjson.dumps(answer, default=bytes.hex).decode()  # JSON has no blobs
 
 
-class OpenedDatabase(Answering):
-    """A database in memory, its file, and when its sources were asked."""
-
-    def __init__(self, data: Snapshot) -> None:
-        super().__init__(data)
-        self.refresh_times = RefreshTimes(data.path)
-
-
 class Assistant:
-    """The tools, over the file that is now at `path`. Threads may use them at the same time.
+    """The tools, over the file that is now at `path`. Threads may use them at the same time. A
+    question that has no answer raises a ValueError or NoLastRound: one line says why.
 
     Raises DatabaseError if the first file is not good.
     """
 
     def __init__(self, path: str) -> None:
-        self.file = Reloading(path, OpenedDatabase)
+        self.file = Reloading(path, Answering)
 
-    def current(self) -> OpenedDatabase:
+    def current(self) -> Answering:
         """The database, opened again if its file has been replaced with a good one.
 
         Questions about the old database go on. While one question reads the new file, others get
@@ -83,15 +72,12 @@ class Assistant:
     def ask(self, address: str) -> str:
         """The answer at any address of the interface, shortened if it is large."""
         if len(address) > LONGEST:
-            raise Refused(f"the address has more than {LONGEST:,} characters; expected fewer")
+            raise ValueError(f"the address has more than {LONGEST:,} characters; expected fewer")
         path, _, query = re.sub("^https?://[^/]*", "", address.strip()).partition("?")
         given = parse_query(query)
         db = self.current()
-        try:
-            parsed = db.parse(path)
-            answer = fitting(db, parsed, given)
-        except (ValueError, LookupError) as error:
-            raise Refused(str(error)) from None
+        parsed = db.parse(path)
+        answer = fitting(db, parsed, given)
         envelope, (data, catalogue, _) = answer["MRData"], db.served
         endpoint = BY_NAME[parsed.endpoint]
         kinds, races = {kind_of(endpoint)}, races_in(endpoint, envelope, catalogue)
@@ -114,12 +100,9 @@ class Assistant:
     def sql(self, select: str) -> str:
         """The rows of one statement that only reads, within bounds."""
         db = self.current()
-        try:
-            state = db.served.data.file.state
-            rows, is_all, tables = run_apart(self.file.path, state, select, BOUNDS)
-        except StatementError as error:
-            raise Refused(str(error)) from None
-        data, kinds = db.served.data, tables & {*KINDS}
+        data = db.served.data
+        rows, is_all, tables = run_apart(self.file.path, data.file.state, select, BOUNDS)
+        kinds = tables & {*KINDS}
         answer: Json = {"rows": rows}
         if not is_all:
             answer["note"] = (
@@ -130,14 +113,14 @@ class Assistant:
         text = written({**answer, **provenance(data, kinds, None), **disputed(data, kinds)})
         # Here, each row repeats the names of columns, and blobs and some characters are longer.
         if len(text) > BOUNDS.size:
-            raise Refused(too_large(BOUNDS.size))
+            raise StatementError(too_large(BOUNDS.size))
         return text
 
     def coverage(self) -> str:
         """What is loaded, how fresh, from where, and what the database does not have."""
         db = self.current()
         data, catalogue, settings = db.served
-        health = report(data, settings, db.refresh_times)
+        health = report(data, settings)
         del health["status"], health["rows"]
         seasons, now = catalogue.rounds.keys(), utc_now()
         latest, *later = (
@@ -201,7 +184,8 @@ def remarks_on(
     if offset >= total > 0:
         remarks.append(f"Of {total} records, none is behind the offset.")
     if endpoint.name == "changes":
-        start = assistant_queries.first_change(data) or "the first build; there are none"
+        first = data.value("SELECT min(changedAt) FROM changes")
+        start = first or "the first build; there are none"
         remarks.append(f"Changes are noted since {start}.")
     elif endpoint.name in MAY_BE_EMPTY and not total:
         remarks.append("No records match.")
@@ -274,14 +258,33 @@ def where_disputed(address: Address, races: Sequence[int] | None, catalogue: Cat
     return "/".join(["", *words, "discrepancies?state=open"])
 
 
+def where_about(column: str, kinds: Collection[str], races: Collection[int] | None) -> Where:
+    """The conditions for rows about records of these kinds, in these races or in all. The column
+    has their kind or their table.
+    """
+    in_rows = {kind for (table, _), kind in KIND_OF_COLUMN.items() if table in kinds}
+    where = Where()
+    where.among(column, {*kinds, *in_rows})
+    if races is not None:
+        where.among("raceId", races)
+    return where
+
+
 def provenance(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
     """Where records are from, and which are provisional or corrected."""
+    # that there are no records is what all sources say
+    where = where_about("kind", kinds, races or None)
+    of_records = data.rows(
+        f"""SELECT name, licence FROM sources
+            WHERE sourceId IN (SELECT sourceId FROM origins{where}) ORDER BY sourceId""",
+        where.values,
+    )
     sources = [
         {"name": public_name(row["name"]), "licence": row["licence"] or "not stated"}
-        # that there are no records is what all sources say
-        for row in assistant_queries.sources(data, kinds, races or None)
+        for row in of_records or data.rows(SOURCES)  # lists, such as drivers, are of all
     ]
-    corrected = assistant_queries.corrected_values(data, kinds, races)
+    where = where_about("tableName", kinds, races)
+    corrected = data.value(f"SELECT count(*) FROM corrections{where}", where.values)
     of_corrections = (
         {"corrected": f"{corrected} values; the table corrections has each with its evidence"}
         if corrected
@@ -296,11 +299,20 @@ def provenance(data: Snapshot, kinds: Collection[str], races: Collection[int] | 
 
 
 def provisional(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
-    """The provisional records, in words; empty if there are none."""
+    """The races with provisional records, the latest first, in words; empty if there are none."""
+    where = where_about("kind", kinds, races)
+    where.add("isProvisional", [])
+    rows = data.rows(
+        f"""SELECT year, round, races.name AS race, group_concat(DISTINCT kind) AS kinds,
+                sources.name AS source
+            FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId){where}
+            GROUP BY raceId ORDER BY year DESC, round DESC""",
+        where.values,
+    )
     named = [
         f"{row['year']}/{row['round']} {row['race']}: {row['kinds'].replace(',', ', ')} "
         f"from {public_name(row['source'])}"
-        for row in assistant_queries.provisional_races(data, kinds, races)
+        for row in rows
     ]
     return {"provisional": shown(named)} if named else {}
 
@@ -314,9 +326,21 @@ def disputed(
 ) -> Json:
     """The values about which sources disagree, by field, in words; empty if there are none.
 
-    With `ids`, only values of these drivers, constructors and circuits.
+    With `ids`, only values of these drivers, constructors and circuits, by the column of their id.
     """
-    columns = assistant_queries.disputed_columns(data, kinds, races, ids)
+    condition = where_about("kind", kinds, races)
+    condition.add("state = 'open'", [])
+    for column, values in (ids or {}).items():
+        its = Where()
+        its.among(column, values)
+        # for a record, the circuit only says where the race is
+        other = "raceId IS NOT NULL OR " if column == "circuitId" else ""
+        condition.add(f"({other}{column} IS NULL OR {its.terms[0]})", its.values)
+    columns = data.rows(
+        f"""SELECT columnName, count(*) AS count FROM discrepancies{condition}
+            GROUP BY columnName ORDER BY count DESC, columnName""",
+        condition.values,
+    )
     counts = ", ".join(f"{row['columnName']} {row['count']}" for row in columns)
     # of the tables, perhaps not of these rows
     scope = "in all seasons, " if ids is None else ""

@@ -18,6 +18,7 @@ from racedata.service.endpoints import BY_NAME, RULES
 from racedata.service.request import (
     ALL,
     Parameters,
+    ParsedRequest,
     accepted_parameters,
     with_parameters,
 )
@@ -79,7 +80,7 @@ class Answering:
             if name not in accepted:
                 expected = f"expected only {', '.join(accepted)}"
                 raise ValueError(f"{parsed.endpoint} does not accept {name[:50]}; {expected}")
-        request = with_parameters(parsed, given, accepted, self.served.settings, self.base)
+        request = with_parameters(parsed, endpoint.rules, given, self.served.settings, self.base)
         answer = endpoint.answer(self.served, request)
         # The answer shares objects with others. This copy is the caller's own.
         return cast(Json, orjson.loads(serializers.written(answer)))
@@ -134,11 +135,11 @@ class Database(Answering):
         words = [word for name_and_value in given.items() for word in name_and_value]
         parsed = self.parse("/".join(map(str, [*front, *words, endpoint])))
         found = BY_NAME[parsed.endpoint]
-        request = with_parameters(parsed, {}, (), self.served.settings, self.base)
-        request = request._replace(limit=ALL)
+        request = ParsedRequest(parsed, ALL, 0, self.base)
         _, _, objects = found.find(self.served, request)
-        text = BytesIO(spreadsheets.write(found, self.served.catalogue, objects))
-        said = (f"Sources.{source}" for source in self.served.catalogue.sources_compared)
+        sources = self.served.catalogue.sources_compared
+        text = BytesIO(spreadsheets.write(found, sources, objects))
+        said = (f"Sources.{source}" for source in sources)
         return pandas.read_csv(text, dtype=dict.fromkeys([*MIXED, *said], str))
 
     def sql(self, select: str, *values: Any) -> list[dict[str, Any]]:

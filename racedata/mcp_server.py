@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from racedata import __version__
-from racedata.assistants import BOUNDS, RESOURCES, TEXTS, Assistant, Refused
+from racedata.assistants import BOUNDS, RESOURCES, TEXTS, Assistant
 from racedata.service.endpoints import BY_NAME
+from racedata.service.selection import NoLastRound
 from racedata.settings import add_database_argument, argument, host_name, in_url, whole_number
 from racedata.statements import views
 
@@ -47,7 +48,7 @@ def server_of(assistant: Assistant) -> "MCPServer":
     def answer(function: Callable[..., str], *arguments: object) -> str:
         try:
             return function(*arguments)
-        except Refused as error:
+        except (ValueError, NoLastRound) as error:
             raise ToolError(str(error)) from None
 
     # MCP's SDK calls a `def` in a thread, so that no other client waits for it. `sql` is `async`:

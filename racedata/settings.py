@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Literal, NamedTuple, Never, Self, TypeVar
 
@@ -32,12 +33,25 @@ class SettingError(ValueError):
     """An unusable setting: one line names the variable, its value and what is expected."""
 
 
-class Rate(NamedTuple):
+@dataclass(frozen=True)
+class Rate:
     """A rate limit: `quota` requests in `window` seconds. RateLimit headers have its name."""
 
     name: str
     quota: int
     window: int
+
+    @cached_property
+    def interval(self) -> int:
+        """Microseconds until a token comes back. Rounded up: if the quota does not divide the
+        window, rounding down would allow more than quota.
+        """
+        return -(-self.window * 1_000_000 // self.quota)
+
+    @cached_property
+    def capacity(self) -> int:
+        """Microseconds until an empty bucket is full."""
+        return self.interval * self.quota
 
 
 def argument(parse: Callable[[str], T]) -> Callable[[str], T]:

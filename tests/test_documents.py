@@ -24,7 +24,6 @@ from racedata.service.endpoints import ENDPOINTS as SERVED
 from racedata.service.health import report
 from racedata.service.openapi import PARAMETERS
 from racedata.service.pages.differing_values import DOUBTS, NEWS
-from racedata.service.refresh_times import RefreshTimes
 from racedata.service.request import FORMATS, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
 from racedata.settings import LoaderSettings, Settings, option, settings_in, variable_of
@@ -129,7 +128,7 @@ def test_the_table_of_addresses_has_every_field_of_healthz(several_sources):
     (row,) = [row for row in table("Address")[1:] if row[0] == "`/healthz`"]
     data = Snapshot.read(str(several_sources))
     data.rejection = "is not a database"
-    found = report(data, Settings(download=True), RefreshTimes(data.path))
+    found = report(data, Settings(download=True))
     assert "refused" in found and "download" in found
     assert {*found} <= {*in_code(row[1])}
 

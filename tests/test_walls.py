@@ -54,14 +54,14 @@ model: WEB FILES -database
 # they get texts, rows or objects
 service.addresses service.serializers service.content service.endpoints: WEB FILES SQL
 # they get a Snapshot, or what was made from one
-service.queries service.assistant_queries service.catalogue service.selection: WEB FILES
+service.queries service.catalogue service.selection: WEB FILES
 PAGES -service.pages.resources: WEB FILES
 service.pages.rendering: SQL
 service.pages.resources: FILES SQL
 # it gets bytes
 service.caching: ONLINE -service.environment -service.snapshot
 service.snapshot: WEB
-service.reload service.refresh_times: WEB SQL
+service.reload: WEB SQL
 service.site: SQL FILES -os -database
 service.site_folder: WEB SQL database
 # it gets the application
@@ -207,12 +207,12 @@ def test_modules_do_not_import_each_other_in_a_circle():
 @pytest.mark.parametrize(
     ("text", "modules", "having"),
     [
-        # all ids of an address, once; the facts about the file; the views for users' statements
+        # all ids of an address, once; the facts about the file; where records are from, for
+        # assistants; the views for users' statements
         (
             r"(?s)\bSELECT\s.+?\sFROM\s",
             "ONLINE DIRECT",
-            "service.queries "
-            "service.assistant_queries service.catalogue service.snapshot statements",
+            "service.queries service.catalogue service.snapshot assistants statements",
         ),
         # what counts is chosen without SQL
         ("SELECT|INSERT|UPDATE|DELETE", "loader.choose", ""),

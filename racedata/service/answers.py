@@ -10,7 +10,7 @@ import falcon
 
 from racedata.service import calendars, feed, serializers, spreadsheets
 from racedata.service.addresses import ATOM, CSV, ICS, JSON
-from racedata.service.caching import Body, CachedAnswers
+from racedata.service.caching import Answers, Body
 from racedata.service.content import Content, Served
 from racedata.service.endpoints import Endpoint
 from racedata.service.request import FORMATS, ParsedRequest
@@ -22,7 +22,7 @@ MANY = 100  # a `limit` above it makes an answer slow, as environment.py says
 class Resource:
     """The resource of an endpoint: 304 or cache, else selection, page and format."""
 
-    def __init__(self, endpoint: Endpoint, served: Served, answers: CachedAnswers) -> None:
+    def __init__(self, endpoint: Endpoint, served: Served, answers: Answers) -> None:
         self.endpoint = endpoint
         self.served = served
         self.answers = answers
@@ -64,7 +64,8 @@ class Resource:
         """The content in the format that the ending of the address names."""
         ending, served = request.address.ending, self.served
         if ending == CSV:
-            return spreadsheets.write(self.endpoint, served.catalogue, content.objects)
+            sources = served.catalogue.sources_compared
+            return spreadsheets.write(self.endpoint, sources, content.objects)
         if ending == ICS:
             parameters = dict(request.parameters)
             return self.calendars.write(content.objects, request.address, parameters)

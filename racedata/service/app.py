@@ -15,7 +15,7 @@ import orjson
 from racedata.service import download, openapi
 from racedata.service.addresses import Grammar
 from racedata.service.answers import Resource
-from racedata.service.caching import Cache, CachedAnswers, Document, Validators
+from racedata.service.caching import Answers, Cache, Document
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
@@ -27,7 +27,6 @@ from racedata.service.pages.resources import Pages
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore
-from racedata.service.refresh_times import RefreshTimes
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -81,7 +80,6 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 
     `limit_store` holds the buckets; None turns rate limiting off.
     """
-    times = RefreshTimes(data.path)
     served = Served(data, Catalogue(data), settings)
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, RULES)
@@ -90,18 +88,17 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     limits = [RateLimits(limit_store, proxies, settings.base_address)] if limit_store else []
     # Requests pass these in order. The parser is behind the limits: what it refuses counts too.
     app = App([OneSlash(settings.base_address), *limits, Cors(), parser])
-    answers = CachedAnswers(Validators(settings, data, max_age=settings.max_age), cache)
+    answers = Answers(settings, data, cache, max_age=settings.max_age)
     for endpoint in ENDPOINTS:
         resource = Resource(endpoint, served, answers)
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", resource)
-    app.add_route("/healthz", Health(data, settings, times))
-    described = Validators(settings, data, "the description", max_age=settings.max_age)
+    app.add_route("/healthz", Health(data, settings))
+    described = Answers(settings, data, cache, "the description", max_age=settings.max_age)
     document = Document(described, openapi.document(served, grammar), falcon.MEDIA_JSON)
     app.add_route("/openapi.json", document)
     if settings.download:
-        modified = answers.validators.last_modified
-        app.add_route(download.PATH, download.Download(data, modified))
-    Pages(Ask(served), grammar, cache, times).add_to(app)
+        app.add_route(download.PATH, download.Download(data, answers.last_modified))
+    Pages(Ask(served), grammar, cache).add_to(app)
     app.set_error_serializer(write_problem)
     app.add_error_handler(Exception, answer_unexpected)
     return app

@@ -48,65 +48,6 @@ class Body(NamedTuple):
     total: int | None = None  # the header X-Total-Count; None: the answer has none
 
 
-class Validators:
-    """The ETag and Last-Modified of answers of one database, and the headers next to them.
-
-    The ETag follows from the database, the version, the settings that affect what is `shown`, and
-    the times at which refreshes read each source, if answers show these.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        data: Snapshot,
-        *shown: Affected,
-        max_age: int,  # seconds for which clients and proxies may reuse an answer
-        asked_at: Mapping[str, str] = {},
-    ) -> None:
-        facts = [__version__, sorted(asked_at.items()), *settings.values_that_affect(*shown)]
-        version = data.checksum + repr(facts).encode()
-        modified = max([data.build()["builtAt"], *asked_at.values()])
-        self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
-        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not
-        # depend on Accept-Encoding.
-        self.etag = f"W/{self.tag}"
-        self.last_modified = format_datetime(datetime.fromisoformat(modified), usegmt=True)
-        self.headers = [  # the names are in lower case, as Falcon sends them
-            ("etag", self.etag),
-            ("last-modified", self.last_modified),
-            ("cache-control", f"public, max-age={max_age}" if max_age else "no-cache"),
-            ("vary", "Accept-Encoding"),
-        ]
-
-    def send_if_known(self, req: falcon.Request, resp: falcon.Response) -> bool:
-        """Answers 304 if the client has the answer; returns whether it has."""
-        is_known = has_known(req.env, self.tag)
-        if is_known:
-            resp.status = falcon.HTTP_304
-            resp.set_headers(self.headers)
-        return is_known
-
-    def send(
-        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str
-    ) -> None:
-        """Answers 200 with a body that may be compressed: plain if the client wants it so."""
-        content = body if accepts_gzip(req.env) else decompressed(body)
-        headers = [("content-type", content_type), *self.headers]
-        if content.startswith(MAGIC):
-            headers.append(("content-encoding", "gzip"))
-        resp.set_headers(headers)
-        resp.data = content
-
-
-def has_known(env: dict[str, Any], tag: str) -> bool:
-    """Whether a client knows an answer, by its If-None-Match. If-Modified-Since does not count,
-    because Last-Modified stays the same when a setting changes the answer.
-    """
-    field: str = env.get("HTTP_IF_NONE_MATCH", "")
-    # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
-    return tag in field or field.strip() == "*"
-
-
 class Cache:
     """The bodies of answers of one database: gzip, or plain if short.
 
@@ -143,13 +84,38 @@ class Cache:
                 self.size -= size_of(oldest, body)
 
 
-class CachedAnswers:
-    """Answers requests from the cache, with the validators of the database; `level` is gzip's."""
+class Answers:
+    """Sends answers of one database: 304, from the cache, or made now. They share the ETag, the
+    Last-Modified and the headers next to them.
 
-    def __init__(self, validators: Validators, cache: Cache, level: int = LEVEL) -> None:
-        self.validators = validators
-        self.cache = cache
-        self.level = level
+    The ETag follows from the database, the version, the settings that affect what is `shown`, and
+    the times at which refreshes read each source, if answers show these.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Snapshot,
+        cache: Cache,
+        *shown: Affected,
+        max_age: int,  # seconds for which clients and proxies may reuse an answer
+        level: int = LEVEL,  # of gzip
+        asked_at: Mapping[str, str] = {},
+    ) -> None:
+        self.cache, self.level = cache, level
+        facts = [__version__, sorted(asked_at.items()), *settings.values_that_affect(*shown)]
+        version = data.checksum + repr(facts).encode()
+        modified = max([data.build()["builtAt"], *asked_at.values()])
+        self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
+        self.last_modified = format_datetime(datetime.fromisoformat(modified), usegmt=True)
+        self.headers = [  # the names are in lower case, as Falcon sends them
+            # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does
+            # not depend on Accept-Encoding.
+            ("etag", f"W/{self.tag}"),
+            ("last-modified", self.last_modified),
+            ("cache-control", f"public, max-age={max_age}" if max_age else "no-cache"),
+            ("vary", "Accept-Encoding"),
+        ]
 
     def respond(
         self,
@@ -165,7 +131,7 @@ class CachedAnswers:
 
         Raises HTTPServiceUnavailable if too many slow answers wait already.
         """
-        if self.validators.send_if_known(req, resp):
+        if self.send_if_known(req, resp):
             return
 
         def finish() -> None:
@@ -175,9 +141,7 @@ class CachedAnswers:
                 if self.cache.capacity or accepts_gzip(req.env):
                     body = body._replace(content=compressed(body.content, self.level))
                 self.cache.put(key, body)
-            if body.total is not None:
-                resp.set_header("x-total-count", str(body.total))
-            self.validators.send(req, resp, body.content, content_type)
+            self.send(req, resp, body, content_type)
 
         if not is_slow or key in self.cache:
             finish()
@@ -190,18 +154,48 @@ class CachedAnswers:
                 retry_after=RETRY_SECONDS,
             )
 
+    def send_if_known(self, req: falcon.Request, resp: falcon.Response) -> bool:
+        """Answers 304 if the client has the answer; returns whether it has."""
+        is_known = has_known(req.env, self.tag)
+        if is_known:
+            resp.status = falcon.HTTP_304
+            resp.set_headers(self.headers)
+        return is_known
+
+    def send(
+        self, req: falcon.Request, resp: falcon.Response, body: Body, content_type: str
+    ) -> None:
+        """Answers 200 with a body that may be compressed: plain if the client wants it so."""
+        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
+        counted = [] if body.total is None else [("x-total-count", str(body.total))]
+        headers = [*counted, ("content-type", content_type), *self.headers]
+        if content.startswith(MAGIC):
+            headers.append(("content-encoding", "gzip"))
+        resp.set_headers(headers)
+        resp.data = content
+
 
 class Document:
     """A resource whose body is made once per database, such as `/openapi.json`."""
 
-    def __init__(self, validators: Validators, body: bytes, content_type: str) -> None:
-        self.validators, self.body, self.content_type = validators, compressed(body), content_type
+    def __init__(self, answers: Answers, content: bytes, content_type: str) -> None:
+        self.answers, self.content_type = answers, content_type
+        self.body = Body(compressed(content))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if not self.validators.send_if_known(req, resp):
-            self.validators.send(req, resp, self.body, self.content_type)
+        if not self.answers.send_if_known(req, resp):
+            self.answers.send(req, resp, self.body, self.content_type)
 
     on_head = on_get
+
+
+def has_known(env: dict[str, Any], tag: str) -> bool:
+    """Whether a client knows an answer, by its If-None-Match. If-Modified-Since does not count,
+    because Last-Modified stays the same when a setting changes the answer.
+    """
+    field: str = env.get("HTTP_IF_NONE_MATCH", "")
+    # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
+    return tag in field or field.strip() == "*"
 
 
 def compressed(body: bytes, level: int = LEVEL) -> bytes:

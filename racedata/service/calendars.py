@@ -19,7 +19,7 @@ from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue
 from racedata.service.serializers import sessions_of
 from racedata.service.snapshot import Snapshot
-from racedata.service.words import full_name, place_of
+from racedata.service.words import name_of, place_of
 
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
@@ -83,7 +83,7 @@ class Calendars:
                 else f"{address.round} race"
             )
         for filter, value in address.filters.items():
-            yield name_of(self.catalogue, filter, value)
+            yield name_of(self.catalogue, filter, str(value)) or f"{filter} {value}"
         if len(groups) < len(SESSION_GROUPS):
             # no commas: they are written as `\,`, which some clients do not read
             yield f"({' + '.join(groups)})"
@@ -166,12 +166,3 @@ def sources_in_words(data: Snapshot) -> str:
         for row in data.sources()
     ]
     return f"Data: {', '.join(sources)}."
-
-
-def name_of(catalogue: Catalogue, filter: str, value: Value) -> str:
-    """The name of what a filter names by its id, or else the filter with its value."""
-    id = catalogue.ids.get(filter, {}).get(str(value))
-    if id is None:
-        return f"{filter} {value}"
-    what = catalogue.lists[filter][id]
-    return what.get("circuitName") or what.get("name") or full_name(what)

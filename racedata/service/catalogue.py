@@ -49,7 +49,11 @@ class Catalogue:
             id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()
         }
         self.calendar = calendar_of(data, self.race_rows, self.races)
-        self.race_order = {id: number for number, id in enumerate(self.races)}
+        self.lists["races"] = self.calendar
+        self.orders = {
+            name: {id: place for place, id in enumerate(objects)}
+            for name, objects in self.lists.items()
+        }
         self.id_of_round = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
         self.rounds: dict[int, list[int]] = {}  # by season, in order
         for year, number in self.id_of_round:
@@ -58,7 +62,7 @@ class Catalogue:
         self.latest_with = {table: self.latest(data, table) for table in ("results", *STANDINGS)}
         # The last race with results, and the races after it: raceIds in order.
         _, self.last_race = max(self.latest_with["results"].items())
-        self.coming = [*self.races][self.race_order[self.last_race] + 1 :]
+        self.coming = [*self.races][self.orders["races"][self.last_race] + 1 :]
         # The season of the next race; of the last one with results if no later race is known.
         next_or_last = [*self.coming, self.last_race][0]
         self.calendar_season: int = self.race_rows[next_or_last]["year"]

@@ -54,10 +54,12 @@ class ObjectList:
 
     def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
         """A page of all objects, or of those that match."""
-        objects = served.catalogue.lists[self.name]
-        matching = self.ids(served, wanted) if wanted else objects
-        found = [each for id, each in objects.items() if id in matching]
-        return len(found), found[offset : offset + limit]
+        objects, order = served.catalogue.lists[self.name], served.catalogue.orders[self.name]
+        if not wanted:
+            return len(objects), [*objects.values()][offset : offset + limit]
+        # A filter may find races of a season that the list does not have.
+        ids = sorted(objects.keys() & self.ids(served, wanted), key=order.__getitem__)
+        return len(ids), [objects[id] for id in ids[offset : offset + limit]]
 
 
 def ids_of_seasons(served: Served, wanted: Wanted) -> set[int]:
@@ -104,20 +106,11 @@ def ids_in_standings(
 
 SEASONS = ObjectList("seasons", ids_of_seasons)
 CIRCUITS = ObjectList("circuits", ids_of_circuits)
+RACES = ObjectList("races", lambda served, wanted: queries.ids_of_races(served.data, wanted))
 DRIVERS = ObjectList("drivers", partial(ids_of_entrants, "drivers", queries.DRIVER_STANDINGS))
 CONSTRUCTORS = ObjectList(
     "constructors", partial(ids_of_entrants, "constructors", queries.CONSTRUCTOR_STANDINGS)
 )
-
-
-def races(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-    catalogue = served.catalogue
-    ids = (
-        sorted(queries.ids_of_races(served.data, wanted), key=catalogue.race_order.__getitem__)
-        if wanted
-        else [*catalogue.races]
-    )
-    return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
 
 @dataclass(frozen=True)
@@ -245,19 +238,17 @@ def source_ids(served: Served, wanted: Wanted, limit: int, offset: int) -> Total
 
 
 def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[Json]:
-    """Races or standings lists, each with where its records are from."""
-    catalogue = served.catalogue
+    """Races or standings lists, each with where its records of a kind are from, if it has any.
+
+    Fastest laps have a source of their own.
+    """
+    data, catalogue, _ = served
     ids = [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
-    found = provenances(served.data, kind, ids)
+    found = queries.provenance(data, kind, ids)
+    laps = queries.provenance(data, "fastest_laps", ids) if kind == "results" else {}
     return [
-        {**each, "Provenance": found[id]} if id in found else each for id, each in zip(ids, objects)
+        {**each, "Provenance": serializers.provenance(found[id], laps.get(id))}
+        if id in found
+        else each
+        for id, each in zip(ids, objects)
     ]
-
-
-def provenances(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, Json]:
-    """Where the records of a kind are from, by raceId. Fastest laps have a source of their own."""
-    laps = queries.provenance(data, "fastest_laps", races) if kind == "results" else {}
-    return {
-        id: serializers.provenance(row, laps.get(id))
-        for id, row in queries.provenance(data, kind, races).items()
-    }

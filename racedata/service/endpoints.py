@@ -163,7 +163,7 @@ ENDPOINTS: Sequence[Endpoint] = (
         summary="Races with their sessions: a season's calendar, or one race",
         rules=Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS)),
         schema="ScheduledRace",
-        make_page=content.races,
+        make_page=content.RACES.page,
     ),
     Endpoint(
         "constructors",

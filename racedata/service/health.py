@@ -13,7 +13,6 @@ import orjson
 from racedata import __version__, database, hints
 from racedata.formats import Json
 from racedata.service import download
-from racedata.service.refresh_times import RefreshTimes, SourceTimes
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
 
@@ -21,17 +20,17 @@ from racedata.settings import Settings
 class Health:
     """The resource `/healthz`."""
 
-    def __init__(self, data: Snapshot, settings: Settings, times: RefreshTimes) -> None:
-        self.data, self.settings, self.times = data, settings, times
+    def __init__(self, data: Snapshot, settings: Settings) -> None:
+        self.data, self.settings = data, settings
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(report(self.data, self.settings, self.times))
+        resp.data = orjson.dumps(report(self.data, self.settings))
 
     on_head = on_get
 
 
-def report(data: Snapshot, settings: Settings, times: RefreshTimes) -> Json:
+def report(data: Snapshot, settings: Settings) -> Json:
     """The database, its sources, and whether a new file was refused."""
     build = data.build()
     health: Json = {
@@ -41,7 +40,7 @@ def report(data: Snapshot, settings: Settings, times: RefreshTimes) -> Json:
         "builtAt": build["builtAt"],
         "revision": build["revision"],
         "licence": data.licence(),
-        "sources": list(sources(data, times.by_source())),
+        "sources": list(sources(data)),
         "coverage": data.coverage(),
         "rows": data.row_counts(),
     }
@@ -70,9 +69,9 @@ def sample_notice(data: Snapshot, follows: bool) -> str | None:
     return f"{notice} If no load is running, run: {command}"
 
 
-def sources(data: Snapshot, refresh_times: SourceTimes) -> Iterator[Json]:
+def sources(data: Snapshot) -> Iterator[Json]:
     """The sources in the database, then others that refreshes have asked."""
-    for row, name, url, times in data.sources_with(refresh_times, {}):
+    for row, name, url, times in data.sources_with(data.refresh_times(), {}):
         if row is None:
             yield {"name": name, **times}
             continue

@@ -13,9 +13,7 @@ from racedata.service.request import (
     FORMATS,
     ParameterError,
     ParsedRequest,
-    accepted_parameters,
     parse_query,
-    refuse,
     with_parameters,
 )
 from racedata.settings import Settings
@@ -108,12 +106,11 @@ class RequestParser:
         given = parse_query(query)
         try:
             address = self.grammar.parse(rest)
-            ending = address.ending
-            accepted = accepted_parameters(self.grammar.endpoints[address.endpoint], ending)
-            refuse(given, ending, accepted)
+            rules = self.grammar.endpoints[address.endpoint]
             own_url = f"{scheme}://{host}{self.settings.base_address}"
-            base_url = (self.settings.base_url or own_url) if FORMATS[ending].has_own_url else ""
-            return with_parameters(address, given, accepted, self.settings, base_url)
+            has_own_url = FORMATS[address.ending].has_own_url
+            base_url = (self.settings.base_url or own_url) if has_own_url else ""
+            return with_parameters(address, rules, given, self.settings, base_url)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         except (AddressError, ParameterError) as error:

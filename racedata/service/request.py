@@ -5,7 +5,7 @@ grammar of addresses is in addresses.py. Nothing here depends on the database: t
 in an address need not exist.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -18,16 +18,14 @@ from racedata.values import TIME_OF_DAY, Parser
 PROVENANCE = "provenance"  # asks where records are from; for JSON only
 PAGE = ("limit", "offset")
 OF_CALENDARS = ("sessions", "alarm")
+OF_FORMATS = ("callback", *OF_CALENDARS)  # each only has a meaning in some formats
 
 
 class Format(NamedTuple):
     """The format of an answer, and what it means for a request."""
 
     content_type: str
-    # The parameters that it accepts, and those that it rejects: a client that sends them expects
-    # another format. An endpoint may accept more (`OWN_PARAMETERS`). All others are ignored.
-    accepted: Sequence[str] = PAGE
-    refused: Sequence[str] = ("callback", *OF_CALENDARS)
+    accepted: Sequence[str] = PAGE  # parameters; an endpoint may accept more (`OWN_PARAMETERS`)
     # Whether a request without a `limit` gets as many records as one may ask for: calendar clients
     # and feed readers never fetch a second page.
     is_whole: bool = False
@@ -37,12 +35,11 @@ class Format(NamedTuple):
 
 # By the ending of an address.
 FORMATS: Mapping[str, Format] = {
-    JSON: Format("application/json", refused=(), has_own_url=True),
+    JSON: Format("application/json", has_own_url=True),
     CSV: Format("text/csv; charset=utf-8; header=present"),
     ICS: Format(
         "text/calendar; charset=utf-8",
         accepted=(*PAGE, *OF_CALENDARS),
-        refused=("callback",),
         is_whole=True,
         is_slow=True,
     ),
@@ -83,13 +80,19 @@ class ParsedRequest(NamedTuple):
 
 
 def with_parameters(
-    address: Address,
-    given: Parameters,
-    accepted: Iterable[str],
-    settings: Settings,
-    base_url: str,
+    address: Address, rules: Rules, given: Parameters, settings: Settings, base_url: str
 ) -> ParsedRequest:
-    """An address with those of the given parameters that it accepts. Raises ParameterError."""
+    """An address with those of the given parameters that it accepts. Raises ParameterError.
+
+    Others are ignored, except those of another format than JSON: a client that sends them expects
+    that one.
+    """
+    accepted = accepted_parameters(rules, address.ending)
+    for name in OF_FORMATS if address.ending != JSON else ():
+        if name in given and name not in accepted:
+            raise ParameterError(
+                f"{address.ending} does not accept {name}; expected only {', '.join(accepted)}."
+            )
     values = {name: value for name in accepted if (value := parameter(given, name)) is not None}
     is_whole = FORMATS[address.ending].is_whole
     limit = int(values.pop("limit", settings.max_limit if is_whole else settings.usual_limit))
@@ -160,12 +163,3 @@ def accepted_parameters(rules: Rules, ending: str) -> list[str]:
     """The names of the parameters that an endpoint accepts with an ending."""
     own = (name for name in rules.parameters if name != PROVENANCE or ending == JSON)
     return [*FORMATS[ending].accepted, *own]
-
-
-def refuse(given: Parameters, ending: str, accepted: Iterable[str]) -> None:
-    """Raises ParameterError for a parameter that the ending rejects."""
-    for name in FORMATS[ending].refused:
-        if name in given:
-            raise ParameterError(
-                f"{ending} does not accept {name}; expected only {', '.join(accepted)}."
-            )

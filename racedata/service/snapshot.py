@@ -1,7 +1,7 @@
 """The database in memory: the content of the file when it was read, and the facts about it.
 
-Nothing changes its content. The format of the file is in database.py, the queries of endpoints are
-in queries.py.
+Nothing changes its content. Only the times of refreshes are read again, from the store next to the
+file. The format of the file is in database.py, the queries of endpoints are in queries.py.
 """
 
 import sqlite3
@@ -10,13 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from racedata import database
-from racedata.formats import public_name, public_url, without_query
+from racedata.formats import in_utf8, public_name, public_url, without_query
 from racedata.licences import SOURCES, licence_of_file
 
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
 
 Times = TypeVar("Times")
+# By the name of a source, the times of refreshes by their key: `refreshedAt`, `followedSince`.
+SourceTimes = Mapping[str, Mapping[str, str]]
+# By the name of a source, when a refresh last asked it.
+AskedAt = Mapping[str, str]
 
 
 class Snapshot:
@@ -32,6 +36,8 @@ class Snapshot:
         self.file = content.file
         self.path = path
         self.rejection: str | None = None
+        # one attribute, because threads share it
+        self._refresh_times: tuple[database.FileState | None, SourceTimes] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
@@ -78,6 +84,28 @@ class Snapshot:
             "SELECT name, address, licence, checksum, readAt, gave, isProvisional FROM sources "
             "ORDER BY sourceId"
         )
+
+    def refresh_times(self) -> SourceTimes:
+        """When a refresh last asked each source (`refreshedAt`), and since when it is followed
+        (`followedSince`), by its name in the table `sources`.
+
+        A refresh that finds nothing new does not change the database, so only the store has these
+        times. Until it changes, this returns the same object.
+        """
+        state = database.file_state(str(database.store_path(self.path)))
+        if state != self._refresh_times[0]:
+            found = database.refresh_times(self.path)
+            if found is not None:  # else the next request asks again
+                times = {in_utf8(name): of_source for name, of_source in found.items()}
+                self._refresh_times = state, times
+        return self._refresh_times[1]
+
+    def asked_at(self) -> AskedAt:
+        return {
+            name: times["refreshedAt"]
+            for name, times in self.refresh_times().items()
+            if "refreshedAt" in times
+        }
 
     def sources_with(
         self, times: Mapping[str, Times], otherwise: Times

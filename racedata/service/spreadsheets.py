@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 
 from racedata.formats import Json, milliseconds
-from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import Endpoint
 from racedata.service.schemas import Schema, name_of, properties_of, schema_of
 
@@ -77,13 +76,8 @@ def flat(found: Json, sources: Sequence[str] = ()) -> tuple[Json, list[Json]]:
     return line, records
 
 
-def write(endpoint: Endpoint, catalogue: Catalogue, objects: Sequence[Json]) -> bytes:
-    """The objects of a page of an endpoint, as CSV."""
-    is_of_sources = OF_SOURCES in properties_of(schema_of(endpoint.schema))[0]
-    return written(endpoint, catalogue.sources_compared if is_of_sources else (), objects)
-
-
-def written(endpoint: Endpoint, sources: Sequence[str], objects: Sequence[Json]) -> bytes:
+def write(endpoint: Endpoint, sources: Sequence[str], objects: Sequence[Json]) -> bytes:
+    """The objects of a page of an endpoint, as CSV. `sources` are those that are compared."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     columns_around, columns = columns_of_endpoint(endpoint, sources)

@@ -56,6 +56,15 @@ def full_name(driver: Json) -> str:
     return f"{driver['givenName']} {driver['familyName']}"
 
 
+def name_of(catalogue: Catalogue, name: str, id: str) -> str | None:
+    """The name of a driver, constructor or circuit in the list of this name; None without one."""
+    number = catalogue.ids.get(name, {}).get(id.lower())
+    if number is None:
+        return None
+    what = catalogue.lists[name][number]
+    return what.get("circuitName") or what.get("name") or full_name(what)
+
+
 def place_of(circuit: Json) -> str:
     """The names of a circuit, its locality and its country, if they are known."""
     location = circuit["Location"]

@@ -1,4 +1,4 @@
-"""racedata.service.health, refresh_times: what `/healthz` says of the database, its sources and a
+"""racedata.service.health: what `/healthz` says of the database, its sources and a
 refused file, and the notice of the sample.
 """
 

@@ -13,7 +13,7 @@ from support.answers import client, client_after
 from support.loads import changed
 
 from racedata.service.endpoints import BY_NAME, ENDPOINTS
-from racedata.service.spreadsheets import written
+from racedata.service.spreadsheets import write
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies
@@ -178,7 +178,7 @@ def test_what_each_source_says_has_a_column_of_its_own_whatever_the_values_are()
     said = [{"source": "dump", "value": "number=4; grid=2"}, {"source": "https://example.org/f1"}]
     sources = "dump", "f1db", "https://example.org/f1"
     objects = [{**fact, "explanation": "x", "Sources": said}]
-    table = written(BY_NAME["discrepancies"], sources, objects)
+    table = write(BY_NAME["discrepancies"], sources, objects)
     (line,) = csv.DictReader(table.decode().splitlines())
     assert {name: value for name, value in line.items() if name.startswith("Sources")} == {
         "Sources.dump": "number=4; grid=2",

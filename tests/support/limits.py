@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from racedata.service.ratelimit.bucket import Limit
 from racedata.service.ratelimit.local_store import LocalStore
 from racedata.service.ratelimit.redis_store import RedisStore
+from racedata.settings import Rate
 
-BURST, SUSTAINED = Limit("burst", 4, 1), Limit("sustained", 500, 3600)
+BURST, SUSTAINED = Rate("burst", 4, 1), Rate("sustained", 500, 3600)
 SECOND = 1_000_000  # microseconds
 NOW = 10**12  # microseconds
 
@@ -29,7 +29,7 @@ class Clock:
         return self.now
 
 
-def local_store(clients: int = 1024, limits: Sequence[Limit] = (BURST, SUSTAINED)) -> LocalStore:
+def local_store(clients: int = 1024, limits: Sequence[Rate] = (BURST, SUSTAINED)) -> LocalStore:
     """A LocalStore; its `clock` is a Clock."""
     return LocalStore(limits, clients, Clock(NOW))
 
@@ -37,11 +37,11 @@ def local_store(clients: int = 1024, limits: Sequence[Limit] = (BURST, SUSTAINED
 @contextmanager
 def redis_store(
     url: str,
-    limits: Sequence[Limit] = (BURST, SUSTAINED),
+    limits: Sequence[Rate] = (BURST, SUSTAINED),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[RedisStore]:
     """A RedisStore; its connections end with the block."""
-    store = RedisStore(url, limits, LocalStore(limits, 1024, Clock(NOW)), clock)
+    store = RedisStore(url, LocalStore(limits, 1024, Clock(NOW)), clock)
     try:
         yield store
     finally:

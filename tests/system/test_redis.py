@@ -25,9 +25,9 @@ from support.traffic import (
     traffic,
 )
 
-from racedata.service.ratelimit.bucket import Limit
 from racedata.service.ratelimit.local_store import LocalStore
 from racedata.service.ratelimit.redis_store import RedisStore
+from racedata.settings import Rate
 
 # To this service, a Redis on a busy machine is never down because it is slow.
 PATIENT = serve_with(
@@ -154,10 +154,10 @@ def test_a_key_with_a_wrong_value_is_a_full_bucket_and_no_outage(redis_server, c
         redis_cli(redis_server, "DEL", "racedata:a")
         values = [value] if command == "SET" else value.split()
         redis_cli(redis_server, command, "racedata:a", *values)
-        with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
+        with redis_store(redis_server.url, [Rate("limit", 3, 86400)]) as store:
             assert allowed(store, b"a", 5) == 3, case
     redis_cli(redis_server, "SET", "racedata:a", "9" * 1000)
-    with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
+    with redis_store(redis_server.url, [Rate("limit", 3, 86400)]) as store:
         assert store.take(b"a").reset == [86400 * SECOND]
     assert 0 < int(redis_cli(redis_server, "PTTL", "racedata:a")) <= 4 / 3 * 86_400_000
     assert caplog.records == []
@@ -219,7 +219,7 @@ def test_tls_needs_a_trusted_certificate(tmp_path, monkeypatch, caplog):
     requests=st.integers(1, 24),
 )
 def test_the_script_allows_what_the_local_store_allows(shared_redis, quotas, requests):
-    limits = [Limit(f"limit{number}", *quota) for number, quota in enumerate(quotas)]
+    limits = [Rate(f"limit{number}", *quota) for number, quota in enumerate(quotas)]
     local = LocalStore(limits, clients=16)
     client = repr(quotas).encode() + str(time.monotonic_ns()).encode()
     with redis_store(shared_redis.url, limits) as shared:

@@ -4,17 +4,17 @@ So the pages show the same facts as the answers. What no endpoint answers is in 
 the catalogue.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
 from sqlite3 import Row
 
 from racedata.formats import Json, public_name
-from racedata.service import queries, words
+from racedata.service import words
 from racedata.service.addresses import Address, Round, Season, Value
-from racedata.service.content import Content, Served, provenances
+from racedata.service.content import Content, Served, with_provenance
 from racedata.service.endpoints import BY_NAME
-from racedata.service.request import ParsedRequest
+from racedata.service.request import ALL, ParsedRequest
 
 # The queries by name, each with its comment.
 _, *PARAGRAPHS = (
@@ -26,7 +26,7 @@ QUERIES = {each.removeprefix("-- ").partition(":")[0]: each for each in PARAGRAP
 class Ask:
     """Asks an endpoint for the objects in its answer.
 
-    `ask("results", 10, 2023, results="1")` is for `/2023/results/1?limit=10`.
+    `ask("results", 2023, results="1")` is for all records of `/2023/results/1`.
     """
 
     def __init__(self, served: Served) -> None:
@@ -36,19 +36,17 @@ class Ask:
     def __call__(
         self,
         endpoint: str,
-        limit: int,
         season: Season | None = None,
         round: Round | None = None,
-        own_parameters: Mapping[str, str] = {},
         /,
-        **filters: Value,
+        **wanted: Value,
     ) -> list[Json]:
-        return self.content(endpoint, limit, season, round, own_parameters, **filters).objects
+        return self.content(endpoint, ALL, season, round, **wanted).objects
 
-    def records(self, endpoint: str, limit: int, season: Season, round: Round) -> list[Json]:
+    def records(self, endpoint: str, season: Season, round: Round) -> list[Json]:
         """The records of one race, such as its results; none if the race has none."""
         key = self.endpoints[endpoint].records_key
-        return [record for race in self(endpoint, limit, season, round) for record in race[key]]
+        return [record for race in self(endpoint, season, round) for record in race[key]]
 
     def content(
         self,
@@ -56,15 +54,13 @@ class Ask:
         limit: int,
         season: Season | None = None,
         round: Round | None = None,
-        own_parameters: Mapping[str, str] = {},
         /,
-        **filters: Value,
+        **wanted: Value,
     ) -> Content:
+        """The first `limit` records, and how many there are. `wanted` has filters, or a `state`."""
         # Made of its parts: to parse a text would take a tenth of the time of a page.
-        address = Address("", endpoint, season, round, filters)
-        return self.endpoints[endpoint].find(
-            self.served, ParsedRequest(address, limit, 0, "", tuple(own_parameters.items()))
-        )
+        address = Address("", endpoint, season, round, wanted)
+        return self.endpoints[endpoint].find(self.served, ParsedRequest(address, limit, 0, ""))
 
     def rows(self, query: str, *values: str | int | None, **names: str) -> list[Row]:
         """The rows of a query in queries.sql; `names` are for its braces."""
@@ -85,25 +81,19 @@ class Ask:
 
     def provenances(self, races: Sequence[Json]) -> list[Json]:
         """Where the results of races are from, of those that have any."""
-        rounds = [(int(race["season"]), int(race["round"])) for race in races]
-        ids = [self.catalogue.id_of_round[round] for round in rounds]
-        found = provenances(self.data, "results", ids)
-        return [found[id] for id in ids if id in found]
+        found = with_provenance(self.served, "results", races)
+        return [race["Provenance"] for race in found if "Provenance" in race]
 
     @cached_property
     def names(self) -> words.Names:
         """The names of drivers and constructors, by their ids."""
         return words.names_of(self.catalogue)
 
-    def ids_to_search(self, kind: str, id: str) -> str:
-        """The id of a driver, constructor or circuit, and what sources call it, as one text."""
-        return " ".join([id, *self.ids_of_sources.get((kind, id), ())])
-
     @cached_property
     def ids_of_sources(self) -> dict[tuple[str, str], list[str]]:
         """What sources call a driver, constructor or circuit, by kind and own id; no numbers."""
         ids: dict[tuple[str, str], list[str]] = {}
-        for row in queries.ids_of_sources(self.data):
+        for row in self("ids"):
             if not row["sourceId"].isdigit():
                 ids.setdefault((row["kind"], row["id"]), []).append(row["sourceId"])
         return ids

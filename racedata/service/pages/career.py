@@ -9,7 +9,6 @@ from racedata.formats import Json, public_url
 from racedata.model import LETTERS
 from racedata.service.addresses import Value
 from racedata.service.pages.ask import Ask
-from racedata.service.request import ALL
 
 COUNTED = ("starts", "wins", "poles", "podiums")
 # A season has several constructors of a driver, and several drivers of a constructor.
@@ -69,7 +68,7 @@ def constructor(ask: Ask, constructor: str) -> dict[str, Any]:
         # the seasons in which its driver was champion
         "drivers_titles": [
             season["season"]
-            for season in ask("driverstandings", ALL, driverstandings="1")
+            for season in ask("driverstandings", driverstandings="1")
             for champion in season["DriverStandings"]
             # the last constructor that the driver joined, as in the view driver_championship
             if [each["constructorId"] for each in champion["Constructors"]][-1:]
@@ -106,9 +105,7 @@ def facts(ask: Ask, who: str, one: Json) -> dict[str, Any]:
 def season_rows(ask: Ask, who: str, id: str, whole: Sequence[Drive]) -> Iterator[SeasonRow]:
     endpoint, filters = f"{who}standings", dict[str, Value]({f"{who}s": id.lower()})
     key = ask.endpoints[endpoint].records_key
-    final = {
-        int(each["season"]): each[key][0] for each in ask(endpoint, ALL, None, None, **filters)
-    }
+    final = {int(each["season"]): each[key][0] for each in ask(endpoint, **filters)}
     by_year = {
         int(season): [*of_season]
         for season, of_season in groupby(whole, lambda drive: drive.race["season"])
@@ -118,7 +115,7 @@ def season_rows(ask: Ask, who: str, id: str, whole: Sequence[Drive]) -> Iterator
         partners.setdefault(year, []).append(ask.object(PARTNER[who], partner))
     for year in sorted({*by_year, *final}):
         is_final = year in final
-        lists = [] if is_final else ask(endpoint, 1, year, None, **filters)
+        lists = [] if is_final else ask(endpoint, year, **filters)
         place: Json = final.get(year) or next((each[key][0] for each in lists), {})
         yield SeasonRow(
             year,

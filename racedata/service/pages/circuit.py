@@ -8,7 +8,6 @@ from racedata.service import outlines
 from racedata.service.outlines import Layout
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
-from racedata.service.request import ALL
 
 
 class Track(NamedTuple):
@@ -23,7 +22,7 @@ class Track(NamedTuple):
 
 def facts(ask: Ask, circuit: str) -> dict[str, Any]:
     what = ask.object("circuit", circuit)
-    won = ask("results", ALL, circuits=circuit, results="1")
+    won = ask("results", circuits=circuit, results="1")
     with_winner = {(race["season"], race["round"]) for race in won}
     winners = [(race, race["Results"]) for race in reversed(won)]
     # Both drivers of a shared car have won, but their constructor only once.
@@ -36,7 +35,7 @@ def facts(ask: Ask, circuit: str) -> dict[str, Any]:
         # races without a winner: those to come, and those that are not loaded
         "others": [
             race
-            for race in ask("races", ALL, circuits=circuit)
+            for race in ask("races", circuits=circuit)
             if (race["season"], race["round"]) not in with_winner
         ],
         "most_drivers": most_drivers,
@@ -51,7 +50,7 @@ def tracks(ask: Ask, circuit: str, won: Sequence[Json]) -> list[Track]:
     laps: dict[Layout | None, list[Json]] = {
         layout: [] for layout in sorted(layouts, key=lambda each: each.seasons[-1], reverse=True)
     }
-    for race in ask("results", ALL, circuits=circuit, fastest=1):
+    for race in ask("results", circuits=circuit, fastest=1):
         number = int(laps_of.get((race["season"], race["round"])) or 0)
         of_layout = laps.setdefault(outlines.layout_of(layouts, int(race["season"]), number), [])
         of_layout += [

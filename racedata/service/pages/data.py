@@ -5,8 +5,7 @@ from typing import Any
 
 from racedata.model import KINDS
 from racedata.service.pages.ask import Ask
-from racedata.service.refresh_times import AskedAt
-from racedata.service.snapshot import COPIED
+from racedata.service.snapshot import COPIED, AskedAt
 from racedata.service.words import NOT_HERE
 
 # Endpoints about the data itself, which the page links to if they have records.

@@ -12,8 +12,7 @@ from racedata.model import TABLE_BY_NAME
 from racedata.service import words
 from racedata.service.news import by_subject, lines_of, title_of
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.notes import OPEN, in_order, sides_in_words
-from racedata.service.request import ALL
+from racedata.service.pages.notes import in_order, sides_in_words
 
 # With more, the pages would be longer than 15 KB compressed.
 DOUBTS = 320
@@ -27,7 +26,7 @@ CHANGES = 2000  # the latest changed values, of which the page shows the first N
 
 
 def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
-    found = ask.content("discrepancies", DOUBTS, season, None, OPEN)
+    found = ask.content("discrepancies", DOUBTS, season, state="open")
     doubts: dict[str, dict[str, list[Json]]] = {}
     for record in found.objects:
         # what it is about: `qualifying, q1`
@@ -36,7 +35,7 @@ def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
         of_what.setdefault(record["explanation"], []).append(doubt(record, ask))
     by_kind: dict[str, Counter[str]] = {}
     open_by_season = Counter[str]()
-    for count in ask("discrepancycounts", ALL, season):
+    for count in ask("discrepancycounts", season):
         number = int(count["count"])
         by_kind.setdefault(count["kind"], Counter())[count["state"]] += number
         if count["state"] == "open" and "season" in count:
@@ -94,7 +93,7 @@ def news(ask: Ask, limit: int) -> Iterator[Json]:
         each["driverId"]: words.full_name(each) for each in ask.catalogue.drivers.values()
     }
     names = ask.names._replace(drivers=full_names)
-    for of_subject in islice(by_subject(ask("changes", CHANGES)), limit):
+    for of_subject in islice(by_subject(ask.content("changes", CHANGES).objects), limit):
         first = of_subject[0]
         race = (first["season"], first["round"]) if "round" in first else None
         lines = lines_of(of_subject, names, LINES)

@@ -13,8 +13,7 @@ from racedata.service.health import sample_notice
 from racedata.service.pages import differing_values, races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
-from racedata.service.refresh_times import AskedAt
-from racedata.service.request import ALL
+from racedata.service.snapshot import AskedAt
 
 PLACES = 10  # how many places of a result the page shows
 FIRST = 3  # and of the newest session
@@ -36,9 +35,9 @@ class Newest(NamedTuple):
 def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
     data, settings = ask.data, ask.settings
     built, last_check = data.build()["builtAt"], max(shown_times.values(), default="")
-    (last,) = ask("results", PLACES, "current", "last")
+    (last,) = ask("results", "current", "last")
     notes = Notes(ask, int(last["season"]), int(last["round"]))
-    last_places = notes.marked(races.places(last["Results"]), "results")
+    last_places = notes.marked(races.places(last["Results"][:PLACES]), "results")
     provisional = ask.provisional_sources(last).get("results")
     coming = [ask.catalogue.calendar[id] for id in ask.catalogue.coming]
     weekends = [weekend_of(ask, race, BEFORE_RACE if race is coming[0] else ()) for race in coming]
@@ -70,7 +69,7 @@ def weekend_of(ask: Ask, race: Json, groups: Iterable[str]) -> dict[str, Any]:
     """
     front = int(race["season"]), int(race["round"])
     notes = Notes(ask, *front)
-    records = {group: ask.records(KIND_BY_GROUP[group].endpoint, ALL, *front) for group in groups}
+    records = {group: ask.records(KIND_BY_GROUP[group].endpoint, *front) for group in groups}
     sessions = races.sessions(race, records, notes)
     provisional = ask.provisional_sources(race)
     newest = None

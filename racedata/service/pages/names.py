@@ -122,7 +122,7 @@ def race_names(ask: Ask) -> Iterator[Name]:
 
 def other_names(ask: Ask, kind: str, id: str) -> str:
     """The id of a driver, constructor or circuit, what sources call it, and nicknames."""
-    return f"{ask.ids_to_search(kind, id)} {NICKNAMES.get(id, '')}"
+    return " ".join([id, *ask.ids_of_sources.get((kind, id), ()), NICKNAMES.get(id, "")])
 
 
 def rows_by_id(ask: Ask, who: str) -> dict[str, Row]:

@@ -11,9 +11,7 @@ from racedata.formats import Json
 from racedata.model import KIND_OF_COLUMN, KINDS, SESSIONS
 from racedata.service import words
 from racedata.service.pages.ask import Ask
-from racedata.service.request import ALL
 
-OPEN = {"state": "open"}  # the parameter of those that are open
 LABELS = {session.name: session.label for session in SESSIONS}
 
 
@@ -39,8 +37,8 @@ class Notes:
     def __init__(self, ask: Ask, season: int, round: int) -> None:
         self.ask = ask
         self.link = f"{season}/{round}#notes"
-        corrections = ask("corrections", ALL, season, round)
-        self.discrepancies = ask("discrepancies", ALL, season, round, OPEN)
+        corrections = ask("corrections", season, round)
+        self.discrepancies = ask("discrepancies", season, round, state="open")
         self.all = [
             *map(self.of_correction, corrections),
             *map(self.of_discrepancy, self.discrepancies),
@@ -71,14 +69,10 @@ class Notes:
 
     def name_of(self, kind: str, about: str) -> str:
         """The name of a driver, constructor or session; what is not known stays as it is."""
-        catalogue, id = self.ask.catalogue, about.lower()
         if kind == "sessions":
             return LABELS.get(about, about)
-        if kind == "constructor_standings":
-            constructor = catalogue.ids["constructors"].get(id)
-            return about if constructor is None else catalogue.constructors[constructor]["name"]
-        driver = catalogue.ids["drivers"].get(id)
-        return about if driver is None else words.full_name(catalogue.drivers[driver])
+        entrants = "constructors" if kind == "constructor_standings" else "drivers"
+        return words.name_of(self.ask.catalogue, entrants, about) or about
 
     def by_kind(self) -> Iterator[tuple[str, list[str]]]:
         """The texts of each kind, with its name for people."""

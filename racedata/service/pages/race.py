@@ -9,7 +9,6 @@ from racedata.model import KIND_BY_GROUP, LETTERS
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Notes
-from racedata.service.request import ALL
 
 OFF_GRID = "\N{EN DASH}"  # the source has 0
 PODIUM = {"1": "Winner", "2": "Second", "3": "Third"}
@@ -32,7 +31,7 @@ class TimedSession(NamedTuple):
 
 
 def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
-    calendar = {int(race["round"]): race for race in ask("races", ALL, season)}
+    calendar = {int(race["round"]): race for race in ask("races", season)}
     before, after = races.neighbours([*calendar], round)
     race, notes = calendar[round], Notes(ask, season, round)
     other_years = [
@@ -41,12 +40,11 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         if each["raceName"] == race["raceName"] and each["season"] != race["season"]
     ]
     weekend = {
-        group: ask.records(kind.endpoint, ALL, season, round)
-        for group, kind in KIND_BY_GROUP.items()
+        group: ask.records(kind.endpoint, season, round) for group, kind in KIND_BY_GROUP.items()
     }
     result = classification(weekend["race"], notes, "results", "fastest_laps")
     places = result.places if result else []
-    pit_stops = ask.records("pitstops", ALL, season, round)
+    pit_stops = ask.records("pitstops", season, round)
     provenance = next(iter(ask.provenances([race])), {})
     return {
         "season": season,

@@ -10,7 +10,6 @@ from racedata.service.addresses import Round, Season
 from racedata.service.endpoints import Endpoint
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.notes import Asterisk, Notes
-from racedata.service.request import ALL
 from racedata.service.serializers import gap_time, sessions_of
 from racedata.service.words import points_in_words
 
@@ -116,7 +115,7 @@ def championships(ask: Ask, *fronts: tuple[Season, Round | None]) -> Iterator[Ch
         ("Driver", KINDS["driver_standings"]),
         ("Constructor", KINDS["constructor_standings"]),
     ):
-        lists = (ask(kind.endpoint, ALL, season, round) for season, round in fronts)
+        lists = (ask(kind.endpoint, season, round) for season, round in fronts)
         for standings in next(filter(None, lists), ()):
             season, round = int(standings["season"]), int(standings["round"])
             places = [place(each) for each in standings[kind.keys[2]]]

@@ -16,13 +16,7 @@ from falcon.routing import BaseConverter
 from racedata.formats import printable
 from racedata.service import download
 from racedata.service.addresses import Grammar, Round, parse_id
-from racedata.service.caching import (
-    Body,
-    Cache,
-    CachedAnswers,
-    Document,
-    Validators,
-)
+from racedata.service.caching import Answers, Body, Cache, Document
 from racedata.service.pages import (
     all_time,
     career,
@@ -39,8 +33,7 @@ from racedata.service.pages import (
 )
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.rendering import CARD, CONTENT_TYPE, HEADERS, ICON, MANIFEST, render
-from racedata.service.refresh_times import AskedAt, RefreshTimes
-from racedata.settings import Affected
+from racedata.service.snapshot import AskedAt
 from racedata.values import ROUND, SEASON
 
 # Of gzip. A page takes ten times as long to make as to compress, so it can be a tenth smaller.
@@ -90,12 +83,12 @@ CONVERTERS = {"year": Year, "number": Number, "id": Id}
 class Pages:
     """The pages of one database."""
 
-    def __init__(self, ask: Ask, grammar: Grammar, cache: Cache, times: RefreshTimes) -> None:
-        self.ask, self.grammar, self.cache, self.times = ask, grammar, cache, times
-        self.answers = CachedAnswers(self.validators({}), cache, LEVEL)
+    def __init__(self, ask: Ask, grammar: Grammar, cache: Cache) -> None:
+        self.ask, self.grammar, self.cache = ask, grammar, cache
+        self.answers = self.answers_with({})
         # The times at which refreshes last asked the sources, and what answers until the next: one
         # attribute, because threads share it.
-        self.latest: tuple[AskedAt, CachedAnswers] = {}, self.answers
+        self.latest: tuple[AskedAt, Answers] = {}, self.answers
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         app.router_options.converters.update(CONVERTERS)
@@ -106,20 +99,26 @@ class Pages:
         text = self.render("llms.txt", "/llms.txt", interface.llms(self.ask))  # https://llmstxt.org
         files = {**FILES, "/llms.txt": (text.encode(), "text/plain; charset=utf-8")}
         for route, (content, content_type) in files.items():
-            app.add_route(route, Document(self.validators({}), content, content_type))
+            app.add_route(route, Document(self.answers, content, content_type))
         app.add_sink(self.not_found)  # for all addresses without a route
 
-    def with_times(self) -> tuple[AskedAt, CachedAnswers]:
+    def with_times(self) -> tuple[AskedAt, Answers]:
         """The times at which refreshes last asked the sources, and what answers with them."""
-        times = self.times.asked_at()
+        times = self.ask.data.asked_at()
         if times != self.latest[0]:
-            self.latest = times, CachedAnswers(self.validators(times), self.cache, LEVEL)
+            self.latest = times, self.answers_with(times)
         return self.latest
 
-    def validators(self, times: AskedAt) -> Validators:
-        ask = self.ask
-        shown: tuple[Affected, ...] = "the description", "the HTML pages"
-        return Validators(ask.settings, ask.data, *shown, max_age=0, asked_at=times)
+    def answers_with(self, times: AskedAt) -> Answers:
+        return Answers(
+            self.ask.settings,
+            self.ask.data,
+            self.cache,
+            *("the description", "the HTML pages"),
+            max_age=0,
+            level=LEVEL,
+            asked_at=times,
+        )
 
     def render(self, template: str, path: str, facts: dict[str, Any]) -> str:
         settings = self.ask.settings
@@ -230,7 +229,7 @@ class Current:
         self.pages, self.round = pages, round
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        found = self.pages.ask("races", 1, "current", self.round)
+        found = self.pages.ask("races", "current", self.round)
         if not found:
             self.pages.send_not_found(req, resp, "No later race is loaded")
             return

@@ -7,28 +7,25 @@ from typing import Any
 from racedata.formats import Json, public_url
 from racedata.service.pages import races
 from racedata.service.pages.ask import Ask
-from racedata.service.pages.notes import OPEN
-from racedata.service.request import ALL
 
 
 def facts(ask: Ask, season: int) -> dict[str, Any]:
     before, after = races.neighbours(sorted(ask.catalogue.rounds), season)
     winners = {
-        race["round"]: races.places(race["Results"])
-        for race in ask("results", ALL, season, results="1")
+        race["round"]: races.places(race["Results"]) for race in ask("results", season, results="1")
     }
     sprints = {
         race["round"]: [result["Driver"] for result in race["SprintResults"]]
-        for race in ask("sprint", ALL, season, sprint="1")
+        for race in ask("sprint", season, sprint="1")
     }
     leaders: dict[str, list[Json]] = {}
     for number, driver in ask.rows("leaders", season):
         leaders.setdefault(str(number), []).append(ask.catalogue.drivers[driver])
-    calendar = ask("races", ALL, season)
+    calendar = ask("races", season)
     coming = [ask.catalogue.races[id] for id in ask.catalogue.coming]
     provenances = ask.provenances(calendar)
     laps = [each["FastestLaps"] for each in provenances if "FastestLaps" in each]
-    (about,) = ask("seasons", 1, season)
+    (about,) = ask("seasons", season)
     return {
         "season": season,
         "article": public_url(about.get("url", "")),
@@ -55,7 +52,7 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "lap_sources": dict.fromkeys(each["source"] for each in laps),
         # how many values, of all kinds
         "corrected": ask.content("corrections", 0, season).total,
-        "disputed": ask.content("discrepancies", 0, season, None, OPEN).total,
+        "disputed": ask.content("discrepancies", 0, season, state="open").total,
         "championships": [*races.championships(ask, (season, None))],
         "records": races.records(ask, season),
     }

@@ -6,7 +6,6 @@ from typing import Any
 from racedata.formats import Json
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.races import most, place, points_ahead
-from racedata.service.request import ALL
 
 Standings = Mapping[int, Sequence[Json]]  # by season, the first and the second place
 
@@ -33,12 +32,12 @@ def first_places(ask: Ask, endpoint: str, key: str) -> tuple[Standings, set[int]
     first, second = (
         {
             int(each["season"]): [place(each[key][0])]
-            for each in ask(endpoint, ALL, None, None, **{endpoint: position})
+            for each in ask(endpoint, **{endpoint: position})
         }
         for position in ("1", "2")
     )
     found = {year: [*places, *second.get(year, ())] for year, places in first.items()}
-    for each in ask(endpoint, ALL, "current", None):
+    for each in ask(endpoint, "current"):
         found.setdefault(int(each["season"]), [*map(place, each[key][:2])])
     return found, {*first}
 

@@ -1,38 +1,27 @@
-"""The token bucket: arithmetic in whole microseconds, without a clock, storage or HTTP."""
+"""The token bucket: arithmetic in whole microseconds, without a clock, storage or HTTP.
+
+A bucket starts full and keeps refilling. Its state is one number: the moment at which it is full
+again. Taking a token moves that moment one `interval` into the future. There is a token if the
+moment is then at most `capacity` away.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-
-class Limit:
-    """`quota` requests in `window` seconds: a token bucket that starts full and keeps refilling.
-
-    The state of a bucket is one number: the moment at which it is full again. Taking a token moves
-    that moment one `interval` into the future. There is a token if the moment is then at most
-    `capacity` away, which is the time an empty bucket takes to fill.
-    """
-
-    def __init__(self, name: str, quota: int, window: int) -> None:
-        self.name = name
-        self.quota = quota
-        self.window = window
-        # Microseconds. Rounded up: if the quota does not divide the window, rounding down would
-        # allow more than quota.
-        self.interval = -(-window * 1_000_000 // quota)
-        self.capacity = self.interval * quota
+from racedata.settings import Rate
 
 
 class Decision(NamedTuple):
     """The outcome of one request. The lists have one item per limit."""
 
     # the limit with the longest wait among those without a token; None: allowed
-    refused_by: Limit | None
+    refused_by: Rate | None
     wait: int  # microseconds until the same request would be allowed; 0 if it is allowed now
     remaining: list[int]  # whole tokens left
     reset: list[int]  # microseconds until the bucket is full
 
 
-def take(limits: Sequence[Limit], full_at: Iterable[int], now: int) -> tuple[Decision, list[int]]:
+def take(limits: Sequence[Rate], full_at: Iterable[int], now: int) -> tuple[Decision, list[int]]:
     """Takes a token from the bucket of each limit, or from none if one of them has none.
 
     `full_at` has, per limit, the moment at which its bucket is full: microseconds of the same clock

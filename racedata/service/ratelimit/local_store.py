@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from racedata.service.ratelimit.bucket import Decision, Limit, take
+from racedata.service.ratelimit.bucket import Decision, take
+from racedata.settings import Rate
 
 
 def monotonic_microseconds() -> int:
@@ -41,7 +42,7 @@ class LocalStore:
 
     def __init__(
         self,
-        limits: Sequence[Limit],
+        limits: Sequence[Rate],
         clients: int = 1 << 18,
         clock: Callable[[], int] = monotonic_microseconds,
     ) -> None:

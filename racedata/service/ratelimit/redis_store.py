@@ -9,13 +9,13 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from racedata.service.ratelimit.bucket import Decision, Limit, take
+from racedata.service.ratelimit.bucket import Decision, take
 from racedata.service.ratelimit.local_store import LocalStore
 
 log = logging.getLogger(__name__)
@@ -71,12 +71,10 @@ class RedisStore:
     def __init__(
         self,
         url: str,
-        limits: Sequence[Limit],
         fallback: LocalStore,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.limits = limits
-        self.fallback = fallback
+        self.fallback, self.limits = fallback, fallback.limits
         self.clock = clock
         try:
             self._redis = redis.Redis.from_url(

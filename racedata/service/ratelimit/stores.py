@@ -8,16 +8,16 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from racedata.service.ratelimit.bucket import Decision, Limit
+from racedata.service.ratelimit.bucket import Decision
 from racedata.service.ratelimit.local_store import LocalStore
-from racedata.settings import SettingError, Settings
+from racedata.settings import Rate, SettingError, Settings
 
 
 class LimitStore(Protocol):
     """Holds the buckets of all clients. Threads and processes may call `take` at the same time."""
 
     @property
-    def limits(self) -> Sequence[Limit]: ...
+    def limits(self) -> Sequence[Rate]: ...
 
     def take(self, client: bytes) -> Decision:
         """Takes a token for `client` from the bucket of each limit, or from none."""
@@ -25,10 +25,9 @@ class LimitStore(Protocol):
 
 def store_for(settings: Settings) -> LimitStore | None:
     """The limit store that the settings name; None if all limits are off. Raises SettingError."""
-    limits = [Limit(*each) for each in settings.rate_limits]
-    if not limits:
+    if not settings.rate_limits:
         return None
-    local = LocalStore(limits)
+    local = LocalStore(settings.rate_limits)
     if settings.limit_store == "local":
         return local
     try:
@@ -36,7 +35,7 @@ def store_for(settings: Settings) -> LimitStore | None:
         # imports together.
         from racedata.service.ratelimit.redis_store import RedisStore
 
-        return RedisStore(settings.limit_store, limits, fallback=local)
+        return RedisStore(settings.limit_store, local)
     except ImportError:
         raise SettingError(
             "RACEDATA_LIMIT_STORE names a Redis server, but the redis package is not installed: "

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.limits import BURST, NOW, SECOND
 
-from racedata.service.ratelimit.bucket import Limit, take
+from racedata.service.ratelimit.bucket import take
+from racedata.settings import Rate
 
 
 class Model:
@@ -24,7 +25,7 @@ class Model:
         self.now = now
 
 
-LIMITS = st.builds(Limit, st.just("limit"), st.integers(1, 40), st.sampled_from([1, 7, 60, 3600]))
+LIMITS = st.builds(Rate, st.just("limit"), st.integers(1, 40), st.sampled_from([1, 7, 60, 3600]))
 
 
 @given(

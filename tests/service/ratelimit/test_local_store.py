@@ -16,10 +16,10 @@ def run(code):
     """
     prelude = """
 import itertools, os, signal
-from racedata.service.ratelimit.bucket import Limit
+from racedata.settings import Rate
 from racedata.service.ratelimit.local_store import LocalStore
 clock = lambda: 10**12
-limits = [Limit("burst", 40, 1), Limit("sustained", 500, 3600)]
+limits = [Rate("burst", 40, 1), Rate("sustained", 500, 3600)]
 store = LocalStore(limits, clients=4096, clock=clock)
 allowed = lambda client, n: sum(store.take(client).refused_by is None for _ in range(n))
 """
