@@ -285,7 +285,11 @@ def served_calendars(
 
 
 def lost_races(new: StoredCalendar, served: Sequence[ChosenRace]) -> list[ChosenRace]:
-    """The races that count, and that a new calendar of a source lacks."""
+    """The races that count, and that a new calendar of a source lacks.
+
+    Another source may have other names and articles, so its races also match by circuit. The
+    source itself would have kept a name or an article: another race at the circuit is a new one.
+    """
     both = calendar_races(new.races), calendar_races([race.facts for race in served])
     others = {at for at, race in enumerate(served) if race.calendar.source != new.source}
     kept = {*match_with_earlier(*both).values()}
