@@ -213,10 +213,10 @@ def unless_lost(
     lost: Sequence[ChosenRace],
     now: datetime,
 ) -> StoredCalendar:
-    """The new calendar of a source. If it has lost races, the one before still counts.
+    """The new calendar of a source. If it has `lost` races, the one before counts instead:
 
-    If one of the races has results, the one before counts for good. Otherwise it counts until all
-    of them are cancelled: `lacks` notes since when each has been lost.
+    - for good, if one of these races has results;
+    - otherwise until all of them are cancelled. `lacks` notes since when each has been lost.
     """
     if not lost:
         return new
