@@ -5,6 +5,18 @@ schema.sql has the columns. A fact about them that is a plain value is here, eve
 needs it: a new kind or column is then one declaration. Anything that takes code or SQL is in the
 module that runs it: filters, how a source finds the records. Two exceptions are short SQL that
 belongs to a declaration, for build.py: COMPUTED, and the `order` of a table.
+
+| Name | What it has |
+|---|---|
+| DECLARED | all declarations, in the order of loading |
+| TABLES, TABLE_BY_NAME | those that are tables: all but the fastest laps, columns of `results` |
+| KINDS | those with records of races, by name: tables, and the fastest laps |
+| RECORDS | the names of the kinds that are tables |
+| TABLE_OF | by the name of any declaration, the table that has its rows |
+
+The loader has others: `LISTS` and `PARTS` (what a source is taken apart into) are in parts.py,
+`IDENTIFIED` (the lists that sources are compared in) is in sides.py, and `OUTSIDE_RACES` (what no
+race has) in changes.py.
 """
 
 import sqlite3
@@ -477,10 +489,9 @@ TABLE_BY_NAME = {table.name: table for table in TABLES}
 LIST_BY_SINGULAR = {table.singular: table for table in TABLES if table.singular}
 # The table with the rows of a kind, or of a list: the fastest laps are in `results`.
 TABLE_OF = {kind.name: TABLE_BY_NAME[kind.in_table or kind.name] for kind in DECLARED}
-DECLARED_BY_NAME = {table.name: table for table in DECLARED}
 # The tables, and the columns of one, that have records of races, in the order of lists for people.
-KINDS = {
-    name: DECLARED_BY_NAME[name]
+KINDS: dict[str, Table] = {
+    name: kind
     for name in (
         "results",
         "fastest_laps",
@@ -493,6 +504,8 @@ KINDS = {
         "driver_standings",
         "constructor_standings",
     )
+    for kind in DECLARED
+    if kind.name == name
 }
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.in_table)
 STANDINGS = tuple(kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS)

@@ -188,26 +188,25 @@ def sql_of_text(id: str, schema: str) -> str:
 
 
 @cache  # more than a thousand corrections need the columns of a few tables
-def correctable_columns(name: str, schema: str) -> dict[str, CorrectableColumn]:
+def correctable_columns(table_name: str, schema: str) -> dict[str, CorrectableColumn]:
     """The columns of a table that can be corrected, by their names in the file. Their SQL is for a
     query in a schema that calls the table `corrected`.
     """
-    table, corrected = TABLE_BY_NAME[name], {}
+    table, corrected = TABLE_BY_NAME[table_name], {}
     columns = {column.name: column for column in table.columns}
-    for column in columns.values():
+    for name, column in columns.items():
         # a calendar is chosen as a whole, so no race moves to another season
-        if not column.name.endswith("Id") and column.name != "year":
+        if not name.endswith("Id") and name != "year":
             # Some sources write 205.460, and some 205.46.
             same = "CAST({0} AS REAL) IS CAST(? AS REAL)" if column.parse is number else "{0} IS ?"
-            name = column.name
             corrected[name] = CorrectableColumn(
                 name, column.parse, name, same.format(name), column.required
             )
-    for name in REFERENCES:
-        id = LIST_BY_SINGULAR[name].id_key
+    for singular in REFERENCES:
+        id = LIST_BY_SINGULAR[singular].id_key
         if id in columns and id not in (*table.key, table.names[0]):
             shown = sql_of_text(id, schema)
-            parse = reference if name == "constructor" else plain_text
+            parse = reference if singular == "constructor" else plain_text
             same = f"{shown} COLLATE NOCASE IS ?"
-            corrected[name] = CorrectableColumn(id, parse, shown, same, columns[id].required)
+            corrected[singular] = CorrectableColumn(id, parse, shown, same, columns[id].required)
     return corrected

@@ -13,7 +13,7 @@ class Misfit(NamedTuple):
     """How badly a result fits the fastest lap of its driver: the lowest gets it."""
 
     has_another_place: bool  # in the same source
-    is_too_short: int  # 1 if it drove fewer laps; -1 if that is unknown
+    is_too_short: bool  # it drove fewer laps; not if that is unknown
     has_another_number: bool  # a source may have another number for the car, or mix them up
     has_another_text: bool
     place: int
@@ -49,7 +49,7 @@ def misfit_of(
     _, number_of_lap, text_of_lap, place_of_lap, lap_number, *_ = lap
     return Misfit(
         is_same_source and place != place_of_lap,
-        -1 if completed is None or lap_number is None else completed < lap_number,
+        completed is not None and lap_number is not None and completed < lap_number,
         number != number_of_lap,
         text != text_of_lap,
         place,

@@ -27,9 +27,9 @@ Constructors = dict[tuple[int, int], int]
 class Filling:
     """What fills a Stage from the store. `build.fill_and_correct` calls its functions.
 
-    `base` is the source whose ids are kept, and whose lists come first. `kept` has all sources with
-    these ids: an export, and perhaps its rest; or what a database had that was taken apart. If no
-    dump has ids, these are all, and only the races have ids of the base.
+    `base` is the source whose ids are kept, and whose lists come first. `kept` has all sources that
+    share its ids: an export and perhaps its rest, or all sources of a database that was taken
+    apart. If no dump has ids, `kept` has all sources; then only the races have ids of the base.
     """
 
     def __init__(

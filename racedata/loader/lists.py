@@ -91,7 +91,11 @@ class Lists:
             name: MergedList(name, store.list_rows(base.name, name), corrections) for name in LISTS
         }
         needed = self.needed(choice)
-        for source in sorted(sources, key=self.precedence):
+        # A dump only adds what those before it lack. An API also replaces facts: so APIs come last,
+        # and the most trusted one at the very end.
+        apis = [source for source in self.by_trust(sources) if source.is_api]
+        dumps = [source for source in self.by_trust(sources) if not source.is_api]
+        for source in [*dumps, *reversed(apis)]:
             if source is not base:
                 for merged in self.merged.values():
                     self.add(source, merged, needed[source.name, merged.name])
@@ -104,12 +108,12 @@ class Lists:
         # What was looked up by `source_of_fact`: the source of each fact, by list.
         self.sources_of_facts: dict[str, dict[tuple[str, Fact | None], str]] = {}
 
-    def precedence(self, source: StoredSource) -> tuple[bool, bool, int]:
-        """The order in which sources fill the lists: the base first, APIs last. Facts of an API
-        replace those before it, so the most trusted API is the very last.
-        """
-        place = source.place or 0
-        return source is not self.base, source.is_api, -place if source.is_api else place
+    def by_trust(self, sources: Iterable[StoredSource]) -> list[StoredSource]:
+        """Sources in the order in which their facts count: APIs, the base, others."""
+        return sorted(
+            sources,
+            key=lambda source: (not source.is_api, source is not self.base, source.place or 0),
+        )
 
     def needed(self, choice: Choice) -> dict[tuple[str, str], set[Value]]:
         """The references in the chosen parts and calendars, by source and list."""
@@ -182,16 +186,13 @@ class Lists:
         return None if id is None else merged.rows[id][merged.reference]
 
     def source_of_fact(self, name: str, key: str, fact: Fact | None) -> str | None:
-        """The source that has a row in a list, or in `seasons`, with a fact: the most trusted
-        API first, then the base, then other dumps. None if no source has it, as after a correction.
+        """The most trusted source that has a row in a list, or in `seasons`, with a fact. None if
+        no source has it, as after a correction.
         """
         if name not in self.sources_of_facts:
             of_list = self.sources_of_facts.setdefault(name, {})
-            final = [source for source in self.sources if not source.is_provisional]
-            final.sort(
-                key=lambda source: (not source.is_api, source is not self.base, source.place or 0)
-            )
-            for source in final:
+            final = (source for source in self.sources if not source.is_provisional)
+            for source in self.by_trust(final):
                 for row in self.store.list_rows(source.name, name):
                     ours = row["year"] if name == "seasons" else self.reference(name, row)
                     for known in (None, *row.items()):

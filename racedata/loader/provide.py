@@ -3,6 +3,9 @@
 A load or refresh that is running takes minutes, has locked the folder, and uses the store beside
 the database. This waits for neither: its store is in memory, and its file is only put in place if
 no other has been.
+
+There is one exception. If the store is empty and RACEDATA_LICENCE=open does not allow the sample,
+it loads sources as `racedata load` does, which locks the folder.
 """
 
 import os

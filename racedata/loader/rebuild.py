@@ -1,7 +1,8 @@
 """Builds a new database from the store, and replaces the old one: what every command does that
 changes what the store has.
 
-It also finds which of both is behind, and takes the database apart if the store is lost.
+Usually, the database is made from the store. If the store is lost, or another one's or older, it is
+made from the database: see `is_behind` and `is_apart`.
 """
 
 import gc
@@ -81,7 +82,8 @@ class NewDatabase:
         may_stay: bool = False,
         others: Collection[str] = (),
     ) -> Report:
-        """Builds the database from the store.
+        """Builds the database from the store. It also writes to the store: the places of the
+        sources in the list, the file of corrections, and the next revision.
 
         If the old database `may_stay`, the report says what differs. If nothing does, it stays, and
         the store has its state.
@@ -98,8 +100,12 @@ class NewDatabase:
             report = report._replace(differences=self.differences(progress, *others))
             if old and not report.differences:
                 store.state = old.state
-                self.path.unlink()
+                self.keep_old()
         return report
+
+    def keep_old(self) -> None:
+        """Leaves the old database in place: `replacement` needs a new file to replace it."""
+        self.path.unlink()
 
     def differences(self, progress: Progress, *others: str) -> list[str]:
         """A line for each table that differs: see compare/tables.py."""
@@ -114,7 +120,7 @@ class NewDatabase:
 def new_database(
     settings: LoaderSettings, sleep: Sleep | None = None, may_replace: bool = False
 ) -> Iterator[NewDatabase]:
-    """A new database, which replaces the old one unless the block raises, or deletes the new one.
+    """A new database, which replaces the old one unless the block raises, or calls `keep_old`.
 
     If the old one cannot be read, raises LoadError or sqlite3.Error, unless it `may_replace` such a
     file. `sleep` is as in `replacement`.
@@ -141,7 +147,12 @@ def replace_from_store(settings: LoaderSettings, progress: Progress) -> list[str
     return [*report.lines, *report.differences, f"{database}: {report.seasons} from its store"]
 
 
-# Which of a database and its store is to be made from the other.
+# Which of a database and its store is to be made from the other:
+#
+# - the database is lost or behind: it is built from the store (`is_behind`, then
+#   `NewDatabase.build`);
+# - the store is apart, because it is another machine's, lost or older: it is filled from the
+#   database (`is_apart`, then `take_apart`). Then the database is not behind.
 
 
 def is_behind(database: Path) -> bool:

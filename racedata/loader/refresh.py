@@ -174,6 +174,7 @@ class SourceRefresh:
                     store,
                     delivery,
                     corrections,
+                    # who names a season wants it as the source has it, even with less
                     may_be_shorter=bool(refresh.season),
                     now=source.pace.time(),
                 )

@@ -78,7 +78,9 @@ class StoredSource(NamedTuple):
 
     @property
     def is_api(self) -> bool:
-        """Whether it is an API with final records. All dumps have a checksum."""
+        """Whether it is an API with final records, as `Source.is_api` says of a type of source. All
+        dumps have a checksum: see the docstring of `Source`.
+        """
         return self.checksum is None and not self.is_provisional
 
 

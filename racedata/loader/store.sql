@@ -85,7 +85,8 @@ CREATE TABLE IF NOT EXISTS changes (
     reason      TEXT NOT NULL
 ) STRICT;
 
--- What checks of a source have to remember, as JSON.
+-- What checks of a source have to remember, as JSON. database.refresh_times reads times from it for
+-- the service.
 CREATE TABLE IF NOT EXISTS memory (
     source TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (source, key)
 ) STRICT;

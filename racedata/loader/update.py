@@ -213,10 +213,10 @@ def unless_lost(
     lost: Sequence[ChosenRace],
     now: datetime,
 ) -> StoredCalendar:
-    """The new calendar of a source. If it has lost races, the one before still counts.
+    """The new calendar of a source. If it has `lost` races, the one before counts instead:
 
-    If one of the races has results, the one before counts for good. Otherwise it counts until all
-    of them are cancelled: `lacks` notes since when each has been lost.
+    - for good, if one of these races has results;
+    - otherwise until all of them are cancelled. `lacks` notes since when each has been lost.
     """
     if not lost:
         return new
@@ -285,7 +285,11 @@ def served_calendars(
 
 
 def lost_races(new: StoredCalendar, served: Sequence[ChosenRace]) -> list[ChosenRace]:
-    """The races that count, and that a new calendar of a source lacks."""
+    """The races that count, and that a new calendar of a source lacks.
+
+    Another source may have other names and articles, so its races also match by circuit. The
+    source itself would have kept a name or an article: another race at the circuit is a new one.
+    """
     both = calendar_races(new.races), calendar_races([race.facts for race in served])
     others = {at for at, race in enumerate(served) if race.calendar.source != new.source}
     kept = {*match_with_earlier(*both).values()}

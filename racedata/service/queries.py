@@ -131,6 +131,7 @@ class RecordTable:
         if others and self.is_of_result:
             same_row = Where()
             same_row.race(wanted)
+            # also the driver that the table itself compares: the subquery then finds few rows
             same_row.equal(["drivers", *others], wanted)
             where.add(
                 f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})",

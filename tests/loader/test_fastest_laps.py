@@ -47,8 +47,13 @@ def test_a_driver_of_two_cars_has_the_fastest_lap_in_the_one_that_is_most_alike(
 
 def test_no_car_has_a_fastest_lap_after_its_last_one_if_the_other_drove_further():
     assert places_with_laps([lap()], laps=(10, 50, 50)) == {2: 40}
-    # of a car whose laps are unknown, it may be
-    assert places_with_laps([lap(number=2, text="2")], laps=(None, 50, 50)) == {1: 40}
+
+
+@pytest.mark.parametrize("car", [1, 2])
+def test_a_car_whose_laps_are_unknown_has_the_fastest_lap_only_if_it_is_the_one_most_alike(car):
+    laps = [lap(number=car, text=str(car))]
+    assert places_with_laps(laps, laps=(None, 50, 50)) == {car: 40}
+    assert places_with_laps(laps, laps=(50, None, 50)) == {car: 40}
 
 
 def test_the_lap_of_a_driver_without_a_result_is_left_out():

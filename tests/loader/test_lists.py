@@ -132,6 +132,12 @@ def test_the_source_of_a_fact_is_the_most_trusted_api_that_has_it(store):
         assert lists.source_of_fact("drivers", "hill", ("forename", forename)) == "first"
 
 
+def test_of_dumps_the_base_is_the_source_of_a_fact_even_if_another_is_more_trusted(store):
+    other = a_delivery(OTHER, ONE_RACE, results(1, "hill"))
+    lists = lists_of(store, other, a_delivery(BASE, ONE_RACE, drivers=[driver("hill")]))
+    assert lists.source_of_fact("drivers", "hill", ("surname", "Hill")) == "base"
+
+
 @pytest.mark.parametrize(("round_of_other", "expected"), [(3, 3), (1, 33), (2, 33)])
 def test_a_drivers_number_is_that_of_the_most_trusted_source_with_the_newest_result(
     rows, round_of_other, expected

@@ -2,8 +2,10 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime
 from functools import partial
 
+import pytest
 from support import SAMPLE
 from support.loads import (
     assert_refused,
@@ -34,6 +36,20 @@ def test_refreshes_that_end_at_the_same_time_all_remember_their_sources(database
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(partial(memory.remember, database, facts={"refreshedAt": 1}), names))
     assert remembered(database).keys() == {*names}
+
+
+@pytest.mark.parametrize(
+    ("until", "is_believed"),
+    [
+        ("2023-10-22T20:30:00Z", False),
+        ("2023-10-22T20:30:01Z", True),
+        ("2023-10-23T20:30:00Z", True),
+        ("2023-10-23T20:30:01Z", False),  # the clock was ahead when this was noted
+    ],
+)
+def test_a_source_refuses_requests_until_a_time_at_most_a_day_from_now(until, is_believed):
+    now = datetime(2023, 10, 22, 20, 30, tzinfo=UTC)
+    assert memory.refused_until({"refusedUntil": until}, now) == (until if is_believed else "")
 
 
 def test_the_sources_that_are_followed_are_remembered_with_the_time_when_that_began(database):

@@ -189,6 +189,19 @@ def test_a_calendar_that_lacks_a_race_counts_when_the_race_is_cancelled(store):
     assert store.calendar("api", 2023).lacks == {}
 
 
+def test_a_calendar_that_lacks_two_races_counts_when_both_are_cancelled(store):
+    four = a_calendar(*RACES, a_race(4))
+    news(store, a_delivery(API, four, *SAID[1:]))
+    three = a_calendar(*RACES)
+    for calendar, now, races in [
+        (three, EARLIER, [1, 2, 3, 4]),
+        (lacking(3), NOW, [1, 2, 3, 4]),  # one has been missing for a day
+        (lacking(3), "2023-12-24T18:00:00Z", [1, 2]),
+    ]:
+        news(store, a_delivery(API, calendar), now=now)
+        assert counting(store) == races
+
+
 def test_a_new_source_whose_calendar_lacks_a_race_gives_records_but_no_calendar(store):
     put(store, a_delivery(DUMP, *SAID))
     assert len(news(store, a_delivery(API, lacking(3), results(1, "amon", "hill")))) == 1
@@ -228,6 +241,13 @@ def test_a_race_with_another_name_and_date_in_another_source_is_not_missing(stor
     ]
     assert news(store, a_delivery(API, a_calendar(*other))) == []
     assert counting(store) == [1, 2, 3]
+
+
+def test_another_race_at_its_circuit_is_not_the_race_that_the_same_source_had_there(store):
+    news(store, a_delivery(API, *SAID))
+    instead = a_race(4, circuitId="circuit_2")
+    (said,) = news(store, a_delivery(API, a_calendar(RACES[0], instead, RACES[2])))
+    assert said.startswith("the calendar of 2023, which lacks Grand Prix 2: ")
 
 
 EARLY = {"date": "2023-01-02"}

@@ -130,7 +130,8 @@ class Reasons:
         agreeing = [source for source, value in values.items() if value == ours]
         # Sources of a family descend from one. Together, they are one witness, which agrees if one
         # of them does. Two witnesses or more must agree, and more than disagree: see
-        # "Discrepancies" in docs/data.md.
+        # "Discrepancies" in docs/data.md. With three families, two that agree are always more; of
+        # four, the other two may also agree.
         families = {*map(family, agreeing)}
         others = {*map(family, values)} - families
         if len(families) > max(1, len(others)):

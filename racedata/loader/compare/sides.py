@@ -198,8 +198,9 @@ class Said:
         return {part.source: self.rows_of(part) for part in race.ranked_parts(kind)}
 
     def has(self, sides: Sides, source: str, column: str) -> bool:
-        """Whether a source has values in a column: in the race; or if its records count there, in
-        other races of the season. Only then can it lack a value.
+        """Whether a source has values in a column in the race: only then can it lack one of them.
+
+        If its records count in the race, values in other races of the season are enough.
         """
         in_race = column in sides.rows[source].known
         if in_race or source != sides.first or not sides.race:

@@ -38,6 +38,15 @@ class Task(NamedTuple):
 class Source:
     """A source. Its functions raise one of FAULTS if they fail.
 
+    Each type has `accepts`, `has_news` and `bring`. The rest:
+
+    | | its mark | `read` | `copied` | `bring` calls |
+    |---|---|---|---|---|
+    | dump | `is_dump` | yes | no | `task.deliver` |
+    | API | `is_api` | refuses | no | `task.deliver` |
+    | provisional | `is_provisional` | refuses | no | `task.deliver` |
+    | whole database | `is_whole` | no, but its own `opened` | yes | `task.replace_with` |
+
     If the store is lost, rebuild.py fills it again from the database, which has few facts about a
     source. So these must hold:
 

@@ -87,6 +87,14 @@ def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tm
     assert rows_of(database) == rows_of(complete)
 
 
+def test_after_a_penalty_the_standings_of_each_later_race_are_fetched_too(api, finished, tmp_path):
+    refreshed(with_a_penalty(finished, tmp_path, 9), api.url)
+    assert {path.partition(".json")[0] for path in api.paths if "standings" in path} == {
+        f"2023/{round}/{whose}standings" for round in (9, 18) for whose in ("driver", "constructor")
+    }
+    assert not [path for path in api.paths if "18/pitstops" in path]
+
+
 def test_new_facts_about_an_entrant_come_even_if_no_race_has_changed(current, complete, tmp_path):
     """De Vries drove only in a race before the latest one."""
     theirs = shutil.copy(complete, tmp_path / "theirs.db")
