@@ -77,9 +77,9 @@ def instructions(data, filters, offset):
     instructions.
     """
     count = []
-    data._connection.set_progress_handler(lambda: count.append(1), 10)
+    data.connection.set_progress_handler(lambda: count.append(1), 10)
     assert len(queries.LAPS.page(data, filters, 30, offset)[1]) == 30
-    data._connection.set_progress_handler(None, 0)
+    data.connection.set_progress_handler(None, 0)
     return len(count)
 
 
