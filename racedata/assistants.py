@@ -46,7 +46,7 @@ RESOURCES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def written(answer: Json) -> str:
+def json_text(answer: Json) -> str:
     return orjson.dumps(answer, default=bytes.hex).decode()  # JSON has no blobs
 
 
@@ -82,11 +82,11 @@ class Assistant:
         endpoint = BY_NAME[parsed.endpoint]
         kinds, races = {kind_of(endpoint)}, races_in(endpoint, envelope, catalogue)
         remarks = remarks_on(db, path, parsed, given, envelope)
-        return written(
+        return json_text(
             {
                 **({"note": " ".join(remarks)} if remarks else {}),
                 **answer,
-                **provenance(data, kinds, races),
+                **where_from(data, kinds, races),
                 **disputed(
                     data,
                     kinds,
@@ -110,7 +110,7 @@ class Assistant:
             )
         elif not rows:
             answer["note"] = covered(data, kinds) or "No row matches."
-        text = written({**answer, **provenance(data, kinds, None), **disputed(data, kinds)})
+        text = json_text({**answer, **where_from(data, kinds, None), **disputed(data, kinds)})
         # Here, each row repeats the names of columns, and blobs and some characters are longer.
         if len(text) > BOUNDS.size:
             raise StatementError(too_large(BOUNDS.size))
@@ -128,7 +128,7 @@ class Assistant:
             for id in (catalogue.last_race, *catalogue.coming)
         )
         past = [text for text in later if text < now[:10]]
-        return written(
+        return json_text(
             {
                 "now": now,
                 "seasons": {"first": min(seasons), "last": max(seasons), "count": len(seasons)},
@@ -270,7 +270,7 @@ def where_about(column: str, kinds: Collection[str], races: Collection[int] | No
     return where
 
 
-def provenance(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
+def where_from(data: Snapshot, kinds: Collection[str], races: Collection[int] | None) -> Json:
     """Where records are from, and which are provisional or corrected."""
     # that there are no records is what all sources say
     where = where_about("kind", kinds, races or None)

@@ -83,7 +83,7 @@ class Answering:
         request = with_parameters(parsed, endpoint.rules, given, self.served.settings, self.base)
         answer = endpoint.answer(self.served, request)
         # The answer shares objects with others. This copy is the caller's own.
-        return cast(Json, orjson.loads(serializers.written(answer)))
+        return cast(Json, orjson.loads(serializers.json_bytes(answer)))
 
     def parse(self, address: str) -> Address:
         """Parses an address, with or without the base address. Raises AddressError."""

@@ -227,6 +227,8 @@ CREATE TABLE sessions (
     PRIMARY KEY (raceId, session)
 ) STRICT, WITHOUT ROWID;
 
+-- The service takes the columns of this table, and of those with other records, in this order (serializers.py).
+
 -- A driver in the classification of a race, sometimes twice (shared cars, 1950 to 1978). Endpoint `results`.
 CREATE TABLE results (
     record          INTEGER PRIMARY KEY,  -- order of answers

@@ -117,7 +117,8 @@ def rate(name: str) -> Parse:
 HOST = Parser("a host name or an IP address", r"[\w-]+(\.[\w-]+)*")
 ON_OR_OFF = Parser("on or off", "on|off", lambda text: text == "on")
 FILE = Parser("the path of a file", r"/*[^/].*")
-# Addresses that begin with a year or with one of these words are pages.
+# Addresses that begin with a year or with one of these words are pages, as in PAGES in
+# pages/resources.py, or other addresses outside the base address.
 START_OF_PAGES = (
     f"{SEASON}|(?i:changes|circuits|constructors|current|data|discrepancies|docs|drivers|find|"
     "healthz|records|seasons)"
@@ -163,7 +164,14 @@ def setting(
     `default` is a text for `parse`. `affects` says which ETags depend on it. Messages do not show
     the value of a secret.
     """
-    metadata = {**locals()}  # all arguments, by name
+    metadata = {
+        "default": default,
+        "parse": parse,
+        "help": help,
+        "affects": affects,
+        "variable": variable,
+        "is_secret": is_secret,
+    }
     return field(default=parse(default), metadata=metadata)
 
 

@@ -23,9 +23,10 @@ CHANGE = """INSERT INTO changes (revision, changedAt, kind, key, columnName, old
         'https://example.org/f1', 'dump', 'it was corrected', 2023, 18, 'USA')"""
 
 
-DISPUTE = """INSERT INTO discrepancies (kind, key, columnName, year, raceId, driverId, state,
-        explanation, doubt)
-    SELECT '{kind}', '2023/18/{driver}', '{column}', 2023, raceId, driverId, '{state}', '', 1
+DISPUTE = """INSERT INTO discrepancies (kind, key, columnName, year, raceId, driverId,
+        circuitId, state, explanation, doubt)
+    SELECT '{kind}', '2023/18/{driver}', '{column}', 2023, raceId, driverId,
+        circuitId, '{state}', '', 1
     FROM races, drivers WHERE RACE(2023/18) AND driverRef = '{driver}'"""
 DISPUTES = [
     DISPUTE.format(kind=kind, driver=driver, column=column, state=state)
@@ -37,6 +38,7 @@ DISPUTES = [
         ("results", "norris", "number", "explained"),
         ("fastest_laps", "alonso", "rank", "open"),
         ("qualifying", "alonso", "q1", "open"),
+        ("driver_standings", "norris", "wins", "open"),
     ]
 ]
 OF_LISTS = """INSERT INTO discrepancies (kind, key, columnName, {id}, state, explanation, doubt)
@@ -117,6 +119,7 @@ DISAGREE = "sources disagree about these values: "
         ("/2023/drivers/norris/results/2", "grid 1, laps 1", "/2023/drivers/norris"),
         ("/2023/18/qualifying", "q1 1", "/2023/18"),
         ("/current/18/qualifying", "q1 1", "/2023/18"),
+        ("/2023/18/driverstandings", "wins 1", "/2023/18"),  # which name no circuit
         ("/drivers/norris", "dob 1", "/drivers/norris"),
         ("/2023/drivers", "dob 1", ""),
         ("/constructors/mclaren", "nationality 1", "/constructors/mclaren"),
@@ -140,7 +143,7 @@ def test_sql_and_coverage_say_which_values_are_disputed_in_all_seasons(database)
     where = "; what each says: ask /discrepancies?state=open"
     assert said == f"in all seasons, {DISAGREE}grid 2, laps 1, rank 1{where}"
     said = json.loads(assistant.coverage())["disputed"]
-    assert said == f"in all seasons, {DISAGREE}grid 2, laps 1, q1 1, rank 1{where}"
+    assert said == f"in all seasons, {DISAGREE}grid 2, laps 1, q1 1, rank 1, wins 1{where}"
     assert "disputed" not in json.loads(assistant.sql("SELECT year FROM races LIMIT 1"))
 
 
@@ -148,7 +151,7 @@ def test_parameters_of_an_endpoint_count_even_on_the_next_page(database):
     assistant = Assistant(str(changed(database, *DISPUTES)))
     answer = ask(assistant, "/discrepancies?state=open&limit=4")
     assert answer["note"].endswith("/discrepancies?state=open&limit=4&offset=4")
-    assert answer["MRData"]["total"] == "8"
+    assert answer["MRData"]["total"] == "9"
     (race,) = ask(assistant, "/2023/18/results?provenance=1")["MRData"]["RaceTable"]["Races"]
     assert race["Provenance"]["disputed"] == "3"
 

@@ -12,17 +12,15 @@ from functools import cache
 
 import pytest
 from support import EMPTY, PACKAGE, ROOT
-from support.answers import is_part, routes_of_programs
+from support.answers import EXAMPLE_OF_FILTER, is_part, routes_of_programs
 
 from racedata.assistants import BOUNDS, RESOURCES, SIZE
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
 from racedata.loader.sources import DEFAULT_LIST, PUBLISHED, source_at
 from racedata.model import KINDS
-from racedata.service.addresses import FILTERS
 from racedata.service.endpoints import ENDPOINTS as SERVED
 from racedata.service.health import report
-from racedata.service.openapi import PARAMETERS
 from racedata.service.pages.differing_values import DOUBTS, NEWS
 from racedata.service.request import FORMATS, OWN_PARAMETERS
 from racedata.service.snapshot import Snapshot
@@ -42,8 +40,6 @@ ANALYSTS, ASSISTANTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS, _ = (
     DOCUMENTS[f"docs/{page}.md"] for page in PAGES
 )
 BASE = Settings().base_address
-
-VALUES = {name: PARAMETERS[name]["example"] for name in FILTERS}
 
 
 def table(heading, document=INTERFACE):
@@ -91,7 +87,7 @@ def test_an_endpoint_takes_what_its_row_says_and_refuses_the_rest(sample, endpoi
     def is_taken(path):
         return sample.get(f"{BASE}/{path}", status=[200, 400]).status_int == 200
 
-    with_value = {name: f"{name}/{value}" for name, value in VALUES.items()}
+    with_value = {name: f"{name}/{value}" for name, value in EXAMPLE_OF_FILTER.items()}
     taken = {name for name, each in with_value.items() if is_taken(f"2023/18/{each}/{endpoint}")}
     filters = listed(endpoint)
     assert filters == {"season", "round", *taken}
@@ -107,7 +103,7 @@ def test_an_endpoint_takes_what_its_row_says_and_refuses_the_rest(sample, endpoi
 def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
     described = {name for row in table("Filter")[1:] for name in in_code(row[0])}
     used = {name for endpoint in ENDPOINTS for name in listed(endpoint)}
-    assert described == used - {"season", "round"} == {*VALUES}
+    assert described == used - {"season", "round"} == {*EXAMPLE_OF_FILTER}
 
 
 def test_the_table_of_parameters_has_each_with_the_endpoints_that_accept_it():

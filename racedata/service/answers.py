@@ -72,4 +72,4 @@ class Resource:
         if ending == ATOM:
             url = f"{request.base_url}/{request.address.path}{ATOM}"
             return feed.write(content.objects, served, url)
-        return serializers.written(self.endpoint.in_envelope(served, request, content))
+        return serializers.json_bytes(self.endpoint.in_envelope(served, request, content))

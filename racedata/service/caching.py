@@ -58,29 +58,29 @@ class Cache:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.size = 0  # bytes
-        self._bodies: OrderedDict[Hashable, Body] = OrderedDict()  # in the order of their last use
-        self._lock = threading.Lock()
+        self.bodies: OrderedDict[Hashable, Body] = OrderedDict()  # in the order of their last use
+        self.lock = threading.Lock()
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._bodies
+        return key in self.bodies
 
     def find(self, key: Hashable) -> Body | None:
-        with self._lock:
-            body = self._bodies.get(key)
+        with self.lock:
+            body = self.bodies.get(key)
             if body is not None:
-                self._bodies.move_to_end(key)
+                self.bodies.move_to_end(key)
             return body
 
     def put(self, key: Hashable, body: Body) -> None:
         size = size_of(key, body)
         if size > self.capacity:  # it would evict all others, and then itself
             return
-        with self._lock:
-            if key not in self._bodies:
-                self._bodies[key] = body
+        with self.lock:
+            if key not in self.bodies:
+                self.bodies[key] = body
                 self.size += size
             while self.size > self.capacity:
-                oldest, body = self._bodies.popitem(last=False)
+                oldest, body = self.bodies.popitem(last=False)
                 self.size -= size_of(oldest, body)
 
 

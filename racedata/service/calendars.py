@@ -45,7 +45,7 @@ class Calendars:
         served = f"{sources_in_words(data)} Served by racedata {__version__}."
         self.head = head(self.built_at, served)
         self.catalogue = catalogue
-        self._events: dict[tuple[str, str], list[Written]] = {}  # by season and round
+        self.events_by_round: dict[tuple[str, str], list[Written]] = {}
 
     def write(
         self,
@@ -91,9 +91,9 @@ class Calendars:
     def events(self, race: Json) -> list[Written]:
         """The events of the sessions of a race, in the order of SESSION_BY_KEY."""
         round = race["season"], race["round"]
-        if round not in self._events:
-            self._events[round] = list(self.write_events(race))
-        return self._events[round]
+        if round not in self.events_by_round:
+            self.events_by_round[round] = list(self.write_events(race))
+        return self.events_by_round[round]
 
     def write_events(self, race: Json) -> Iterator[Written]:
         slug = f"{race['season']}/{slug_of(race['raceName'])}"  # no season has a name twice

@@ -91,7 +91,7 @@ def ids_of_entrants(
         return ids_in_standings(served, standings, column, wanted)
     if set(wanted) == {name}:  # a driver who never raced is in the answer too
         return [int(wanted[name])]
-    return queries.ids_of_entrants(served.data, column, wanted)
+    return queries.ids_in_results(served.data, column, wanted)
 
 
 def ids_in_standings(
@@ -137,11 +137,7 @@ class Records:
 
         def without_records(race: int) -> Json:
             row = catalogue.race_rows[race]
-            return (
-                serializers.echo(row["year"], row["round"], {})
-                if has_lists
-                else catalogue.races[race]
-            )
+            return serializers.standings_list(row) if has_lists else catalogue.races[race]
 
         key = table.kind.keys[2]
         return total, [
@@ -244,8 +240,8 @@ def with_provenance(served: Served, kind: str, objects: Sequence[Json]) -> list[
     """
     data, catalogue, _ = served
     ids = [catalogue.id_of_round[int(each["season"]), int(each["round"])] for each in objects]
-    found = queries.provenance(data, kind, ids)
-    laps = queries.provenance(data, "fastest_laps", ids) if kind == "results" else {}
+    found = queries.origins(data, kind, ids)
+    laps = queries.origins(data, "fastest_laps", ids) if kind == "results" else {}
     return [
         {**each, "Provenance": serializers.provenance(found[id], laps.get(id))}
         if id in found

@@ -18,7 +18,7 @@ from racedata.service.addresses import FILTERS, Grammar, Rules
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, Endpoint
 from racedata.service.request import PAGE, ParsedRequest
-from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
+from racedata.service.schemas import OPENAPI, Schema, name_of_schema, schema_of
 from racedata.service.serializers import ECHO
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
@@ -159,7 +159,7 @@ def answer_schema(endpoint: Endpoint) -> Schema:
 def table_schema(endpoint: Endpoint) -> Schema:
     """The schema of an endpoint's table before its list: with the filters that it repeats."""
     echoed = {
-        key: reference("schemas", ECHO_SCHEMAS[str(name_of(PARAMETERS[name]["schema"]))])
+        key: reference("schemas", ECHO_SCHEMAS[str(name_of_schema(PARAMETERS[name]["schema"]))])
         for name, key in ECHO.items()
         if name in endpoint.rules.filters - endpoint.not_echoed
     }

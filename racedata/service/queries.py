@@ -17,10 +17,11 @@ from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 
 # What records must match, by name:
-# - the filters of an address (`FILTERS` in addresses.py), with ids of the database for its ids;
+# - the filters of an address (`FILTERS` in addresses.py); an id such as `alonso` is here the number
+#   that the database gives it;
 # - its season and round: `race` (a raceId) if it has a round, else `season`, or `from_season` if
 #   later seasons match too;
-# - `final`, in their place, for the standings at the end of each season;
+# - `final` instead of season and round: the standings at the end of each season;
 # - an endpoint's own parameters: `since`, `state`. No filter has such a name.
 Wanted = Mapping[str, Value]
 
@@ -250,7 +251,8 @@ def ids_of_races(data: Snapshot, wanted: Wanted) -> set[int]:
     return distinct(data, "raceId", table, where_results(wanted))
 
 
-def ids_of_entrants(data: Snapshot, column: str, wanted: Wanted) -> set[int]:
+def ids_in_results(data: Snapshot, column: str, wanted: Wanted) -> set[int]:
+    """The driverIds or constructorIds in the results or entries that match."""
     return distinct(data, column, entries_or_results(wanted), where_results(wanted))
 
 
@@ -338,7 +340,7 @@ def discrepancy_counts(
     return len(rows), rows[offset : offset + limit]
 
 
-def provenance(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, dict[str, Any]]:
+def origins(data: Snapshot, kind: str, races: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Where the records of a kind are from, by raceId: the source, when it said so, whether they
     are provisional, and how many of their values are corrected and disputed.
     """

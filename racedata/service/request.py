@@ -17,8 +17,8 @@ from racedata.values import TIME_OF_DAY, Parser
 
 PROVENANCE = "provenance"  # asks where records are from; for JSON only
 PAGE = ("limit", "offset")
-OF_CALENDARS = ("sessions", "alarm")
-OF_FORMATS = ("callback", *OF_CALENDARS)  # each only has a meaning in some formats
+ICS_PARAMETERS = ("sessions", "alarm")
+OF_FORMATS = ("callback", *ICS_PARAMETERS)  # each only has a meaning in some formats
 
 
 class Format(NamedTuple):
@@ -39,7 +39,7 @@ FORMATS: Mapping[str, Format] = {
     CSV: Format("text/csv; charset=utf-8; header=present"),
     ICS: Format(
         "text/calendar; charset=utf-8",
-        accepted=(*PAGE, *OF_CALENDARS),
+        accepted=(*PAGE, *ICS_PARAMETERS),
         is_whole=True,
         is_slow=True,
     ),

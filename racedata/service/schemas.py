@@ -33,7 +33,7 @@ def schema_of(name: str) -> Schema:
     return schema
 
 
-def name_of(schema: Schema) -> str | None:
+def name_of_schema(schema: Schema) -> str | None:
     """The name of the schema that this one refers to."""
     place: str | None = schema.get("$ref")
     return place and place.rpartition("/")[2]
@@ -41,6 +41,6 @@ def name_of(schema: Schema) -> str | None:
 
 def properties_of(schema: Schema) -> tuple[Mapping[str, Schema], set[str]]:
     """The properties of an object's schema in order, and the names of the required ones."""
-    name = name_of(schema)
+    name = name_of_schema(schema)
     own = schema_of(name) if name else schema
     return own.get("properties", {}), set(own.get("required", ()))

@@ -48,7 +48,7 @@ class Shared(dict[str, Any]):
         self.fragment = orjson.Fragment(orjson.dumps(facts))
 
 
-def written(answer: Json) -> bytes:
+def json_bytes(answer: Json) -> bytes:
     # orjson passes each object of a subclass to the function, and writes what it returns.
     return orjson.dumps(answer, attrgetter("fragment"), orjson.OPT_PASSTHROUGH_SUBCLASS)
 
@@ -68,6 +68,7 @@ def json_object(**facts: Any) -> Json:
 
 def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: Json) -> Json:
     """The envelope of every answer; `table` is its one table by name, such as `RaceTable`."""
+    # `limit` and `offset` are the values that were used (D4)
     return {
         "MRData": {
             **json_object(
@@ -75,7 +76,7 @@ def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: 
             ),
             **table,
         }
-    }  # the values that were used (D4)
+    }
 
 
 # The key under which a table echoes each filter, in order. Filters on qualifying, sprints and
@@ -100,6 +101,11 @@ def echo(season: int | None, round: int | None, filters: Mapping[str, int | str]
     return json_object(
         season=season, round=round, **{key: filters.get(name) for name, key in ECHO.items()}
     )
+
+
+def standings_list(race: AnyRow) -> Json:
+    """The list of standings after a race, without its records."""
+    return json_object(season=race["year"], round=race["round"])
 
 
 def season(row: AnyRow) -> Json:

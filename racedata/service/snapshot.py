@@ -37,18 +37,20 @@ class Snapshot:
         self.path = path
         self.rejection: str | None = None
         # one attribute, because threads share it
-        self._refresh_times: tuple[database.FileState | None, SourceTimes] = None, {}
-        self._lock = threading.Lock()
-        self._connection = content.connect()
-        self._connection.row_factory = sqlite3.Row
+        self.known_times: tuple[database.FileState | None, SourceTimes] = None, {}
+        # SQLite's own lock is not enough: from 3.12 on, Python may give two threads the same
+        # prepared statement, and one of them would get the other's rows.
+        self.lock = threading.Lock()
+        self.connection = content.connect()
+        self.connection.row_factory = sqlite3.Row
 
     def __del__(self) -> None:
         # The last request to this snapshot may end long after another one has replaced it.
-        if hasattr(self, "_connection"):
+        if hasattr(self, "connection"):
             self.close()
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
     @classmethod
     def read(cls, path: str) -> "Snapshot":
@@ -60,8 +62,8 @@ class Snapshot:
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
-        with self._lock:
-            return self._connection.execute(sql, values).fetchall()
+        with self.lock:
+            return self.connection.execute(sql, values).fetchall()
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Row:
         """The single row of a query that returns exactly one."""
@@ -93,12 +95,12 @@ class Snapshot:
         times. Until it changes, this returns the same object.
         """
         state = database.file_state(str(database.store_path(self.path)))
-        if state != self._refresh_times[0]:
+        if state != self.known_times[0]:
             found = database.refresh_times(self.path)
             if found is not None:  # else the next request asks again
                 times = {in_utf8(name): of_source for name, of_source in found.items()}
-                self._refresh_times = state, times
-        return self._refresh_times[1]
+                self.known_times = state, times
+        return self.known_times[1]
 
     def asked_at(self) -> AskedAt:
         return {

@@ -14,7 +14,7 @@ from functools import cache
 
 from racedata.formats import Json, milliseconds
 from racedata.service.endpoints import Endpoint
-from racedata.service.schemas import Schema, name_of, properties_of, schema_of
+from racedata.service.schemas import Schema, name_of_schema, properties_of, schema_of
 
 # Objects that many lines repeat. A line has only these properties and those that their schema
 # requires, which identify and name them.
@@ -30,7 +30,9 @@ NOT_COMPARED = "-"  # the value of a source
 def columns_of(schema: Schema, sources: Sequence[str], is_repeated: bool = False) -> Iterator[str]:
     """The columns of an object, by its schema. The names of nested objects are joined by dots."""
     properties, required = properties_of(schema)
-    names = {*required, *SHORTENED.get(name_of(schema) or "", ())} if is_repeated else properties
+    names = (
+        {*required, *SHORTENED.get(name_of_schema(schema) or "", ())} if is_repeated else properties
+    )
     for name, of_name in properties.items():
         if name not in names:
             continue
@@ -39,7 +41,7 @@ def columns_of(schema: Schema, sources: Sequence[str], is_repeated: bool = False
         elif "items" in of_name and name not in OF_IDS:
             yield from columns_of(of_name["items"], sources)
         elif properties_of(of_name)[0]:
-            is_short = is_repeated or name_of(of_name) in SHORTENED
+            is_short = is_repeated or name_of_schema(of_name) in SHORTENED
             yield from (f"{name}.{each}" for each in columns_of(of_name, sources, is_short))
         else:
             yield name

@@ -56,7 +56,7 @@ def test_base_path_and_series_are_settings(sample_database):
 def test_a_bug_in_the_service_is_a_500_without_details(sample_database, caplog, address):
     data = Snapshot.read(sample_database)
     app = client(data)
-    data._connection.close()
+    data.connection.close()
     problem = app.get(address, status=500)
     assert problem.content_type == "application/problem+json"
     assert "ETag" not in problem.headers and "Access-Control-Allow-Origin" in problem.headers

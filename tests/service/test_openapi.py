@@ -4,9 +4,10 @@ import json
 
 import pytest
 from support import EMPTY
-from support.answers import Description, client, routes_of_programs
+from support.answers import EXAMPLE_OF_FILTER, Description, client, routes_of_programs
 from support.loads import remember
 
+from racedata.service.addresses import FILTERS
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.openapi import paths_of
 from racedata.service.snapshot import Snapshot
@@ -41,6 +42,10 @@ def test_the_description_has_at_most_60_paths_and_150_kb(sample, described):
 def test_clients_may_get_fields_that_the_description_lacks(described):
     for schema in schemas_in(described.document["components"]):
         assert schema.get("additionalProperties") is not False
+
+
+def test_every_filter_has_a_parameter_with_an_example_in_openapi_json():
+    assert {*FILTERS} - {*EXAMPLE_OF_FILTER} == set()
 
 
 def schemas_in(item):

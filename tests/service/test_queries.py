@@ -6,13 +6,13 @@ import itertools
 from contextlib import suppress
 
 import pytest
+from support.answers import EXAMPLE_OF_FILTER
 
 from racedata.service import queries
-from racedata.service.addresses import FILTERS, Grammar, RefusedAddress
+from racedata.service.addresses import Grammar, RefusedAddress
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
 from racedata.service.endpoints import ENDPOINTS, RULES
-from racedata.service.openapi import PARAMETERS
 from racedata.service.request import ParsedRequest
 from racedata.service.snapshot import Snapshot
 from racedata.settings import Settings
@@ -37,7 +37,6 @@ LARGE = (
     *("results", "entries", "qualifying", "practice", "lap_times", "pit_stops"),
     *("driver_standings", "constructor_standings"),
 )
-EXAMPLES = {name: PARAMETERS[name]["example"] for name in FILTERS}
 
 
 def addresses(endpoint):
@@ -47,7 +46,7 @@ def addresses(endpoint):
     ):
         for count in range(len(endpoint.rules.filters) + 1):
             for names in itertools.combinations(sorted(endpoint.rules.filters), count):
-                filters = "".join(f"/{name}/{EXAMPLES[name]}" for name in names)
+                filters = "".join(f"/{name}/{EXAMPLE_OF_FILTER[name]}" for name in names)
                 with suppress(RefusedAddress):
                     yield GRAMMAR.parse(f"{front}{filters}/{endpoint.name}")
 
@@ -77,9 +76,9 @@ def instructions(data, filters, offset):
     instructions.
     """
     count = []
-    data._connection.set_progress_handler(lambda: count.append(1), 10)
+    data.connection.set_progress_handler(lambda: count.append(1), 10)
     assert len(queries.LAPS.page(data, filters, 30, offset)[1]) == 30
-    data._connection.set_progress_handler(None, 0)
+    data.connection.set_progress_handler(None, 0)
     return len(count)
 
 

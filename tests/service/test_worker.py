@@ -1,5 +1,5 @@
 """racedata.service.worker and environment: in a real gunicorn, no client delays another, whatever
-it sends, reads or leaves open.
+it sends, reads or leaves open. test_connections.py has the test of a worker that IS_BUSY.
 """
 
 import fcntl

@@ -12,9 +12,11 @@ import jsonschema_rs
 import webtest
 
 from racedata.hints import IN_CHECKOUT
+from racedata.service.addresses import FILTERS
 from racedata.service.app import create_app
 from racedata.service.catalogue import Catalogue
 from racedata.service.content import Served
+from racedata.service.openapi import PARAMETERS
 from racedata.service.pages.ask import Ask
 from racedata.service.pages.resources import CURRENT, FILES, PAGES
 from racedata.service.ratelimit.stores import store_for
@@ -26,6 +28,14 @@ Difference = tuple[str, Any, Any]
 
 # The folders of the pages of names that have no route.
 NAMES = {"drivers", "constructors", "circuits"} - {page.route.split("/")[1] for page in PAGES}
+
+
+# By filter, the value of its parameter in openapi.json. test_openapi.py checks that none lacks one.
+EXAMPLE_OF_FILTER = {
+    name: parameter["example"]
+    for name, parameter in PARAMETERS.items()
+    if name in FILTERS and "example" in parameter
+}
 
 
 class Counted(Snapshot):

@@ -45,7 +45,7 @@ def redis_store(
     try:
         yield store
     finally:
-        store._redis.close()
+        store.redis.close()
 
 
 def allowed(store: LocalStore | RedisStore, client: bytes, requests: int) -> int:

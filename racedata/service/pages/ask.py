@@ -4,7 +4,7 @@ So the pages show the same facts as the answers. What no endpoint answers is in 
 the catalogue.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.resources import files
 from sqlite3 import Row
@@ -38,12 +38,12 @@ class Ask:
         endpoint: str,
         season: Season | None = None,
         round: Round | None = None,
-        /,
+        /,  # else a type checker would think that any filter may be one of these
         **wanted: Value,
     ) -> list[Json]:
-        return self.content(endpoint, ALL, season, round, **wanted).objects
+        return self.content(endpoint, season, round, wanted).objects
 
-    def records(self, endpoint: str, season: Season, round: Round) -> list[Json]:
+    def records_of_race(self, endpoint: str, season: Season, round: Round) -> list[Json]:
         """The records of one race, such as its results; none if the race has none."""
         key = self.endpoints[endpoint].records_key
         return [record for race in self(endpoint, season, round) for record in race[key]]
@@ -51,11 +51,10 @@ class Ask:
     def content(
         self,
         endpoint: str,
-        limit: int,
         season: Season | None = None,
         round: Round | None = None,
-        /,
-        **wanted: Value,
+        wanted: Mapping[str, Value] = {},
+        limit: int = ALL,
     ) -> Content:
         """The first `limit` records, and how many there are. `wanted` has filters, or a `state`."""
         # Made of its parts: to parse a text would take a tenth of the time of a page.

@@ -20,7 +20,8 @@ def facts(ask: Ask, shown_times: AskedAt) -> dict[str, Any]:
         "counts": data.row_counts(),
         # by endpoint, its summary and how many records it has
         "about_values": {
-            name: (ask.endpoints[name].summary, ask.content(name, 0).total) for name in ABOUT_VALUES
+            name: (ask.endpoints[name].summary, ask.content(name, limit=0).total)
+            for name in ABOUT_VALUES
         },
         "built": data.build()["builtAt"],
         "kinds": KINDS,  # of records

@@ -26,7 +26,7 @@ CHANGES = 2000  # the latest changed values, of which the page shows the first N
 
 
 def discrepancies(ask: Ask, season: int | None = None) -> dict[str, Any]:
-    found = ask.content("discrepancies", DOUBTS, season, state="open")
+    found = ask.content("discrepancies", season, wanted={"state": "open"}, limit=DOUBTS)
     doubts: dict[str, dict[str, list[Json]]] = {}
     for record in found.objects:
         # what it is about: `qualifying, q1`
@@ -93,7 +93,7 @@ def news(ask: Ask, limit: int) -> Iterator[Json]:
         each["driverId"]: words.full_name(each) for each in ask.catalogue.drivers.values()
     }
     names = ask.names._replace(drivers=full_names)
-    for of_subject in islice(by_subject(ask.content("changes", CHANGES).objects), limit):
+    for of_subject in islice(by_subject(ask.content("changes", limit=CHANGES).objects), limit):
         first = of_subject[0]
         race = (first["season"], first["round"]) if "round" in first else None
         lines = lines_of(of_subject, names, LINES)

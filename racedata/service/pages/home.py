@@ -69,7 +69,9 @@ def weekend_of(ask: Ask, race: Json, groups: Iterable[str]) -> dict[str, Any]:
     """
     front = int(race["season"]), int(race["round"])
     notes = Notes(ask, *front)
-    records = {group: ask.records(KIND_BY_GROUP[group].endpoint, *front) for group in groups}
+    records = {
+        group: ask.records_of_race(KIND_BY_GROUP[group].endpoint, *front) for group in groups
+    }
     sessions = races.sessions(race, records, notes)
     provisional = ask.provisional_sources(race)
     newest = None

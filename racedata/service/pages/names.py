@@ -42,7 +42,7 @@ def plain(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", without_accents(text)))
 
 
-def name_of(
+def make_name(
     text: str, link: str, details: Iterable[str | None], weight: int, main: str, *others: str
 ) -> Name:
     words = " ".join(map(plain, [text, *others]))
@@ -56,7 +56,7 @@ def names_by_kind(ask: Ask) -> dict[str, list[Name]]:
         "Constructors": [*constructor_names(ask)],
         "Circuits": [*circuit_names(ask)],
         "Seasons": [
-            name_of(f"Season {year}", str(year), [], 0, str(year))
+            make_name(f"Season {year}", str(year), [], 0, str(year))
             for year in sorted(ask.catalogue.rounds, reverse=True)
         ],
         "Races": [*race_names(ask)],
@@ -67,7 +67,7 @@ def driver_names(ask: Ask) -> Iterator[Name]:
     starts_of = rows_by_id(ask, "driver")
     for who in ask.catalogue.drivers.values():
         detail, starts = in_seasons(starts_of.get(who["driverId"]), "start")
-        yield name_of(
+        yield make_name(
             full_name(who),
             f"drivers/{who['driverId']}",
             [who.get("nationality"), detail],
@@ -82,7 +82,7 @@ def constructor_names(ask: Ask) -> Iterator[Name]:
     starts_of = rows_by_id(ask, "constructor")
     for who in ask.catalogue.constructors.values():
         detail, starts = in_seasons(starts_of.get(who["constructorId"]), "start")
-        yield name_of(
+        yield make_name(
             who["name"],
             f"constructors/{who['constructorId']}",
             [who.get("nationality"), detail],
@@ -98,7 +98,7 @@ def circuit_names(ask: Ask) -> Iterator[Name]:
     run_at = rows_by_id(ask, "circuit")
     for what in ask.catalogue.circuits.values():
         detail, run = in_seasons(run_at.get(what["circuitId"]), "race")
-        yield name_of(
+        yield make_name(
             what["circuitName"],
             f"circuits/{what['circuitId']}",
             [*(what["Location"].get(key) for key in ("locality", "country")), detail],
@@ -117,7 +117,7 @@ def race_names(ask: Ask) -> Iterator[Name]:
         text = f"{race['raceName']} {race['season']}"
         link = f"{race['season']}/{race['round']}"
         details = [in_words(race["date"]), circuit.text]
-        yield name_of(text, link, details, 0, text, circuit.words)
+        yield make_name(text, link, details, 0, text, circuit.words)
 
 
 def other_names(ask: Ask, kind: str, id: str) -> str:

@@ -40,11 +40,12 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         if each["raceName"] == race["raceName"] and each["season"] != race["season"]
     ]
     weekend = {
-        group: ask.records(kind.endpoint, season, round) for group, kind in KIND_BY_GROUP.items()
+        group: ask.records_of_race(kind.endpoint, season, round)
+        for group, kind in KIND_BY_GROUP.items()
     }
     result = classification(weekend["race"], notes, "results", "fastest_laps")
     places = result.places if result else []
-    pit_stops = ask.records("pitstops", season, round)
+    pit_stops = ask.records_of_race("pitstops", season, round)
     provenance = next(iter(ask.provenances([race])), {})
     return {
         "season": season,
@@ -71,7 +72,7 @@ def facts(ask: Ask, season: int, round: int) -> dict[str, Any]:
         # what is corrected and what sources disagree about, by kind
         "notes": [*notes.by_kind()],
         "is_disputed": bool(notes.discrepancies),
-        "records": races.records(ask, season, round),
+        "record_counts": races.record_counts(ask, season, round),
     }
 
 

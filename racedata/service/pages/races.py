@@ -174,13 +174,13 @@ def sessions(race: Json, records: RecordsByGroup, notes: Notes) -> list[ShownSes
     ]
 
 
-def records(ask: Ask, season: int, round: int | None = None) -> list[tuple[Endpoint, int]]:
+def record_counts(ask: Ask, season: int, round: int | None = None) -> list[tuple[Endpoint, int]]:
     """The endpoints with records of a season or race, and how many these are."""
     return [
         (endpoint, total)
         for endpoint in ask.endpoints.values()
         if endpoint.records_key  # else it has no records of races
-        and (total := ask.content(endpoint.name, 0, season, round).total)
+        and (total := ask.content(endpoint.name, season, round, limit=0).total)
     ]
 
 

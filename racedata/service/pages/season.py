@@ -51,10 +51,10 @@ def facts(ask: Ask, season: int) -> dict[str, Any]:
         "sources": dict.fromkeys(each["source"] for each in provenances),
         "lap_sources": dict.fromkeys(each["source"] for each in laps),
         # how many values, of all kinds
-        "corrected": ask.content("corrections", 0, season).total,
-        "disputed": ask.content("discrepancies", 0, season, state="open").total,
+        "corrected": ask.content("corrections", season, limit=0).total,
+        "disputed": ask.content("discrepancies", season, wanted={"state": "open"}, limit=0).total,
         "championships": [*races.championships(ask, (season, None))],
-        "records": races.records(ask, season),
+        "record_counts": races.record_counts(ask, season),
     }
 
 

@@ -48,49 +48,49 @@ class LocalStore:
     ) -> None:
         self.limits, self.clock = limits, clock
         # A slot has a key and, per limit, a 64-bit word: the moment when the bucket is full.
-        self._sets = -(-clients // self.WAYS)
-        slots = self._sets * self.WAYS
-        self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * len(limits)))
-        self._words = memoryview(self._memory)[slots * self.KEY :].cast("q")
-        self._secret = os.urandom(16)
-        self._threads = threading.Lock()
+        self.sets = -(-clients // self.WAYS)
+        slots = self.sets * self.WAYS
+        self.memory = mmap.mmap(-1, slots * (self.KEY + 8 * len(limits)))
+        self.words = memoryview(self.memory)[slots * self.KEY :].cast("q")
+        self.secret = os.urandom(16)
+        self.threads = threading.Lock()
         # A file in memory: the service starts even if no disk has room.
-        self._file = os.memfd_create("racedata-limits")
+        self.file = os.memfd_create("racedata-limits")
 
     def __del__(self) -> None:
-        if hasattr(self, "_file"):
-            os.close(self._file)
+        if hasattr(self, "file"):
+            os.close(self.file)
 
     def hashed(self, client: bytes) -> tuple[bytes, int]:
         """The key of a client, and the first slot of its set."""
-        key = hashlib.blake2b(client, digest_size=self.KEY, key=self._secret).digest()
-        return key, int.from_bytes(key[:8], "little") % self._sets * self.WAYS
+        key = hashlib.blake2b(client, digest_size=self.KEY, key=self.secret).digest()
+        return key, int.from_bytes(key[:8], "little") % self.sets * self.WAYS
 
     def take(self, client: bytes) -> Decision:
         key, first = self.hashed(client)
-        with self._threads:
-            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
+        with self.threads:
+            fcntl.lockf(self.file, fcntl.LOCK_EX, 1, first)
             try:
                 words = self.words_of(self.slot_of(key, first))
                 # The clock is read under the lock, so that moments are in the order of decisions.
-                decision, full_at = take(self.limits, self._words[words], self.clock())
+                decision, full_at = take(self.limits, self.words[words], self.clock())
                 if decision.refused_by is None:
                     self.write(words, full_at)
                 return decision
             finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, first)
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, first)
 
     def slot_of(self, key: bytes, first: int) -> int:
         """The slot of `key` in the set that begins at slot `first`; a new key is given one."""
-        position = self._memory.find(key, first * self.KEY, (first + self.WAYS) * self.KEY)
+        position = self.memory.find(key, first * self.KEY, (first + self.WAYS) * self.KEY)
         if position >= 0:
             return position // self.KEY
         slot = min(
-            range(first, first + self.WAYS), key=lambda slot: max(self._words[self.words_of(slot)])
+            range(first, first + self.WAYS), key=lambda slot: max(self.words[self.words_of(slot)])
         )
         # The moments first, then the key. So a new client never has the moments of another one.
         self.write(self.words_of(slot), [0] * len(self.limits))
-        self._memory[slot * self.KEY : (slot + 1) * self.KEY] = key
+        self.memory[slot * self.KEY : (slot + 1) * self.KEY] = key
         return slot
 
     def words_of(self, slot: int) -> slice:
@@ -98,4 +98,4 @@ class LocalStore:
 
     def write(self, words: slice, full_at: Iterable[int]) -> None:
         for word, moment in enumerate(full_at, words.start):
-            self._words[word] = moment
+            self.words[word] = moment

@@ -77,7 +77,7 @@ class RedisStore:
         self.fallback, self.limits = fallback, fallback.limits
         self.clock = clock
         try:
-            self._redis = redis.Redis.from_url(
+            self.redis = redis.Redis.from_url(
                 url,
                 protocol=2,  # every server supports it, and sends only replies
                 socket_timeout=self.TIMEOUT,
@@ -86,7 +86,7 @@ class RedisStore:
             )
             # This does not connect, but fails now if the URL has an unknown option. Otherwise each
             # request would fail.
-            pool = self._redis.connection_pool
+            pool = self.redis.connection_pool
             pool.connection_class(**pool.connection_kwargs)
         except (redis.RedisError, TypeError, ValueError):
             # The text of the error may contain a part of the URL, which may contain a password.
@@ -95,13 +95,13 @@ class RedisStore:
                 "rediss://host (with TLS) or unix:///path?db=0, "
                 "with no options other than those of the redis package"
             ) from None
-        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
+        self.slow_answers = 0  # in a row; not locked, because a lost count does no harm
         # during an outage, a moment of `clock`; infinity while a request tries Redis again
-        self._retry_at: float | None = None
-        self._lock = threading.Lock()  # guards `_retry_at`
+        self.retry_at: float | None = None
+        self.lock = threading.Lock()  # guards `retry_at`
 
     def take(self, client: bytes) -> Decision:
-        outage = self._retry_at is not None
+        outage = self.retry_at is not None
         if outage and not self.retry_is_due():
             return self.fallback.take(client)
         began = self.clock()
@@ -111,12 +111,12 @@ class RedisStore:
             self.begin_outage(f"{type(error).__name__}: {error}")
             return self.fallback.take(client)
         if self.clock() - began < self.SLOW:
-            self._slow_answers = 0
+            self.slow_answers = 0
             if outage:
                 self.end_outage()
         else:
-            self._slow_answers += 1
-            if self._retry_at is not None or self._slow_answers >= self.SLOW_ANSWERS:
+            self.slow_answers += 1
+            if self.retry_at is not None or self.slow_answers >= self.SLOW_ANSWERS:
                 self.begin_outage(
                     f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
                 )
@@ -127,30 +127,30 @@ class RedisStore:
         arguments = [
             str(number) for limit in self.limits for number in (limit.interval, limit.capacity)
         ]
-        reply: list[int] = self._redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)
+        reply: list[int] = self.redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)
         return reply
 
     def retry_is_due(self) -> bool:
         """Whether this thread should try Redis."""
-        with self._lock:
-            if self._retry_at is None:  # another thread has just ended the outage
+        with self.lock:
+            if self.retry_at is None:  # another thread has just ended the outage
                 return True
-            if self.clock() < self._retry_at:
+            if self.clock() < self.retry_at:
                 return False
-            self._retry_at = math.inf
+            self.retry_at = math.inf
             return True
 
     def begin_outage(self, reason: str) -> None:
         """Begins an outage, or prolongs it."""
-        with self._lock:
-            if self._retry_at is None:
+        with self.lock:
+            if self.retry_at is None:
                 log.warning(
                     "limit store unavailable (%s); each machine now counts its own requests", reason
                 )
-            self._retry_at = self.clock() + self.RETRY
+            self.retry_at = self.clock() + self.RETRY
 
     def end_outage(self) -> None:
-        with self._lock:
-            if self._retry_at is not None:
+        with self.lock:
+            if self.retry_at is not None:
                 log.info("limit store available again")
-            self._retry_at = None
+            self.retry_at = None

@@ -40,7 +40,7 @@ def clock():
     rival = os.fork()
     if not rival:
         # the lock of this process's threads, which the decision above holds
-        store._threads, store.clock = threading.Lock(), lambda: 10**12
+        store.threads, store.clock = threading.Lock(), lambda: 10**12
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         store.take(b"a")
         os._exit(0)
@@ -82,7 +82,7 @@ for requests_before in (0, 1):
         child = os.fork()
         if not child:
             steps = itertools.count(step, -1)
-            store._words, store._memory = Deadly(store._words, steps), Deadly(store._memory, steps)
+            store.words, store.memory = Deadly(store.words, steps), Deadly(store.memory, steps)
             store.take(client)
             os._exit(0)
         killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -100,13 +100,13 @@ print([deaths, sorted(tokens_before)])
 
 def test_memory_is_bounded_and_the_bucket_that_is_full_the_soonest_makes_room():
     store = local_store(clients=64)
-    size = len(store._memory)
+    size = len(store.memory)
     heavy = [bytes([number]) for number in range(8)]
     for client in heavy:
         assert allowed(store, client, 4) == 4
     for number in range(20_000):
         assert store.take(number.to_bytes(4, "big")).refused_by is None
-    assert len(store._memory) == size
+    assert len(store.memory) == size
     # The clock stands still, so no bucket has refilled; the clients with one request made room, not
     # these with four.
     assert [store.take(client).refused_by for client in heavy] == [BURST] * 8
