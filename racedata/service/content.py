@@ -113,67 +113,66 @@ CONSTRUCTORS = ObjectList(
 )
 
 
-@dataclass(frozen=True)
-class Records:
+# Makes the records of one race of its rows in a table: `of_race(served, table, rows)`.
+OfRace = Callable[[Served, RecordTable, Sequence[AnyRow]], list[Json]]
+
+
+def page_of_records(
+    table: RecordTable, of_race: OfRace, served: Served, wanted: Wanted, limit: int, offset: int
+) -> TotalAndPage:
     """The rows of a table as records: in their races, or in lists of standings.
 
-    The lists are one per season, or the one after a round.
+    The lists are one per season, or the one after a round. A driver may have two rows in a race,
+    but each race is in `Races` once (D23).
     """
+    catalogue, has_lists = served.catalogue, table.name in STANDINGS
+    selected = wanted_standings(catalogue, table.name, wanted) if has_lists else wanted
+    if selected is None:
+        return 0, []
+    total, rows = table.page(served.data, selected, limit, offset)
 
-    table: RecordTable
-    # makes the records of one race of its rows
-    of_race: Callable[[Served, Sequence[AnyRow]], list[Json]]
+    def without_records(race: int) -> Json:
+        if has_lists:
+            return serializers.standings_list(catalogue.race_rows[race])
+        return catalogue.races[race]
 
-    def page(self, served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-        """A page of them. A driver may have two rows in a race, but each race is in `Races` once
-        (D23).
-        """
-        catalogue, table = served.catalogue, self.table
-        has_lists = table.name in STANDINGS
-        selected = wanted_standings(catalogue, table.name, wanted) if has_lists else wanted
-        if selected is None:
-            return 0, []
-        total, rows = table.page(served.data, selected, limit, offset)
-
-        def without_records(race: int) -> Json:
-            row = catalogue.race_rows[race]
-            return serializers.standings_list(row) if has_lists else catalogue.races[race]
-
-        key = table.kind.keys[2]
-        return total, [
-            {**without_records(id), key: self.of_race(served, list(of_race))}
-            for id, of_race in groupby(rows, itemgetter("raceId"))
-        ]
+    key = table.kind.keys[2]
+    return total, [
+        {**without_records(id), key: of_race(served, table, list(rows_of_race))}
+        for id, rows_of_race in groupby(rows, itemgetter("raceId"))
+    ]
 
 
-def each_row(table: RecordTable, record: Callable[[AnyRow, Objects, Objects], Json]) -> Records:
+def each_row(
+    record: Callable[[AnyRow, Objects, Objects], Json],
+    served: Served,
+    _: RecordTable,
+    rows: Sequence[AnyRow],
+) -> list[Json]:
     """A record for each row, which needs only drivers and constructors."""
-
-    def of_race(served: Served, rows: Sequence[AnyRow]) -> list[Json]:
-        drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
-        return [record(row, drivers, constructors) for row in rows]
-
-    return Records(table, of_race)
+    drivers, constructors = served.catalogue.drivers, served.catalogue.constructors
+    return [record(row, drivers, constructors) for row in rows]
 
 
-def classification(table: RecordTable, formats: Mapping[str, serializers.TimeFormat]) -> Records:
+def classification(
+    formats: Mapping[str, serializers.TimeFormat],
+    served: Served,
+    table: RecordTable,
+    rows: Sequence[AnyRow],
+) -> list[Json]:
     """Results of a race or sprint, with times in the format that the settings name."""
-
-    def of_race(served: Served, rows: Sequence[AnyRow]) -> list[Json]:
-        data, catalogue, settings = served
-        format_time, winner = formats[settings.finish_times], None
-        if settings.finish_times == "gap":
-            winner = queries.winner_time(data, table, rows[0]["raceId"])
-        drivers, constructors = catalogue.drivers, catalogue.constructors
-        return [
-            serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
-            for row in rows
-        ]
-
-    return Records(table, of_race)
+    data, catalogue, settings = served
+    format_time, winner = formats[settings.finish_times], None
+    if settings.finish_times == "gap":
+        winner = queries.winner_time(data, table, rows[0]["raceId"])
+    drivers, constructors = catalogue.drivers, catalogue.constructors
+    return [
+        serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
+        for row in rows
+    ]
 
 
-def laps(served: Served, rows: Sequence[AnyRow]) -> list[Json]:
+def laps(served: Served, _: RecordTable, rows: Sequence[AnyRow]) -> list[Json]:
     return serializers.laps(rows, served.catalogue.drivers)
 
 
@@ -189,19 +188,21 @@ def statuses(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAn
     ]
 
 
-def of_rows(query: Callable[[Snapshot, Wanted, int, int], tuple[int, list[AnyRow]]]) -> MakePage:
+def of_rows(
+    query: Callable[[Snapshot, Wanted, int, int], tuple[int, list[AnyRow]]],
+    served: Served,
+    wanted: Wanted,
+    limit: int,
+    offset: int,
+) -> TotalAndPage:
     """Each row of a query is an object: its columns have the names that answers have."""
-
-    def page(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:
-        total, rows = query(served.data, wanted, limit, offset)
-        return total, [json_object(**row) for row in rows]
-
-    return page
+    total, rows = query(served.data, wanted, limit, offset)
+    return total, [json_object(**row) for row in rows]
 
 
-corrections = of_rows(partial(queries.notes, "corrections"))
-changes = of_rows(partial(queries.notes, "changes"))
-discrepancy_counts = of_rows(queries.discrepancy_counts)
+corrections = partial(of_rows, partial(queries.notes, "corrections"))
+changes = partial(of_rows, partial(queries.notes, "changes"))
+discrepancy_counts = partial(of_rows, queries.discrepancy_counts)
 
 
 def discrepancies(served: Served, wanted: Wanted, limit: int, offset: int) -> TotalAndPage:

@@ -14,13 +14,23 @@ the tests use it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from racedata import model
 from racedata.formats import Json
 from racedata.service import content, queries, serializers
 from racedata.service.addresses import ATOM, CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue
-from racedata.service.content import Content, MakePage, Records, Served, classification, each_row
+from racedata.service.content import (
+    Content,
+    MakePage,
+    OfRace,
+    Served,
+    classification,
+    each_row,
+    page_of_records,
+)
+from racedata.service.queries import RecordTable
 from racedata.service.request import PROVENANCE, ParsedRequest
 from racedata.service.selection import Selection, select
 
@@ -110,10 +120,13 @@ class Endpoint:
 
 
 def of_table(
-    records: Records, summary: str, schema: str, not_echoed: frozenset[str] = frozenset()
+    table: RecordTable,
+    of_race: OfRace,
+    summary: str,
+    schema: str,
+    not_echoed: frozenset[str] = frozenset(),
 ) -> Endpoint:
     """An endpoint whose records are the rows of a table, which has its name, keys and filters."""
-    table = records.table
     return Endpoint(
         table.kind.endpoint,
         table.kind.keys,
@@ -121,7 +134,7 @@ def of_table(
         # Without a season, a page would have to count the records of every race.
         Rules(table.filters, needs_season=table.kind.is_numbered_by_race, parameters=(PROVENANCE,)),
         schema,
-        records.page,
+        partial(page_of_records, table, of_race),
         not_echoed,
         record_kind=table.name,
     )
@@ -187,32 +200,44 @@ ENDPOINTS: Sequence[Endpoint] = (
         schema="Driver",
         make_page=content.DRIVERS.page,
     ),
-    of_table(classification(queries.RESULTS, serializers.RACE_TIMES), "Race results", "Result"),
     of_table(
-        each_row(queries.QUALIFYING, serializers.qualifying_result),
+        queries.RESULTS, partial(classification, serializers.RACE_TIMES), "Race results", "Result"
+    ),
+    of_table(
+        queries.QUALIFYING,
+        partial(each_row, serializers.qualifying_result),
         "Qualifying results",
         "QualifyingResult",
     ),
-    of_table(classification(queries.SPRINT, serializers.SPRINT_TIMES), "Sprint results", "Result"),
     of_table(
-        each_row(queries.SPRINT_QUALIFYING, serializers.qualifying_result),
+        queries.SPRINT,
+        partial(classification, serializers.SPRINT_TIMES),
+        "Sprint results",
+        "Result",
+    ),
+    of_table(
+        queries.SPRINT_QUALIFYING,
+        partial(each_row, serializers.qualifying_result),
         "Sprint qualifying results",
         "QualifyingResult",
     ),
     of_table(
-        each_row(queries.PRACTICE, serializers.practice_result),
+        queries.PRACTICE,
+        partial(each_row, serializers.practice_result),
         "Practice results",
         "PracticeResult",
     ),
-    of_table(each_row(queries.PITSTOPS, serializers.pit_stop), "Pit stops", "PitStop"),
-    of_table(Records(queries.LAPS, content.laps), "Lap timings", "Lap", frozenset({"laps"})),
+    of_table(queries.PITSTOPS, partial(each_row, serializers.pit_stop), "Pit stops", "PitStop"),
+    of_table(queries.LAPS, content.laps, "Lap timings", "Lap", frozenset({"laps"})),
     of_table(
-        each_row(queries.DRIVER_STANDINGS, serializers.driver_standing),
+        queries.DRIVER_STANDINGS,
+        partial(each_row, serializers.driver_standing),
         "Driver standings",
         "DriverStanding",
     ),
     of_table(
-        each_row(queries.CONSTRUCTOR_STANDINGS, serializers.constructor_standing),
+        queries.CONSTRUCTOR_STANDINGS,
+        partial(each_row, serializers.constructor_standing),
         "Constructor standings",
         "ConstructorStanding",
     ),
