@@ -77,7 +77,9 @@ def build_database(
     statuses. It loses all changes if the database must not show them: see `put_what_changed`.
     """
     progress("choosing")
-    choice = choose(store.sources(), store.calendars(), store.parts(), corrections.calendar)
+    choice = choose(
+        store.sources(), store.calendars(), store.parts(), corrections.corrected_calendar
+    )
     with closing(sqlite3.connect(path.as_uri(), isolation_level=None, uri=True)) as db:
         indexes = create_tables(db)
         stage = Stage(db, progress)
@@ -91,7 +93,7 @@ def build_database(
         copy_tables(stage)
         for sql in indexes:
             db.execute(sql)
-        describe(db, store, filling.base.is_sample)
+        describe(db, store, filling.base.is_sample)  # changes name the sources that it puts there
         put_what_changed(filling, old, only_open)
         fill_comparisons(filling)
         check_required(db)

@@ -144,7 +144,7 @@ class Corrections:
         """The name of the file, if it has corrections."""
         return self.lines[0].file
 
-    def row(self, table: str, key: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    def corrected_row(self, table: str, key: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """A copy of a row with the right values."""
         changes = {
             correction.column: correction.right
@@ -153,6 +153,8 @@ class Corrections:
         }
         return {**row, **changes}
 
-    def calendar(self, season: int, races: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def corrected_calendar(
+        self, season: int, races: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
         """A copy of the races of a season."""
-        return [self.row("races", f"{season}/{race['round']}", race) for race in races]
+        return [self.corrected_row("races", f"{season}/{race['round']}", race) for race in races]

@@ -31,7 +31,7 @@ class MergedList:
     def marks(self, row: Mapping[str, Value]) -> list[object]:
         """What identifies a row: its reference; for drivers, also birth date and surname."""
         reference = str(row[self.reference])
-        row = self.corrections.row(self.name, reference, row)
+        row = self.corrections.corrected_row(self.name, reference, row)
         marks: list[object] = [reference.lower()]
         if self.name == "drivers" and row.get("dob"):
             marks.append((row["dob"], str(row["surname"]).lower()))

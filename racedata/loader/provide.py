@@ -13,6 +13,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from racedata.database import store_path
 from racedata.loader.build import build_database
 from racedata.loader.corrections import corrections_of
 from racedata.loader.errors import LoadError, Progress
@@ -23,7 +24,7 @@ from racedata.loader.reading import all_read, put_all_read
 from racedata.loader.rebuild import store_of
 from racedata.loader.replacement import identity_of_file, replace_file
 from racedata.loader.same_bytes import SAMPLE_NAME, put_next_state
-from racedata.loader.source_list import check_licences, configured
+from racedata.loader.source_list import apply_list, check_licences, configured
 from racedata.loader.store import Store
 from racedata.loader.temporary import temporary_folder
 from racedata.settings import LoaderSettings
@@ -42,6 +43,7 @@ def provide(database: str) -> None:
         path = Path(os.path.realpath(database))
         path.parent.mkdir(parents=True, exist_ok=True)
         with store_of(path) as store:
+            apply_list(store)
             if store.sources() or not settings.is_only_open:
                 build_without_lock(path, store, settings, progress)
                 return []
@@ -73,6 +75,10 @@ def build_without_lock(
     with temporary_folder(path.parent) as folder:
         corrections = corrections_of(store, settings.corrections)
         if not store.sources():
+            if (file := store_path(path)).exists():
+                progress("")
+                said = "has nothing that can be used: building the database from the sample"
+                print(f"racedata serve: {file}: {said}", file=sys.stderr, flush=True)
             with all_read([SAMPLE_NAME], progress) as stages:
                 put_all_read(store, stages, progress)
             put_next_state(store)

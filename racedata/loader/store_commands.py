@@ -25,7 +25,8 @@ from racedata.loader.source_list import (
     names_in,
     remember_list,
 )
-from racedata.loader.store import Store, StoredPart
+from racedata.loader.sources import whole_database
+from racedata.loader.store import Store, StoredPart, UnknownStore, store_to_read
 from racedata.settings import LoaderSettings, add_database_argument
 
 
@@ -35,8 +36,15 @@ def source_lines(database: str) -> Iterator[str]:
     if not is_missing(Path(database)):
         with closing(ExistingDatabase(Path(database))) as existing:
             gave = dict(existing.db.execute("SELECT name, gave FROM sources").fetchall())
+    try:
+        store_to_read(Path(database)).close()
+    except UnknownStore as error:  # then the list is not known, only what the database has
+        yield str(error)
     with store_of(Path(database)) as store:
-        names = names_in(store, list_of(store))
+        whole = whole_database(configured())
+        names = {} if whole else names_in(store, list_of(store))
+        if whole:
+            yield f"1. {whole.address}: a database, which is copied as it is"
         for place, (address, name) in enumerate(names.items(), 1):
             source = store.source(name)
             read = f"read {source.read_at}" if source else "never read"
@@ -47,7 +55,8 @@ def source_lines(database: str) -> Iterator[str]:
             if source.place is None:
                 why = "not in the list, so it does not count"
             elif source.name not in names.values():
-                why = f"counts until the list is loaded: {gave.get(source.name) or 'nothing'}"
+                until = "" if whole else " until the list is loaded"
+                why = f"counts{until}: {gave.get(source.name) or 'nothing'}"
             else:
                 continue
             yield f"-  {source.name}: read {source.read_at}; {why}"
@@ -83,7 +92,9 @@ def part_lines(settings: LoaderSettings, race: str, kind: str) -> Iterator[str]:
     season, round = map(int, match.groups())
     with store_of(Path(settings.database)) as store:
         corrections = corrections_of(store, settings.corrections)
-        choice = choose(store.sources(), store.calendars(), store.parts(), corrections.calendar)
+        choice = choose(
+            store.sources(), store.calendars(), store.parts(), corrections.corrected_calendar
+        )
         parts = list(parts_in(choice, season, round, kind))
         if not parts:
             raise LoadError(f"{race}: no source has {kind}; expected a race of which one has them")

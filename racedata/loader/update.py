@@ -45,7 +45,9 @@ def check_calendars(store: Store, corrections: Corrections) -> None:
     for source in store.sources():
         for stored in store.calendars(source.name):
             season, races = stored.season, stored.counting or stored.races
-            if fault := fault_in_calendar(season, corrections.calendar(season, races), corrections):
+            if fault := fault_in_calendar(
+                season, corrections.corrected_calendar(season, races), corrections
+            ):
                 is_own = fault_in_calendar(season, races, Corrections([]))
                 raise LoadError(f"{source.name if is_own else corrections.file}: {fault}")
 
@@ -58,7 +60,7 @@ def fault_in_calendar(year: int, races: Races, corrections: Corrections) -> str:
         dates = {"": race["date"]}
         for row in race["sessions"]:
             key = f"{year}/{race['round']}/{row['session']}"
-            date = corrections.row("sessions", key, row)["date"]
+            date = corrections.corrected_row("sessions", key, row)["date"]
             dates[f"{row['session']} of "] = date or first
         for what, date in dates.items():
             if not (first if what else f"{year}-01-01") <= date <= last:
@@ -277,7 +279,9 @@ def served_calendars(
 ) -> dict[int, list[ChosenRace]]:
     """The calendars of these seasons that count, with the results that count."""
     results = store.parts(kind="results")
-    choice = choose(store.sources(), store.calendars(), results, corrections.calendar, seasons)
+    choice = choose(
+        store.sources(), store.calendars(), results, corrections.corrected_calendar, seasons
+    )
     calendars: dict[int, list[ChosenRace]] = {}
     for race in choice.races:
         calendars.setdefault(race.season, []).append(race)

@@ -50,7 +50,8 @@ class SiteFolder:
         title, *names = manifest.read_text("utf-8", "replace").splitlines(keepends=True) or [""]
         if title != TITLE:
             raise FolderError(f"{manifest}: is not a list that racedata has written")
-        return {name.removesuffix("\n") for name in names}
+        # If an export was stopped while it wrote a name, there is no such file yet.
+        return {name.removesuffix("\n") for name in names if name.endswith("\n")}
 
     def add(self, name: str) -> None:
         """Names a new file in the manifest. Raises FolderError."""

@@ -68,7 +68,9 @@ def lists_of(store, *deliveries):
     """What the lists of sources become, after deliveries."""
     put(store, *deliveries)
     corrections = Corrections([])
-    choice = choose(store.sources(), store.calendars(), store.parts(), corrections.calendar)
+    choice = choose(
+        store.sources(), store.calendars(), store.parts(), corrections.corrected_calendar
+    )
     with staged(lambda text: None) as stage:
         return Filling(stage, store, choice, corrections).lists
 

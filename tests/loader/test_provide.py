@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import spoiling
+from support import SAMPLE, spoiling
 from support.loads import (
+    built,
     changed,
     file_of_corrections,
     rows_as_before,
@@ -15,6 +16,7 @@ from support.loads import (
     select,
     signals_kept,
 )
+from support.refreshes import F1DB
 
 from racedata.cli import needed_at
 from racedata.database import store_path
@@ -57,6 +59,30 @@ def test_a_database_that_is_missing_or_empty_is_built_from_its_store_or_from_the
         assert needed_at(str(database)) == ""
         assert rows_of(database) == rows_of(expected)
         store_path(database).unlink(missing_ok=True)
+
+
+def test_a_store_that_cannot_be_used_is_named_and_the_sample_is_built(
+    tmp_path, behind_file, sample_database, capsys
+):
+    for spoil in (lambda store: changed(store, "PRAGMA user_version = 2"), spoiling.text):
+        database = tmp_path / "x.db"
+        store = shutil.copy(store_path(behind_file), store_path(database))
+        spoil(store)
+        with signals_kept():
+            provide(str(database))
+        said = "has nothing that can be used: building the database from the sample"
+        assert capsys.readouterr().err == f"racedata serve: {store}: {said}\n"
+        assert rows_of(database) == rows_of(sample_database)
+        database.unlink()
+
+
+def test_only_the_sources_in_the_setting_count_in_what_the_service_builds(tmp_path, monkeypatch):
+    database = built([SAMPLE, F1DB], tmp_path / "x.db")
+    database.unlink()
+    monkeypatch.setenv("RACEDATA_SOURCES", str(F1DB))
+    with signals_kept():
+        provide(str(database))
+    assert select(database, "SELECT name FROM sources") == [("f1db",)]
 
 
 def test_a_load_that_has_ended_in_the_meantime_counts(database, complete, monkeypatch):

@@ -41,6 +41,23 @@ def test_the_list_of_sources_says_when_each_was_read_and_what_counts_of_it(api, 
     assert lines[-1] == "4. openf1: never read"
 
 
+def test_a_database_in_the_setting_is_the_list(database, monkeypatch):
+    monkeypatch.setenv("RACEDATA_SOURCES", "http://127.0.0.1:1/x.db")
+    status, lines, _ = said("sources", database)
+    whole = "1. http://127.0.0.1:1/x.db: a database, which is copied as it is"
+    assert (status, lines[0]) == (0, whole)
+    assert lines[1].startswith("-  sample: read ") and "; counts: results of " in lines[1]
+    assert len(lines) == 2
+
+
+def test_a_store_of_another_version_is_named_before_the_list_that_the_database_gives(tmp_path):
+    database = built(SAMPLE, tmp_path / "x.db")
+    changed(store_path(database), "PRAGMA user_version = 2")
+    status, lines, _ = said("sources", database)
+    assert status == 0 and lines[0].startswith(f"{store_path(database)}: exists and is not a store")
+    assert lines[1].startswith("1. ")
+
+
 def test_a_source_that_is_removed_does_not_count_but_stays_stored(api, behind, complete):
     before = rows_of(behind)
     refreshed(behind, api.url)

@@ -105,6 +105,13 @@ def test_an_export_that_was_killed_is_mended_by_the_next_one(copied, monkeypatch
     assert content_of(copied) == {"two.csv": b"newer"}
 
 
+def test_half_a_name_at_the_end_of_the_manifest_is_no_file(copied):
+    with (copied / MANIFEST).open("a") as manifest:
+        manifest.write("a/b")  # a folder by that name exists
+    exported(copied, two_csv="newer")
+    assert content_of(copied) == {"two.csv": b"newer"}
+
+
 def nothing(folder):
     shutil.rmtree(folder)
 
