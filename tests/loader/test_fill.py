@@ -70,6 +70,15 @@ def test_without_ids_rows_are_numbered_in_the_order_of_races(rows):
     assert [id for _, id, _ in rows(RESULTS, a_delivery(OTHER, TWO_RACES, *both))] == [1, 2, 3]
 
 
+def test_the_article_about_a_season_is_that_of_the_source_of_its_calendar(rows):
+    of_2024 = a_calendar(a_race(1, year=2024, date="2024-01-15"), season=2024)
+    for known, expected in (("other", "other"), (None, "base")):
+        of_base = [{"year": 2024, "url": "base"}]
+        base = a_delivery(BASE, ONE_RACE, results(1, "hill"), seasons=of_base)
+        other = a_delivery(OTHER, of_2024, seasons=[{"year": 2024, "url": known}])
+        assert rows("SELECT url FROM seasons WHERE year = 2024", base, other) == [(expected,)]
+
+
 def test_races_keep_the_ids_of_the_base_and_others_get_free_ones(rows):
     renamed = a_calendar(a_race(1, name="Prix", circuitId="circuit_2", date="2023-02-16"))
     said = [

@@ -197,6 +197,19 @@ def test_with_threads_a_client_that_has_closed_its_sending_side_is_answered(tmp_
         assert next(answers(half_closed)) == b"OK"
 
 
+def test_a_client_that_closes_its_sending_side_gets_no_slow_answer(tmp_path, connect):
+    with other_application(tmp_path) as (running, locked):
+        waiting, half_closed, good = (connect(running) for _ in range(3))
+        for connection in (waiting, half_closed):
+            connection.sendall(request("/slow"))
+        half_closed.shutdown(socket.SHUT_WR)
+        for _ in range(3):  # then the worker has noticed it
+            assert answered(good, request("/")) == b"OK"
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert next(answers(waiting)) == b"OK"
+        assert half_closed.recv(1) == b""
+
+
 def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(
     tmp_path, connect
 ):
