@@ -1,7 +1,7 @@
 """Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session.
 
 The package icalendar writes every line. Phones and other programs fetch a calendar again and again,
-and recognise an event by its UID. endpoints.py decides which races a calendar has.
+and recognise an event by its UID. selection.py decides which races a calendar has.
 """
 
 import re

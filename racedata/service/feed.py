@@ -1,6 +1,6 @@
 """The feed of changes: Atom (RFC 4287), an entry for each race and build.
 
-endpoints.py decides which changes a feed has. serializers.py makes their objects. news.py writes
+queries.py finds the changes of a feed. serializers.py makes their objects. news.py writes
 the words of an entry.
 """
 

@@ -54,6 +54,11 @@ def test_the_calendar_of_a_weekend_is_the_expected_one_in_every_line(sample):
     assert len(events(sample, "/2023/18.ics?alarm=30")) == 5
 
 
+def test_the_ids_of_events_have_the_name_of_the_race_in_plain_letters(sample):
+    ids = events(sample, "/2023/20.ics").keys()
+    assert ids and all("sao-paulo-grand-prix" in uid for uid in ids)
+
+
 def test_a_calendar_names_each_of_its_sources(several_sources):
     calendar = Calendar.from_ical(client(several_sources).get("/ergast/f1/2023.ics").body)
     others = "f1db (CC BY 4.0), https://example.org/f1 (no licence stated). "
