@@ -115,8 +115,8 @@ def talked(server, *parts):
 
 
 def calling(*calls):
-    """The part of a conversation that calls tools: of each answer, whether it is an error, and its
-    text.
+    """A part of a conversation, which calls tools. It returns whether each answer is an error, and
+    its text.
     """
 
     async def call(client):
@@ -273,7 +273,7 @@ def test_there_are_four_tools_and_the_resources_that_they_name(described):
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 ENDLESS = f"{NUMBERS} SELECT count(*) AS n FROM n"
 STOPPED = "stopped after 2 seconds; expected a statement that reads less"
-# Statements of a client that means harm, and what it is told. test_statements.py has more of them.
+# Harmful statements, and what a client is told. test_statements.py has more.
 HARM = {
     "DELETE FROM races": "only a SELECT that reads is allowed",
     ENDLESS: STOPPED,

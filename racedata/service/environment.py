@@ -5,8 +5,8 @@ The application gives the worker a body. A list is an answer that is ready. A ge
 answer: it is made, and its headers are set, when the worker iterates over it. Anything else has
 many pieces, such as a file (download.py): each is read when the client can take it.
 
-Calendars, HTML pages and answers with a `limit` above 100 are slow, unless they are cached or their
-status is not 200. Who calls whom:
+Calendars, HTML pages and answers with a `limit` above 100 are slow. Cached answers, errors and
+redirects are not. The calls for a slow answer, in order:
 
     worker.answer → app.App → Falcon → caching.respond: leaves it UNFINISHED, or 503 if IS_BUSY
     worker.answer ← app.App, after all middleware: the generator app.finished

@@ -1,6 +1,6 @@
 """The layouts of circuits: outlines.csv, which scripts/make_outlines.py makes from f1db's files.
 
-outlines-licence.txt has its licence. A page that shows an outline also says from whom it is.
+outlines-licence.txt has its licence. A page that shows an outline also names f1db.
 """
 
 import csv

@@ -55,7 +55,7 @@ Measure = Callable[[], Figures]
 
 PLACES = ("direct", "nginx")
 
-# The addresses that are requested repeatedly: of a race with all records, or of its season.
+# The addresses that are requested repeatedly. Most are about one season.
 ONE = {
     "races": "2023/races",
     "results": "2023/18/results",

@@ -239,9 +239,9 @@ class Comparison:
         )
 
     def rows_in_some(self, sides: Sides) -> Iterator[Discrepancy]:
-        """The rows that only some sources have. The rows of a driver differ in a number: of the car
-        or of the stop. If two sources have as many rows of a driver, they have the same rows, even
-        if the numbers differ.
+        """The rows that only some sources have. A driver may have several, which differ in the
+        number of the car or of the stop. If two sources have as many rows of a driver, they have
+        the same rows, even if the numbers differ.
         """
         has_stops = "stop" in sides.key_columns
         first, *others = (Counter(key[0] for key in rows.keys) for rows in sides.rows.values())

@@ -70,9 +70,9 @@ GROUP BY won.raceId ORDER BY year, round
 SELECT races.year, round, name, count(*) AS count FROM corrections JOIN races USING (raceId)
 WHERE ?1 IS NULL OR races.year = ?1 GROUP BY raceId ORDER BY races.year, round
 
--- newest records: of each source and kind
+-- newest records: the latest race of which each source gave records, by kind
 SELECT sources.name AS source, kind, races.name AS race, max(date) AS date
 FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId) GROUP BY sourceId, kind
 
--- provisional sources: of a race's records, by kind
+-- provisional sources: those that gave records of a race, by kind
 SELECT kind, name FROM origins JOIN sources USING (sourceId) WHERE raceId = ? AND isProvisional
